@@ -20,7 +20,8 @@ from deniable_aggregator.cli import main
 from deniable_aggregator.cli.command_groups import DefaultGroup
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.service import Service
-from deniable_aggregator.settings import PREFIX, Settings
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.settings_sources import PREFIX
 from deniable_shared.problems import PROBLEMS
 from support import worked_releases
 from support.api_world import prepared

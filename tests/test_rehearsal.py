@@ -24,16 +24,16 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED
 from deniable_shared.dyadic import threshold
 from deniable_shared.mechanisms.structure import OneOf
-from deniable_shared.mechanisms.one_symbol import IndexSymbol
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 
 
 @dataclass(frozen=True, slots=True)
-class Toy(IndexSymbol):
+class Toy(IndexToSymbol):
     """One of up to 256 choices."""
 
     id: ClassVar[str] = "toy/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
-    released: ClassVar[bool] = True
+    releasable: ClassVar[bool] = True
     payload_size: ClassVar[int] = 1
     domain_size: int
     epsilon: Fraction
@@ -72,8 +72,8 @@ class Toy(IndexSymbol):
         truthful, other = coins.bernoulli(self.threshold), coins.below(self.domain_size - 1)
         return bytes([(other + (other >= index), index)[truthful]])
 
-    def _holds(self, place: int, told: int, label: int) -> bool:
-        return told == label
+    def _supports_value(self, place: int, symbol: int, label: int) -> bool:
+        return symbol == label
 '''
 STRUCTURELESS = MECHANISM.replace("OneOf:", "None:").replace("OneOf(self.domain_size)", "None")
 ESTIMATOR = '''
@@ -86,7 +86,7 @@ from typing import ClassVar
 
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.support_counts import HistogramEstimator
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ assert plan(4, "1", 100_000, mechanism="toy/1").half_width < 0.02
 assert abs(linkage(twice) - linkage(mechanisms.build(
     "grr/1", domain_size=4, epsilon="1", permanent="2"))) < 1e-12
 assert (label_sensitivity(once).l1, label_sensitivity(once).linf) == (2, 1)
-assert "toy/1" in mechanisms.released()
+assert "toy/1" in mechanisms.releasable_ids()
 context = ReleaseContext(
     "drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 100_000, 1,
     Installation(1, once.epsilon))
@@ -198,7 +198,7 @@ def _copied(place: Path, mechanism: str) -> None:
     _registered(
         place / SHARED / "__init__.py",
         "from deniable_shared.mechanisms.toy import Toy",
-        "_KINDS: tuple[Kind, ...] = (",
+        "_KINDS: tuple[MechanismClass, ...] = (",
         "    Toy,",
     )
     _registered(

@@ -16,7 +16,7 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.store.protocols import Collections
-from deniable_aggregator.store.rows import Cell, CollectionRow, ManifestRow
+from deniable_aggregator.store.rows import CollectionRow, ManifestRow, TallyKey
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock, closes_at, epoch_at, epoch_start
 from deniable_shared.errors import DeniableError, ManifestError
@@ -261,7 +261,7 @@ class Registry:
             self._store.delete_collection(collection_id, may, audit=audit)
             self._forget(collection_id)
 
-    def tally(self, cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    def tally(self, cell: TallyKey, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """The kernel the store counts with."""
         return self._collections[cell.collection].estimator.tally(payloads)
 

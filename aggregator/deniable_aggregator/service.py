@@ -218,7 +218,7 @@ class Service:
         self.database.require()
         applied = self.registry.apply(envelope, replace=replace, audit=audit)
         if applied.created:
-            self.store.rest(at_once=True)
+            self.store.checkpoint(at_once=True)
             self.database.check()
             self._charge_again(applied.manifest.collection)
         return applied
@@ -239,7 +239,7 @@ class Service:
         """
         self.database.require()
         self.registry.delete(collection, clock=self.now, audit=audit)
-        self.store.rest(at_once=True)
+        self.store.checkpoint(at_once=True)
         self.database.check()
 
     def _charge_again(self, collection: str) -> None:
@@ -300,15 +300,15 @@ class Service:
             if self.database.check():
                 self._do_chores()
             else:
-                self.store.lead(willing=False)
+                self.store.try_lead(willing=False)
                 self.clock_watch.tick()
-            self.store.rest()
+            self.store.checkpoint()
 
     def _do_chores(self) -> None:
         self.store.flush()
         self.registry.refresh()
         self.keys.renew()
-        leads = self.store.lead(willing=self.clock_watch.tick())
+        leads = self.store.try_lead(willing=self.clock_watch.tick())
         confirmed = self.clock_watch.take_confirmation()
         if leads:
             if confirmed is not None:
@@ -335,9 +335,9 @@ class Service:
 
 def _open_store(settings: Settings, *, actor: str, at: float, migrate: bool) -> Store:
     from deniable_aggregator.keys import read_trust
-    from deniable_aggregator.store import migrating
+    from deniable_aggregator.store import schema_version
 
     read_trust(settings.data)  # a directory that was never prepared gets no database
     if not migrate:
-        migrating.require_current(settings)
-    return migrating.opened(settings, actor=actor, at=at)
+        schema_version.require_current(settings)
+    return schema_version.open_migrated(settings, actor=actor, at=at)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import os
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
@@ -18,29 +15,8 @@ from msgspec import Meta
 
 from deniable_aggregator.errors import SettingsError
 from deniable_aggregator.roles import PEOPLE
+from deniable_aggregator.settings_sources import FILE_NAME, from_environment, from_file, variables
 
-PREFIX = "DENIABLE_"
-FILE_NAME = "deniable.toml"
-
-_OF_OTHERS = {
-    "DENIABLE_DISABLE",
-    "DENIABLE_POLICY",
-    "DENIABLE_RELAY",
-    "DENIABLE_SPOOL",
-    "DENIABLE_TOKEN",
-    "DENIABLE_URL",
-}
-REMOVED = {
-    "body_seconds": "a body may take 10 s; a proxy in front may wait longer",
-    "connections": "a worker holds 512, and never fewer than two for each of its threads",
-    "max_waiting_reports": "50,000 reports of a worker may wait for the disk",
-    "oidc_name_claim": "write name=CLAIM in oidc_claims",
-    "oidc_role_claim": "write role=CLAIM in oidc_claims",
-    "oidc_scope": "write scope=SCOPES in oidc_claims",
-    "session_hours": "a person stays signed in for 12 hours",
-    "spool_format": "give --spool-format to `deniable serve --spool`",
-    "spool_wait_ms": "give --spool-wait-ms to `deniable serve --spool`",
-}
 OIDC_REQUEST = {"role": "groups", "name": "preferred_username", "scope": "openid profile email"}
 _POSTGRES = ("postgresql://", "postgres://")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
@@ -102,12 +78,12 @@ class Settings:
 
         Without `file`, deniable.toml in the data directory is read if it is there.
         """
-        given = _from_environment(environ)
-        path = file or Path(given.get("data", "data").strip()).expanduser() / FILE_NAME
-        written = _without_own_address(_from_file(path, must_exist=file is not None))
-        if file is None and "data" in written:
+        from_variables = from_environment(environ, _NAMES)
+        path = file or Path(from_variables.get("data", "data").strip()).expanduser() / FILE_NAME
+        document = from_file(path, _NAMES, must_exist=file is not None)
+        if file is None and "data" in document:
             raise SettingsError(f"data cannot be set in {path}, which is looked for in it")
-        return cls(**{**written, **given})  # type: ignore[arg-type]
+        return cls(**{**_without_own_address(document), **from_variables})  # type: ignore[arg-type]
 
     @property
     def own_address(self) -> str:
@@ -152,68 +128,19 @@ class Settings:
 
     def environ(self) -> dict[str, str]:
         """The variables that give a child process these very settings."""
-        return {
-            PREFIX + field.name.upper(): _spell(getattr(self, field.name)) for field in fields(self)
-        }
-
-
-def keep(data: Path, settings: Mapping[str, str | int]) -> None:
-    """Write these to the directory's file, which only its owner may read; other lines stay."""
-    path = data / FILE_NAME
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    kept = [line for line in lines if line.partition("=")[0].strip() not in settings]
-    kept += [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
-    if settings:
-        draft = path.with_name(path.name + ".new")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("\n".join([*kept, ""]))
-        draft.replace(path)
+        return variables({name: getattr(self, name) for name in _NAMES})
 
 
 _NAMES = tuple(field.name for field in fields(Settings))
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    found = {}
-    for variable, value in environ.items():
-        if variable.startswith(PREFIX) and variable not in _OF_OTHERS:
-            name = variable.removeprefix(PREFIX).lower()
-            _check_known(name, spelled=variable, spell=lambda known: PREFIX + known.upper())
-            found[name] = value
-    return found
-
-
-def _from_file(path: Path, *, must_exist: bool) -> dict[str, object]:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        if must_exist:
-            raise SettingsError(f"there is no settings file {path}") from None
-        return {}
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}") from error
-    for name in document:
-        _check_known(name, spelled=f"{name} in {path}", spell=str)
-    return document
-
-
-def _without_own_address(written: dict[str, object]) -> dict[str, object]:
+def _without_own_address(document: Mapping[str, object]) -> Mapping[str, object]:
     """A file's public URL that is only its own host and port follows those of the environment."""
-    place = {name: written[name] for name in ("host", "port") if name in written}
+    place = {name: document[name] for name in ("host", "port") if name in document}
     own = Settings(**place)  # type: ignore[arg-type]
-    kept = written.get("public_url") != own.own_address
-    return {name: value for name, value in written.items() if kept or name != "public_url"}
-
-
-def _check_known(name: str, *, spelled: str, spell: Callable[[str], str]) -> None:
-    if name in _NAMES:
-        return
-    if name in REMOVED:
-        raise SettingsError(f"{spelled} is no longer a setting: {REMOVED[name]}. Remove it")
-    near = difflib.get_close_matches(name, _NAMES, n=1) or _NAMES
-    hint = ", ".join(spell(known) for known in near)
-    raise SettingsError(f"{spelled} is not a setting; did you mean {hint}?")
+    if document.get("public_url") != own.own_address:
+        return document
+    return {name: value for name, value in document.items() if name != "public_url"}
 
 
 @cache
@@ -318,7 +245,3 @@ def _pairs(text: str) -> dict[str, str]:
 
 def _is_safe(scheme: str, host: str | None) -> bool:
     return bool(host) and (scheme == "https" or host in ("127.0.0.1", "::1", "localhost"))
-
-
-def _spell(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

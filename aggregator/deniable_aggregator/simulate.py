@@ -36,8 +36,8 @@ from deniable_aggregator.estimate.sampling import (
     sample_sets,
 )
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism, Renewable
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 from deniable_shared.mechanisms.structure import IndependentBits, OneOf, Subset
 
 Kernel = Callable[[Mechanism, Counts, Counts, Generator], Counts]
@@ -111,9 +111,9 @@ def _checked(mechanism: Mechanism, values: Counts, people: Counts) -> tuple[Coun
     return values[some].astype(np.int64), people[some].astype(np.int64)
 
 
-def _form(mechanism: Mechanism) -> Renewable:
+def _form(mechanism: Mechanism) -> Memoizable:
     """The mechanism whose payload a report has."""
-    return mechanism.first if isinstance(mechanism, Renewed) else cast(Renewable, mechanism)
+    return mechanism.first if isinstance(mechanism, MemoizedChain) else cast(Memoizable, mechanism)
 
 
 def _bits(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:

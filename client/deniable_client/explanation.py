@@ -17,10 +17,10 @@ from deniable_client.budget import Budget
 from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
 from deniable_client.prepared_collection import PreparedCollection
-from deniable_shared.certainty import certainty, certainty_percent
 from deniable_shared.domain import Bits
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
+from deniable_shared.posterior import max_posterior, max_posterior_percent
 
 __all__ = ["CollectionExplanation", "Explanation", "LogHead", "ReportExplanation", "explain"]
 
@@ -37,10 +37,11 @@ _CONSENT = {
 class CollectionExplanation:
     """One collection. ε as exact Fractions, chances as Fractions in 0…1.
 
-    `truth_probability`: that one report gives one answer truthfully. A guesser for whom two answers
-    were equally likely is at most `sure` of the right one after one report, and `sure_in_all` after
-    everything this device will ever send for the collection. `linkage` is in bits: how much two
-    reports of one permanent answer share. `identified`: the operator can see whose report it is.
+    `truth_probability`: the chance that one report supports the true answer. Someone for whom two
+    answers were equally likely is at most `max_posterior` sure of the right one after one report,
+    and `max_posterior_lifetime` after everything that this device will ever send for the
+    collection. `linkage` is in bits: how much two reports of one permanent answer share.
+    `identified`: the operator can see whose report it is.
     """
 
     name: str
@@ -56,8 +57,8 @@ class CollectionExplanation:
     epsilon_permanent: Fraction | None
     epsilon_lifetime: Fraction
     truth_probability: Fraction
-    sure: Fraction
-    sure_in_all: Fraction
+    max_posterior: Fraction
+    max_posterior_lifetime: Fraction
     linkage: float
     identified: bool
     schedule: str
@@ -166,11 +167,11 @@ def _explain_collection(prepared: PreparedCollection, total: Budget) -> Collecti
         epsilon_permanent=manifest.epsilon_permanent,
         epsilon_lifetime=lifetime,
         truth_probability=mechanism.p,
-        sure=certainty(manifest.epsilon_report),
-        sure_in_all=certainty(prepared.schedule.spends),
+        max_posterior=max_posterior(manifest.epsilon_report),
+        max_posterior_lifetime=max_posterior(prepared.schedule.lifetime_cost),
         linkage=manifest.linkage,
         identified=manifest.identified,
-        schedule=prepared.schedule.words,
+        schedule=prepared.schedule.description,
         budget=budget,
         admitted=prepared.admitted,
         text=_collection_text(prepared, budget),
@@ -209,16 +210,17 @@ def _labels(labels: tuple[str, ...]) -> str:
 
 
 def _revealed_lines(prepared: PreparedCollection) -> Iterable[str]:
-    manifest, epsilon_spent_at_most = prepared.manifest, prepared.schedule.spends
+    manifest, epsilon_spent_at_most = prepared.manifest, prepared.schedule.lifetime_cost
     yield f"  {_noise_text(prepared)}: any answer could have led to any report."
     yield (
         f"  One report: ε = {format_epsilon(manifest.epsilon_report)}. Who thought two answers "
-        f"equally likely can be at most {certainty_percent(manifest.epsilon_report)} % sure "
+        f"equally likely can be at most {max_posterior_percent(manifest.epsilon_report)} % sure "
         "after it."
     )
     yield (
         f"  All that this device ever tells: ε = {format_epsilon(epsilon_spent_at_most)}, at most "
-        f"{certainty_percent(epsilon_spent_at_most)} % sure. It {prepared.schedule.words}."
+        f"{max_posterior_percent(epsilon_spent_at_most)} % sure. "
+        f"It {prepared.schedule.description}."
     )
 
 

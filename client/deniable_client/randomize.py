@@ -97,7 +97,7 @@ def _memoize(
 ) -> EpochResult:
     encoded, canonical = answer
     chain = cast(Chain, prepared.mechanism)
-    permanent = chain.permanent(encoded, *_derive_coins(prepared, key, period, canonical))
+    permanent = chain.memoize(encoded, *_derive_coins(prepared, key, period, canonical))
     state = state._replace(tossed=period.hold, permanent=permanent)
     return _rerandomize(prepared, state, period, Outcome.QUEUED)._replace(paid=True)
 
@@ -122,7 +122,7 @@ def _rerandomize(
     coins = keychain.renewal_coins(
         key, identity=prepared.identity, epoch=epoch, permanent=permanent
     )
-    payload = cast(Chain, prepared.mechanism).renew(permanent, coins)
+    payload = cast(Chain, prepared.mechanism).rerandomize(permanent, coins)
     report_id = keychain.report_id(key, collection=prepared.manifest.collection, epoch=epoch)
     state = state._replace(epoch_key=keychain.step(key), epoch_at=epoch + 1)
     return EpochResult(outcome, state, False, payload, report_id)

@@ -27,9 +27,9 @@ from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import EnvelopeError
-from deniable_shared.keylist import PublicKey
+from deniable_shared.key_list import PublicKey
 from deniable_shared.problems import ReportError
-from deniable_shared.replies import field_of, read_problem, read_statuses
+from deniable_shared.replies import header_field, read_problem, read_statuses
 from deniable_shared.report import (
     MEDIA_TYPE,
     Extension,
@@ -235,7 +235,7 @@ def read_reply(reply: Reply, report_id: bytes) -> Decision:
         return _read_refusal(reply)
     if any(status.report_id != report_id for status in statuses):
         return Decision(Action.BACK_OFF, "the answer is about another report")
-    date = field_of(reply.headers, "date")
+    date = header_field(reply.headers, "date")
     if not statuses:
         return Decision(Action.DONE, date=date)
     code = statuses[0].error
@@ -249,7 +249,7 @@ def _read_refusal(reply: Reply) -> Decision:
         why = f"http-{reply.status}, which is not the aggregator's own answer"
         return Decision(Action.BACK_OFF, why, reply.retry_after)
     action = retry_policy.for_problem(problem.slug)
-    return Decision(action, problem.slug, reply.retry_after, field_of(reply.headers, "date"))
+    return Decision(action, problem.slug, reply.retry_after, header_field(reply.headers, "date"))
 
 
 def _seal(report: QueuedReport, extensions: tuple[Extension, ...], key: PublicKey) -> bytes:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from deniable_client.calls import Call
 from deniable_client.errors import TransportError
-from deniable_shared.replies import field_of
+from deniable_shared.replies import header_field
 
 if TYPE_CHECKING:
     import httpx
@@ -41,7 +41,7 @@ class Reply:
     @property
     def retry_after(self) -> float | None:
         """Retry-After in seconds from now; None if there is none that can be read."""
-        return _seconds(field_of(self.headers, "retry-after"))
+        return _seconds(header_field(self.headers, "retry-after"))
 
 
 class Transport(Protocol):

@@ -12,8 +12,8 @@ from datetime import date, timedelta
 from fractions import Fraction
 
 from deniable_shared import mechanisms
-from deniable_shared.canonical import MAX_JSON_BYTES, canonical_json, shown
-from deniable_shared.domain import Domain, parse_domain, spelled
+from deniable_shared.canonical import MAX_JSON_BYTES, canonical_json, quote
+from deniable_shared.domain import Domain, manifest_value, parse_domain
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.epochs import day_start, epoch_at, holds_in
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
@@ -29,7 +29,7 @@ from deniable_shared.manifest_fields import (
 )
 from deniable_shared.manifest_parser import parse_manifest
 from deniable_shared.manifest_rules import check_successor, thresholds
-from deniable_shared.recommendation import recommend_for
+from deniable_shared.recommendation import recommend_for_domain
 from deniable_shared.templates import AUTO, template
 from deniable_shared.toml_keys import read_keys
 
@@ -118,7 +118,7 @@ def _values(
 
 def _default(domain: Domain, value: object) -> object:
     try:
-        return spelled(domain, value)
+        return manifest_value(domain, value)
     except DomainError as error:
         raise ManifestError(f"default must be an answer of the domain: {error}") from error
 
@@ -133,7 +133,7 @@ def _spend(values: dict[str, object]) -> None:
         if price <= report:
             raise ManifestError(
                 f"epsilon_permanent must be more than epsilon = {format_epsilon(report)}, "
-                f"got {shown(values['epsilon.permanent'])}"
+                f"got {quote(values['epsilon.permanent'])}"
             )
     values.setdefault("epsilon.lifetime", _multiple(price, times))
 
@@ -164,7 +164,9 @@ def _choose_mechanism(domain: Domain, values: dict[str, object], previous: Manif
         values["mechanism.id"] = _chosen(domain, values, previous, report, permanent)
     name = str(values["mechanism.id"])
     once = mechanisms.for_domain(name, domain, report, parameters=_parameters(values))
-    values["mechanism.parameters"] = {each: getattr(once, each) for each in mechanisms.pinned(name)}
+    values["mechanism.parameters"] = {
+        each: getattr(once, each) for each in mechanisms.pinned_parameters(name)
+    }
     mechanism = mechanisms.for_domain(
         name, domain, report, permanent=permanent, parameters=_parameters(values)
     )
@@ -178,17 +180,17 @@ def _chosen(
     report: Fraction,
     permanent: Fraction | None,
 ) -> str:
-    asked = (domain, report, permanent)
-    if previous and asked == (
+    question = (domain, report, permanent)
+    if previous and question == (
         previous.domain,
         previous.epsilon_report,
         previous.epsilon_permanent,
     ):
         return previous.mechanism_id
     linkable = values["linkable"] is True
-    released = values["read"] == "releases"
-    return recommend_for(
-        domain, report, permanent=permanent, linkable=linkable, released=released
+    releases_only = values["read"] == "releases"
+    return recommend_for_domain(
+        domain, report, permanent=permanent, linkable=linkable, releases_only=releases_only
     ).id
 
 
@@ -202,7 +204,7 @@ def _year_before(values: Mapping[str, object]) -> str:
         return str(date.fromisoformat(str(values["expires"])) - _YEAR)
     except (ValueError, OverflowError) as error:
         raise ManifestError(
-            f"expires must be a date, like 2027-06-01, got {shown(values['expires'])}"
+            f"expires must be a date, like 2027-06-01, got {quote(values['expires'])}"
         ) from error
 
 

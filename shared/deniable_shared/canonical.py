@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from deniable_shared.errors import DecodeError
 
-__all__ = ["MAX_DEPTH", "MAX_JSON_BYTES", "canonical_json", "shown", "strict_json"]
+__all__ = ["MAX_DEPTH", "MAX_JSON_BYTES", "canonical_json", "quote", "strict_json"]
 
 MAX_JSON_BYTES = 1 << 20
 MAX_DEPTH = 8
@@ -48,7 +48,7 @@ def strict_json(data: bytes) -> object:
     return document
 
 
-def shown(value: object) -> str:
+def quote(value: object) -> str:
     """What was given, as an error message may quote it: JSON-like and never long."""
     if isinstance(value, int) and value.bit_length() > _MAX_SHOWN:
         return f"a number of {value.bit_length()} bits"
@@ -69,7 +69,7 @@ def _check_depth(text: str) -> None:
 def _unique(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise DecodeError(f"field {shown(_first_repeated(pairs))} is given twice")
+        raise DecodeError(f"field {quote(_first_repeated(pairs))} is given twice")
     return document
 
 
@@ -89,7 +89,7 @@ def _integer(digits: str) -> int:
 
 
 def _no_number(text: str) -> object:
-    raise DecodeError(f"only integers are accepted, got {shown(text)[1:-1]}: write it as a string")
+    raise DecodeError(f"only integers are accepted, got {quote(text)[1:-1]}: write it as a string")
 
 
 _DECODER = json.JSONDecoder(

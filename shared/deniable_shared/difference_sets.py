@@ -13,16 +13,16 @@ from functools import lru_cache
 from itertools import compress
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.recurrences import codes_of, recurrence_of, sequence_of
+from deniable_shared.recurrences import point_count, primitive_recurrence, recurrence_sequence
 
-__all__ = ["codes_of", "difference_set", "recurrence_of", "size_of"]
+__all__ = ["difference_set", "hyperplane_size", "point_count", "primitive_recurrence"]
 
 _IS_ZERO = bytes([1, *[0] * 255])
 
 
-def size_of(q: int, t: int) -> int:
+def hyperplane_size(q: int, t: int) -> int:
     """w: points of one of its hyperplanes."""
-    return codes_of(q, t - 1)
+    return point_count(q, t - 1)
 
 
 @lru_cache(maxsize=16)
@@ -32,6 +32,6 @@ def difference_set(q: int, t: int) -> array[int]:
         raise ParameterError(f"dimension must be at least 2, got {t}")
     if t == 2:
         return array("I", [0])
-    terms = sequence_of(q, t, codes_of(q, t))
+    terms = recurrence_sequence(q, t, point_count(q, t))
     zeros = terms.translate(_IS_ZERO) if isinstance(terms, bytes) else map((0).__eq__, terms)
     return array("I", compress(range(len(terms)), zeros))

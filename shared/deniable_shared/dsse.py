@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from deniable_shared.canonical import canonical_json, shown, strict_json
+from deniable_shared.canonical import canonical_json, quote, strict_json
 from deniable_shared.errors import DecodeError, SignatureError
 
 __all__ = [
@@ -79,7 +79,7 @@ def key_bytes(key: object) -> bytes:
     match = _KEY.fullmatch(key) if isinstance(key, str) else None
     raw = base64.urlsafe_b64decode(match[1] + "=") if match else b""
     if not match or base64.urlsafe_b64encode(raw)[:43].decode() != match[1]:
-        raise DecodeError(f"a key must be ed25519: and 43 base64url characters, got {shown(key)}")
+        raise DecodeError(f"a key must be ed25519: and 43 base64url characters, got {quote(key)}")
     return raw
 
 
@@ -102,9 +102,9 @@ def verify(envelope: bytes, *, payload_type: str, trusted: Sequence[str]) -> byt
     DecodeError when it is not an envelope of this type (at most 1 MiB, no unknown or duplicate
     field); SignatureError when no trusted key signed it or one of their signatures is wrong.
     """
-    found = decode(envelope, payload_type=payload_type)
-    check(found, trusted=trusted)
-    return found.payload
+    decoded = decode(envelope, payload_type=payload_type)
+    check(decoded, trusted=trusted)
+    return decoded.payload
 
 
 def check(envelope: Envelope, *, trusted: Sequence[str]) -> None:
@@ -113,7 +113,7 @@ def check(envelope: Envelope, *, trusted: Sequence[str]) -> None:
     ours = [signature for signature in envelope.signatures if signature.keyid in keys]
     if not ours:
         signers = ", ".join(signature.keyid for signature in envelope.signatures)
-        raise SignatureError(f"no trusted key signed this, only {shown(signers)[1:-1]}")
+        raise SignatureError(f"no trusted key signed this, only {quote(signers)[1:-1]}")
     for signature in ours:
         _check_signature(envelope, signature, keys[signature.keyid])
 
@@ -135,7 +135,7 @@ def decode_document(
     members = _members(document, _FIELDS, "envelope")
     if members["payloadType"] != payload_type:
         raise DecodeError(
-            f'payloadType must be "{payload_type}", got {shown(members["payloadType"])}'
+            f'payloadType must be "{payload_type}", got {quote(members["payloadType"])}'
         )
     signatures = members["signatures"]
     if not isinstance(signatures, list) or not 1 <= len(signatures) <= _MAX_SIGNATURES:
@@ -158,7 +158,7 @@ def _signature(document: object, extra: frozenset[str]) -> Signature:
 def _members(document: object, names: frozenset[str], what: str) -> dict[str, object]:
     if not isinstance(document, dict) or document.keys() != names:
         given = sorted(document) if isinstance(document, dict) else document
-        raise DecodeError(f"the fields of the {what} must be {sorted(names)}, got {shown(given)}")
+        raise DecodeError(f"the fields of the {what} must be {sorted(names)}, got {quote(given)}")
     return document
 
 
@@ -186,7 +186,7 @@ def _unbase64(text: object, what: str) -> bytes:
     try:
         data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
     except ValueError as error:
-        raise DecodeError(f"{what} must be base64, got {shown(text)}") from error
+        raise DecodeError(f"{what} must be base64, got {quote(text)}") from error
     if not isinstance(text, str) or _base64(data) != text:
-        raise DecodeError(f"{what} must be base64 with padding, got {shown(text)}")
+        raise DecodeError(f"{what} must be base64 with padding, got {quote(text)}")
     return data

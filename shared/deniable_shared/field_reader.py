@@ -8,7 +8,7 @@ from datetime import date
 from fractions import Fraction
 from typing import NoReturn
 
-from deniable_shared.canonical import shown
+from deniable_shared.canonical import quote
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest_fields import check_supported
@@ -117,4 +117,4 @@ class FieldReader:
             self._refuse(path, "a date of the calendar, like 2027-06-01")
 
     def _refuse(self, path: str, accepted: str) -> NoReturn:
-        raise ManifestError(f"{path} must be {accepted}, got {shown(self._values[path])}")
+        raise ManifestError(f"{path} must be {accepted}, got {quote(self._values[path])}")

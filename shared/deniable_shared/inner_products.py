@@ -14,7 +14,7 @@ from functools import lru_cache, reduce
 from operator import add, mul, xor
 from typing import Protocol
 
-from deniable_shared.fields import Field, field_of
+from deniable_shared.finite_fields import FiniteField, finite_field
 
 __all__ = ["InnerProducts", "inner_products", "logarithms"]
 
@@ -35,7 +35,7 @@ class InnerProducts(Protocol):
 @lru_cache(maxsize=16)
 def inner_products(q: int) -> InnerProducts:
     """Those over F_q; ParameterError unless it is known."""
-    field = field_of(q)
+    field = finite_field(q)
     if field.p == q:
         return _OfIntegers(q)
     powers, logs = logarithms(field)
@@ -80,7 +80,7 @@ class _ByLogarithms:
         return element
 
 
-def logarithms(field: Field) -> tuple[list[int], list[int]]:
+def logarithms(field: FiniteField) -> tuple[list[int], list[int]]:
     """Powers of a generator up to the sum of any two logarithms, and the logarithm of each element.
 
     That of 0 is 2(q − 1), and the powers from there on are 0.
@@ -96,7 +96,7 @@ def logarithms(field: Field) -> tuple[list[int], list[int]]:
     return [*powers, *powers, *[0] * (2 * units + 1)], logs
 
 
-def _powers(field: Field, element: int) -> list[int]:
+def _powers(field: FiniteField, element: int) -> list[int]:
     """1 and all other powers of a unit."""
     powers, power = [1], element
     while power != 1:

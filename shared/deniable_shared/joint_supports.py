@@ -28,7 +28,7 @@ class _Structure(Protocol):
 
 
 class _Mechanism(Protocol):
-    """Of `mechanisms.contract.Mechanism`, which knows of this module, what is needed here."""
+    """Of `mechanisms.protocols.Mechanism`, which knows of this module, what is needed here."""
 
     @property
     def id(self) -> str: ...
@@ -53,17 +53,17 @@ class _Renewable(_Mechanism, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JointSupports:
-    """p, q, r and t of the module; a report supports at most `most` of the choices.
+    """p, q, r and t of the module; a report supports at most `max_support` of the choices.
 
-    `together` choices may be supported as one: all of a parity, but of a set each is drawn apart.
+    `group_size` choices may be supported as one: all of a parity, but of a set each is drawn apart.
     """
 
     p: Fraction
     q: Fraction
     r: Fraction
     t: Fraction
-    most: int
-    together: int = 1
+    max_support: int
+    group_size: int = 1
 
     @classmethod
     def of(cls, mechanism: _Mechanism, *, kept: Fraction = Fraction(1)) -> JointSupports:

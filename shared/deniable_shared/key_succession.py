@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deniable_shared.errors import ForkError
-from deniable_shared.keylist import KeyList, PublicKey
+from deniable_shared.key_list import KeyList, PublicKey
 
 __all__ = ["NEXT_STATES", "check_successor_keys"]
 

@@ -31,8 +31,8 @@ summed over classes of outputs that are as likely.
 from __future__ import annotations
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 __all__ = ["linkage"]
 
@@ -43,9 +43,9 @@ def linkage(mechanism: Mechanism) -> float:
     Off by at most 1e-12 for each symbol, and by a relative 1e-15 for the open part and for symbols
     of more than 2^1000 values. ParameterError for a chain of a mechanism without a structure.
     """
-    if not isinstance(mechanism, Renewed):
+    if not isinstance(mechanism, MemoizedChain):
         return float(0)
     first = mechanism.first
     if first.structure is None:
         raise ParameterError(f"linkage is not available for {mechanism.id}: leave out permanent")
-    return first.structure.linkage(first.p, first.q, mechanism.kept)
+    return first.structure.linkage(first.p, first.q, mechanism.keep_probability)

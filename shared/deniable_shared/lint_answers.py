@@ -10,16 +10,16 @@ from deniable_shared import mechanisms
 from deniable_shared.domain import Bits, Record, Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ParameterError
-from deniable_shared.finding import Finding, percent, root
+from deniable_shared.lint_findings import Finding, percent, square_root
 from deniable_shared.lint_numbers import levels_of, range_variance
 from deniable_shared.lint_records import choice_for_record
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import MAX_LINKAGE
-from deniable_shared.mechanisms.contract import Renewable
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import SampledBits
-from deniable_shared.recommendation import error_of, recommend_for
-from deniable_shared.record_choice import two_way_error
+from deniable_shared.recommendation import mechanism_error, recommend_for_domain
+from deniable_shared.record_recommendation import two_way_error
 
 __all__ = ["accuracy", "choice_of_mechanism", "cost", "identity", "linkage", "presence", "strength"]
 
@@ -33,7 +33,7 @@ _WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
 
 def cost(manifest: Manifest) -> Iterator[Finding]:
     """When a device stops, and the least ceiling under which it gets there."""
-    report, spends = format_epsilon(manifest.epsilon_report), manifest.schedule.spends
+    report, spends = format_epsilon(manifest.epsilon_report), manifest.schedule.lifetime_cost
     once = ", the first in which it records" if manifest.repeat == "once" else ""
     yield Finding("note", "repeat", f"a device {manifest.answers}{once}")
     permanent = manifest.epsilon_permanent
@@ -64,19 +64,19 @@ def strength(manifest: Manifest) -> Iterator[Finding]:
         return
     shared = min(manifest.domain.distance, _told(manifest))
     if manifest.epsilon_report / shared < _LOW_BIT_EPSILON:
-        told = percent(manifest.mechanism().p)
+        truth_share = percent(manifest.mechanism().p)
         yield Finding(
             "warning",
             "domain.labels",
             f"ε is split over {shared} bits, so each is told truthfully with "
-            f"only {told}: ask fewer, or say one-hot or at-most if that holds",
+            f"only {truth_share}: ask fewer, or say one-hot or at-most if that holds",
         )
 
 
 def accuracy(manifest: Manifest) -> Iterator[Finding]:
     """What an estimate can show, by the number of reports or devices."""
     variance, of = _variance_of(manifest, manifest.mechanism())
-    few, many = (root(variance / n) for n in (_FEW, _MANY))
+    few, many = (square_root(variance / n) for n in (_FEW, _MANY))
     needed = -(-variance * 10**4 // 1)
     yield Finding(
         "note",
@@ -84,7 +84,7 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
         f"std_error of {of}: {percent(few)} with {_FEW:,} reports, {percent(many)} with "
         f"{_MANY:,}; 1.00 % needs {needed:,} reports",
     )
-    if isinstance(mechanism := manifest.mechanism(), Renewed):
+    if isinstance(mechanism := manifest.mechanism(), MemoizedChain):
         kept, _ = _variance_of(manifest, mechanism.first)
         yield _over_a_hold(manifest, variance, kept)
     single = not isinstance(manifest.domain, Bits | Record | Text) and of == "a frequency"
@@ -95,8 +95,8 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
             f"even {_MANY:,} reports cannot tell {manifest.domain.size} labels apart: "
             "ask for fewer, or raise epsilon",
         )
-    if root(variance / manifest.min_batch) > Fraction(1, 2):
-        error = percent(root(variance / manifest.min_batch))
+    if square_root(variance / manifest.min_batch) > Fraction(1, 2):
+        error = percent(square_root(variance / manifest.min_batch))
         yield Finding(
             "warning", "min_batch", f"{manifest.min_batch} reports have a std_error of {error}"
         )
@@ -105,12 +105,12 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
 def _over_a_hold(manifest: Manifest, variance: Fraction, kept: Fraction) -> Finding:
     """PROTOCOL §7: V_∞ + (V_1 − V_∞)/T, where V_∞ is that of the permanent answers themselves."""
     epochs = min(manifest.hold_epochs, manifest.schedule.epochs)
-    whole = root((kept + (variance - kept) / epochs) / _FEW)
+    whole = square_root((kept + (variance - kept) / epochs) / _FEW)
     return Finding(
         "note",
         "hold_epochs",
         f"{_FEW:,} devices that answer all through a hold: std_error {percent(whole)}, and never "
-        f"below {percent(root(kept / _FEW))}; estimates speak of the hold's start",
+        f"below {percent(square_root(kept / _FEW))}; estimates speak of the hold's start",
     )
 
 
@@ -132,7 +132,7 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
             f"a report tells {_told(manifest)} of {manifest.domain.size} "
             f"{'bits' if isinstance(manifest.domain, Bits) else 'buckets'}, which ones is open",
         )
-    best = recommend_for(
+    best = recommend_for_domain(
         manifest.domain,
         manifest.epsilon_report,
         permanent=manifest.epsilon_permanent,
@@ -142,7 +142,7 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
     shares = isinstance(structure, SampledBits) and structure.exclusive
     if manifest.mechanism().domain_types < best.domain_types and not shares:
         return  # a mean and a frequency have no error in common
-    times = error_of(manifest.mechanism()) / error_of(best)
+    times = mechanism_error(manifest.mechanism()) / mechanism_error(best)
     if best.id == manifest.mechanism_id or times < _WORTH_A_NOTE:
         return
     share = f", which tells {_told_by(best)} of the {best.domain_size} bits"
@@ -158,11 +158,11 @@ def _search(mechanism: mechanisms.Mechanism) -> Finding:
     """How reports are shared out between the search for texts and their frequencies."""
     fraction = percent(mechanism.sampling_fraction)
     share = f"{fraction} of the reports are held out for the frequencies of those"
-    told = "no text is searched for: only lists given later are counted, by every report"
+    no_search = "no text is searched for: only lists given later are counted, by every report"
     return Finding(
         "note",
         "mechanism.parameters",
-        told
+        no_search
         if mechanism.sampling_fraction == 1
         else f"texts are found by the others, and {share} found",
     )
@@ -180,11 +180,11 @@ def linkage(manifest: Manifest) -> Iterator[Finding]:
     if manifest.linkable and manifest.linkage <= MAX_LINKAGE:
         yield Finding("note", "linkable", f"true is not needed at {manifest.linkage:.2f} bits")
     chain = manifest.mechanism()
-    if isinstance(chain, Renewed) and manifest.linkage > MAX_LINKAGE:
+    if isinstance(chain, MemoizedChain) and manifest.linkage > MAX_LINKAGE:
         yield _identifier(manifest.linkage, chain.first)
 
 
-def _identifier(bits: float, first: Renewable) -> Finding:
+def _identifier(bits: float, first: Memoizable) -> Finding:
     """What makes reports of one hold recognisable, and among how many devices."""
     many = f"{round(2**bits):,}" if bits < _COUNTABLE else f"2^{bits:.0f}"
     return Finding(
@@ -195,7 +195,7 @@ def _identifier(bits: float, first: Renewable) -> Finding:
     )
 
 
-def _what_links(first: Renewable) -> str:
+def _what_links(first: Memoizable) -> str:
     """What stays the same in all reports of a permanent answer."""
     if first.public_outcomes > 1:
         return f"each says openly which of {_count(first.public_outcomes)} things it tells of"
@@ -239,9 +239,9 @@ def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
 
     For bits that is the largest there is; for those all told it is that of any frequency.
     """
-    p, q, told = mechanism.p, mechanism.q, mechanism.sampling_fraction
+    p, q, fraction = mechanism.p, mechanism.q, mechanism.sampling_fraction
     spread = q * (1 - q) / (p - q) ** 2
-    return spread if told == 1 else (spread + Fraction(1, 4)) / told
+    return spread if fraction == 1 else (spread + Fraction(1, 4)) / fraction
 
 
 def _variance_of(manifest: Manifest, mechanism: mechanisms.Mechanism) -> tuple[Fraction, str]:

@@ -8,10 +8,10 @@ from math import inf
 from typing import cast
 
 from deniable_shared import mechanisms
-from deniable_shared.finding import Finding
+from deniable_shared.lint_findings import Finding
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.contract import Renewable
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Memoizable
 
 __all__ = ["levels_of", "range_variance"]
 
@@ -21,9 +21,9 @@ _AS_GOOD = Fraction(21, 20)
 def range_variance(mechanism: Mechanism) -> Fraction | None:
     """n times the mean variance of a range of values; None of what is not told level by level."""
     first, kept = mechanism, Fraction(1)
-    if isinstance(mechanism, Renewed):
-        first, kept = mechanism.first, mechanism.kept
-    error = cast(Renewable, first).range_error
+    if isinstance(mechanism, MemoizedChain):
+        first, kept = mechanism.first, mechanism.keep_probability
+    error = cast(Memoizable, first).range_error
     return None if error is None else Fraction(error) / kept**2
 
 
@@ -50,7 +50,7 @@ def _best_other(mechanism: Mechanism, epsilon: Fraction) -> Mechanism | None:
     """The other mechanism with the least error of ranges; None if there is no other."""
     others = [
         mechanisms.build(each, domain_size=mechanism.domain_size, epsilon=epsilon)
-        for each in mechanisms.for_target("ranges")
+        for each in mechanisms.ids_for_target("ranges")
         if each != mechanism.id
     ]
     return min(others, key=lambda other: range_variance(other) or inf, default=None)

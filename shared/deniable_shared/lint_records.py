@@ -7,11 +7,15 @@ from fractions import Fraction
 
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
-from deniable_shared.finding import Finding
+from deniable_shared.lint_findings import Finding
 from deniable_shared.manifest import Manifest
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
-from deniable_shared.record_choice import TellsSomeAttributes, best_for_record, two_way_error
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.record_recommendation import (
+    AttributeSampler,
+    best_record_mechanism,
+    two_way_error,
+)
 
 __all__ = ["choice_for_record"]
 
@@ -23,11 +27,11 @@ def choice_for_record(manifest: Manifest, domain: Record) -> Iterator[Finding]:
     mechanism = manifest.mechanism()
     yield Finding("note", "mechanism.id", f"{mechanism.id}: {_told(mechanism)}")
     wishes = (_is_read,) if manifest.read == "releases" else ()
-    best = best_for_record(domain, manifest.epsilon_report, fits=wishes)
+    best = best_record_mechanism(domain, manifest.epsilon_report, fits=wishes)
     try:
         error = two_way_error(mechanism, domain.radices)
-    except ParameterError as known:
-        yield Finding("warning", "mechanism.id", str(known))
+    except ParameterError as unavailable:
+        yield Finding("warning", "mechanism.id", str(unavailable))
         return
     times = error / two_way_error(best, domain.radices)
     if best.id != mechanism.id and times >= _WORTH_A_NOTE:
@@ -40,13 +44,13 @@ def choice_for_record(manifest: Manifest, domain: Record) -> Iterator[Finding]:
 
 
 def _is_read(mechanism: Mechanism) -> bool:
-    return mechanism.released
+    return mechanism.releasable
 
 
 def _told(mechanism: Mechanism) -> str:
-    first = mechanism.first if isinstance(mechanism, Renewed) else mechanism
-    if isinstance(first, TellsSomeAttributes):
-        return first.openly
+    first = mechanism.first if isinstance(mechanism, MemoizedChain) else mechanism
+    if isinstance(first, AttributeSampler):
+        return first.disclosure
     return "a report tells of all attributes together, so every table follows"
 
 

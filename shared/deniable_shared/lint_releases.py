@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deniable_shared import mechanisms
-from deniable_shared.finding import Finding
+from deniable_shared.lint_findings import Finding
 from deniable_shared.manifest import Manifest
 
 __all__ = ["releases"]
@@ -37,10 +37,10 @@ def _public(manifest: Manifest) -> Iterator[Finding]:
 
 
 def _unread(manifest: Manifest) -> Iterator[Finding]:
-    read = mechanisms.released()
+    read = mechanisms.releasable_ids()
     if manifest.mechanism_id in read:
         return
-    able = [each for each in mechanisms.for_type(manifest.domain.type) if each in read]
+    able = [each for each in mechanisms.ids_for_domain_type(manifest.domain.type) if each in read]
     cure = f"name {' or '.join(able)}, or " if able else ""
     yield Finding(
         "warning",

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from deniable_shared import lint_answers, lint_releases
 from deniable_shared.epochs import day_start
-from deniable_shared.finding import LEVELS, Finding, Level
+from deniable_shared.ingest_origins import is_loopback
+from deniable_shared.lint_findings import LEVELS, Finding, Level
 from deniable_shared.manifest import Manifest
-from deniable_shared.origins import is_loopback
 from deniable_shared.placeholders import is_placeholder
 
 __all__ = ["Finding", "Level", "lint"]
@@ -20,9 +20,9 @@ _SHORT_PURPOSE = 12
 
 def lint(manifest: Manifest, *, now: float) -> list[Finding]:
     """All remarks, errors first."""
-    findings = [found for check in _ANSWERS for found in check(manifest)]
-    findings += [found for check in _CIRCUMSTANCES for found in check(manifest, now)]
-    return sorted(findings, key=lambda found: LEVELS.index(found.level))
+    findings = [finding for check in _ANSWERS for finding in check(manifest)]
+    findings += [finding for check in _CIRCUMSTANCES for finding in check(manifest, now)]
+    return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
 
 
 def _dates(manifest: Manifest, now: float) -> Iterator[Finding]:

@@ -179,7 +179,7 @@ class Manifest:
     @property
     def answers(self) -> str:
         """When a device stops, in words that follow "a device"."""
-        return self.schedule.words
+        return self.schedule.description
 
     @property
     def first_epoch(self) -> int:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 from hashlib import sha256
 
-from deniable_shared.canonical import canonical_json, shown
+from deniable_shared.canonical import canonical_json, quote
 from deniable_shared.errors import ManifestError
 
 __all__ = [
@@ -175,14 +175,14 @@ _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 def flatten(document: object) -> dict[str, object]:
     """{path: value} of a manifest's document; ManifestError for a missing or unknown field."""
     if not isinstance(document, dict):
-        raise ManifestError(f"a manifest must be an object, got {shown(document)}")
+        raise ManifestError(f"a manifest must be an object, got {quote(document)}")
     if document.get("spec") != SPEC:
-        raise ManifestError(f'spec must be "{SPEC}", got {shown(document.get("spec"))}')
+        raise ManifestError(f'spec must be "{SPEC}", got {quote(document.get("spec"))}')
     repeat = check_repeat(document.get("repeat"))
     values = _paths(document)
-    known = {field.path: field for field in FIELDS}
-    for path in values.keys() - known.keys():
-        raise ManifestError(f"a manifest has no field {shown(path)}")
+    fields = {field.path: field for field in FIELDS}
+    for path in values.keys() - fields.keys():
+        raise ManifestError(f"a manifest has no field {quote(path)}")
     for field in FIELDS:
         _check_presence(field, repeat, field.path in values)
     return values
@@ -218,7 +218,7 @@ def _paths(document: Mapping[str, object]) -> dict[str, object]:
     values: dict[str, object] = {}
     for name, value in document.items():
         if "." in name:
-            raise ManifestError(f"a manifest has no field {shown(name)}")
+            raise ManifestError(f"a manifest has no field {quote(name)}")
         if name in _GROUPS and isinstance(value, dict):
             values |= {f"{name}.{inner}": each for inner, each in value.items()}
         else:
@@ -246,7 +246,7 @@ def threshold_paths(repeat: str) -> tuple[str, ...]:
 def check_repeat(value: object) -> str:
     """The word, or ManifestError."""
     if not isinstance(value, str) or value not in REPEATS:
-        raise ManifestError(f"repeat must be one of {', '.join(REPEATS)}, got {shown(value)}")
+        raise ManifestError(f"repeat must be one of {', '.join(REPEATS)}, got {quote(value)}")
     return value
 
 
@@ -254,5 +254,5 @@ def check_supported(path: str, value: object) -> None:
     """ManifestError unless this version can carry out the value."""
     supported = SUPPORTED[path]
     if not any(type(value) is type(each) and value == each for each in supported):
-        accepted = " or ".join(map(shown, supported))
-        raise ManifestError(f"this version supports {path} = {accepted} only, got {shown(value)}")
+        accepted = " or ".join(map(quote, supported))
+        raise ManifestError(f"this version supports {path} = {accepted} only, got {quote(value)}")

@@ -12,10 +12,10 @@ from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.domain import parse_domain
 from deniable_shared.errors import DecodeError, DomainError, ManifestError, ParameterError
 from deniable_shared.field_reader import FieldReader
+from deniable_shared.ingest_origins import parse_origins
 from deniable_shared.manifest import MAX_BODY_BYTES, Manifest
 from deniable_shared.manifest_fields import EPSILON_RANGE, NAME_LENGTH, PRESENCES, READS, flatten
 from deniable_shared.manifest_rules import check_limits
-from deniable_shared.origins import parse_origins
 
 __all__ = ["parse_manifest"]
 
@@ -58,7 +58,7 @@ def _parse(body: bytes) -> Manifest:
         valid_from=read.day("valid_from"),
         expires=read.day("expires"),
         domain=parse_domain(values["domain"]),
-        mechanism_id=read.one_of("mechanism.id", mechanisms.known()),
+        mechanism_id=read.one_of("mechanism.id", mechanisms.mechanism_ids()),
         threshold=read.threshold("mechanism." + ("permanent_" * memoized) + "threshold"),
         renewal_threshold=read.threshold("mechanism.renewal_threshold") if memoized else None,
         epsilon_report=read.epsilon("epsilon.report", *EPSILON_RANGE),

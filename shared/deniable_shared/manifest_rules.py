@@ -7,10 +7,11 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from deniable_shared.canonical import canonical_json, shown
-from deniable_shared.domain import spelled
+from deniable_shared.canonical import canonical_json, quote
+from deniable_shared.domain import manifest_value
 from deniable_shared.epochs import EARLY_SECONDS
 from deniable_shared.errors import DomainError, ManifestError
+from deniable_shared.ingest_origins import is_loopback
 from deniable_shared.manifest_fields import (
     FIELDS,
     READS,
@@ -18,8 +19,7 @@ from deniable_shared.manifest_fields import (
     collection_id,
     threshold_paths,
 )
-from deniable_shared.mechanisms import Mechanism, pinned
-from deniable_shared.origins import is_loopback
+from deniable_shared.mechanisms import Mechanism, pinned_parameters
 
 if TYPE_CHECKING:
     from deniable_shared.manifest import Manifest
@@ -59,8 +59,8 @@ def check_limits(manifest: Manifest) -> None:
     wanted = collection_id(manifest.name, manifest.identity)
     if manifest.collection != wanted:
         raise ManifestError(
-            f"collection must be {shown(wanted)}, which follows from the immutable fields, "
-            f"got {shown(manifest.collection)}"
+            f"collection must be {quote(wanted)}, which follows from the immutable fields, "
+            f"got {quote(manifest.collection)}"
         )
 
 
@@ -87,15 +87,15 @@ def check_successor(old: Manifest, new: Manifest, first: Manifest) -> None:
 def _check_chain(old: Manifest, new: Manifest, first: Manifest) -> None:
     if not first.collection == old.collection == new.collection:
         raise ManifestError(
-            f"collection must be {shown(first.collection)} in all versions, "
-            f"got {shown(new.collection)}"
+            f"collection must be {quote(first.collection)} in all versions, "
+            f"got {quote(new.collection)}"
         )
     if new.version <= old.version:
         raise ManifestError(f"version must be more than {old.version}, got {new.version}")
     if new.version == old.version + 1 and new.previous != old.digest.hex():
         raise ManifestError(
             f"previous must be the SHA-256 of version {old.version}, {old.digest.hex()}, "
-            f"got {shown(new.previous)}"
+            f"got {quote(new.previous)}"
         )
 
 
@@ -118,14 +118,14 @@ def _check_change(
     old, new = before.get(path), after.get(path)
     if change in _LAWS and _LAWS[change](old, new):
         return
-    raise ManifestError(f"{path} {_CURES[change]}: it was {shown(old)}, got {shown(new)}")
+    raise ManifestError(f"{path} {_CURES[change]}: it was {quote(old)}, got {quote(new)}")
 
 
 def _check_version(manifest: Manifest) -> None:
     if (manifest.version == 1) != (manifest.previous is None):
         raise ManifestError(
             "previous must be null for version 1 and the hex SHA-256 of the version before for "
-            f"others, got {shown(manifest.previous)} for version {manifest.version}"
+            f"others, got {quote(manifest.previous)} for version {manifest.version}"
         )
 
 
@@ -147,26 +147,26 @@ def _check_epsilon(manifest: Manifest) -> None:
         if manifest.epsilon_permanent <= least:
             raise ManifestError(
                 "epsilon.permanent must be more than epsilon.report, "
-                f"got {shown(manifest.values['epsilon.permanent'])} "
-                f"and {shown(manifest.values['epsilon.report'])}"
+                f"got {quote(manifest.values['epsilon.permanent'])} "
+                f"and {quote(manifest.values['epsilon.report'])}"
             )
         least, least_path = manifest.epsilon_permanent, "epsilon.permanent"
     if manifest.epsilon_lifetime < least:
         raise ManifestError(
             f"epsilon.lifetime must be at least {least_path}, "
-            f"got {shown(manifest.values['epsilon.lifetime'])} "
-            f"and {shown(manifest.values[least_path])}"
+            f"got {quote(manifest.values['epsilon.lifetime'])} "
+            f"and {quote(manifest.values[least_path])}"
         )
 
 
 def _check_parameters(manifest: Manifest) -> None:
     given = manifest.values["mechanism.parameters"]
-    names = pinned(manifest.mechanism_id)
+    names = pinned_parameters(manifest.mechanism_id)
     if not isinstance(given, dict) or given.keys() != set(names):
         wanted = ", ".join(f'"{name}": …' for name in names)
         raise ManifestError(
             f"mechanism.parameters of {manifest.mechanism_id} must be {{{wanted}}}, "
-            f"got {shown(given)}"
+            f"got {quote(given)}"
         )
 
 
@@ -182,8 +182,8 @@ def _check_thresholds(manifest: Manifest) -> None:
     for path, wanted in thresholds(manifest.mechanism(), manifest.repeat).items():
         if manifest.values[path] != wanted:
             raise ManifestError(
-                f"{path} must be {shown(wanted)}, recomputed from epsilon, "
-                f"got {shown(manifest.values[path])}"
+                f"{path} must be {quote(wanted)}, recomputed from epsilon, "
+                f"got {quote(manifest.values[path])}"
             )
 
 
@@ -202,18 +202,18 @@ def _check_presence(manifest: Manifest) -> None:
         if default is not None:
             raise ManifestError(
                 'default must be null where presence = "on_event": a device that records nothing '
-                f"says nothing, got {shown(default)}"
+                f"says nothing, got {quote(default)}"
             )
         return
     try:
-        wanted = spelled(manifest.domain, default)
+        wanted = manifest_value(manifest.domain, default)
     except DomainError as error:
         raise ManifestError(
             'default must be an answer of the domain where presence = "always": '
-            f"{error}, got {shown(default)}"
+            f"{error}, got {quote(default)}"
         ) from error
     if canonical_json(default) != canonical_json(wanted):
-        raise ManifestError(f"default must be spelled {shown(wanted)}, got {shown(default)}")
+        raise ManifestError(f"default must be spelled {quote(wanted)}, got {quote(default)}")
 
 
 def _check_epochs(manifest: Manifest) -> None:

@@ -6,10 +6,10 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["of_bit", "of_encoding", "of_outputs", "of_symbol"]
+__all__ = ["bit_information", "encoding_information", "output_information", "symbol_information"]
 
 
-def of_symbol(symbols: int, kept: Fraction) -> float:
+def symbol_information(symbols: int, kept: Fraction) -> float:
     """Of a uniform symbol, kept with that chance; exact to a few units in the last place."""
     same = kept * kept
     likely, other = same + (1 - same) / symbols, (1 - same) * (symbols - 1) / symbols
@@ -23,24 +23,24 @@ def _log2(number: Fraction) -> float:
     return math.log1p(float(number - 1)) / math.log(2)
 
 
-def of_encoding(p: Fraction, q: Fraction, bits: int, kept: Fraction) -> float:
+def encoding_information(p: Fraction, q: Fraction, bits: int, kept: Fraction) -> float:
     """A bound on d bits of one choice: that of the bit that is true, and d − 1 others."""
     blurred, others = (1 - kept) / 2, bits - 1
-    told = _divergence(kept * p + blurred, kept * q + blurred, others)
-    return told + of_bit(p, kept) + others * of_bit(q, kept)
+    about_choice = _divergence(kept * p + blurred, kept * q + blurred, others)
+    return about_choice + bit_information(p, kept) + others * bit_information(q, kept)
 
 
 @lru_cache(maxsize=32)
-def of_outputs(classes: tuple[tuple[Fraction, int], ...], kept: Fraction) -> float:
+def output_information(classes: tuple[tuple[Fraction, int], ...], kept: Fraction) -> float:
     """Of outputs by class, (chance, how many): over pairs of classes, and of equal outputs."""
     drawn = (1 - kept) / sum(many for _, many in classes)
     same = [float(kept * chance) for chance, _ in classes]
-    told = [float(kept * chance + drawn) for chance, _ in classes]
+    means = [float(kept * chance + drawn) for chance, _ in classes]
     sizes = [many for _, many in classes]
     nats = float(0)
-    for one, (own, mean, many) in enumerate(zip(same, told, sizes, strict=True)):
+    for one, (own, mean, many) in enumerate(zip(same, means, sizes, strict=True)):
         for other in range(one + 1):
-            apart, shared = mean * told[other], own * same[other]
+            apart, shared = mean * means[other], own * same[other]
             pairs = many * (many - 1) if one == other else 2 * many * sizes[other]
             nats += pairs * (apart - shared) * math.log1p(-shared / apart)
         alike = mean * mean - own * own + own * float(kept)
@@ -60,7 +60,7 @@ def _relative(chance: Fraction, to: Fraction) -> float:
     return (one + float(1 - chance) * math.log1p(float((1 - chance) / (1 - to) - 1))) / math.log(2)
 
 
-def of_bit(chance: Fraction, kept: Fraction) -> float:
+def bit_information(chance: Fraction, kept: Fraction) -> float:
     """Mutual information of two reports of a permanent bit that is 1 with a given chance."""
     one = kept * chance + (1 - kept) / 2
     both = kept * kept * chance * (1 - chance)  # the covariance of the two reports

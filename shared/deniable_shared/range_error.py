@@ -27,7 +27,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from deniable_shared.dyadic import threshold
-from deniable_shared.optimum import best_size
+from deniable_shared.optimal_error import best_subset_size
 
 __all__ = [
     "best_fan_out",
@@ -69,7 +69,7 @@ def node_error(nodes: int, epsilon: Fraction) -> float:
 
     The covariance of all nodes is this times (I − 1/d): what is common is known to add up to 1.
     """
-    w = best_size(nodes, nodes, epsilon)
+    w = best_subset_size(nodes, nodes, epsilon)
     return set_error(nodes, w, threshold(epsilon, alphabet_size=nodes, support_size=w) / _SCALE)
 
 

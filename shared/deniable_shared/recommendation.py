@@ -1,8 +1,8 @@
 """The mechanism of a collection that names none: the shortest reports at almost the least error.
 
 Of the registered mechanisms that answer for the domain, but for the baselines, those whose total
-error is at most 1.05 times the least that any mechanism can have, R*(d, ε) of `optimum`; or, if
-there are none, at most 1.05 times the least among them. Of these
+error is at most 1.05 times the least that any mechanism can have, R*(d, ε) of
+`optimal_error`; or, if there are none, at most 1.05 times the least among them. Of these
 
     the one of the fewest bytes a report,
     then of those that a server counts in fewer than 16 additions a report, if there are any,
@@ -12,7 +12,7 @@ there are none, at most 1.05 times the least among them. Of these
 Where telling one choice is exactly optimal, (d − 1)(d − 2) ≤ 2E², that is `grr/1`. The work of a
 device grows with the bytes it sends, so it needs no rule of its own. A number is asked as a choice:
 which value how often; its mean and its distribution are other questions, to be named. A record gets
-the least error of two attributes together (`record_choice`).
+the least error of two attributes together (`record_recommendation`).
 Bits are compared by the variance of one bit at frequency ½; of several, no least error is known.
 
 Two reports of one permanent answer may share one bit at most unless `linkable` says otherwise:
@@ -37,23 +37,23 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.linkage import linkage
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.contract import Renewable
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import SampledBits
-from deniable_shared.optimum import least_error, total_error
-from deniable_shared.record_choice import answering, best_for_record
+from deniable_shared.optimal_error import least_error, total_error
+from deniable_shared.record_recommendation import best_record_mechanism, candidate_mechanisms
 
 __all__ = [
-    "AS_GOOD",
+    "GOOD_ENOUGH_RATIO",
     "Recommendation",
-    "error_of",
-    "over_least",
-    "ratio_text",
+    "describe_ratio",
+    "mechanism_error",
+    "ratio_to_optimum",
     "recommend",
-    "recommend_for",
+    "recommend_for_domain",
 ]
 
-AS_GOOD = Fraction(21, 20)
+GOOD_ENOUGH_RATIO = Fraction(21, 20)
 """How many times the least error is as good as that."""
 
 _LIGHT = 16
@@ -71,27 +71,27 @@ class Recommendation:
     mechanism: Mechanism = field(repr=False)
 
 
-def recommend_for(
+def recommend_for_domain(
     domain: Domain,
     epsilon: Fraction,
     *,
     permanent: Fraction | None = None,
     linkable: bool = False,
-    released: bool = False,
+    releases_only: bool = False,
 ) -> Recommendation:
     """The mechanism of a domain; see `recommend`."""
     if isinstance(domain, Text):
         return _for_text(domain, epsilon, permanent)
     if isinstance(domain, Record):
-        return _for_record(domain, epsilon, permanent, linkable, released)
+        return _for_record(domain, epsilon, permanent, linkable, releases_only)
     return recommend(
         domain.type,
         domain.size,
         epsilon,
         permanent=permanent,
         linkable=linkable,
-        released=released,
-        decided={name: n for name, n in domain.decides.items() if isinstance(n, int)},
+        releases_only=releases_only,
+        decided={name: n for name, n in domain.mechanism_parameters.items() if isinstance(n, int)},
     )
 
 
@@ -102,22 +102,22 @@ def recommend(
     *,
     permanent: Fraction | None = None,
     linkable: bool = False,
-    released: bool = False,
+    releases_only: bool = False,
     decided: Mapping[str, int] = _NOTHING,
 ) -> Recommendation:
     """The mechanism for a type of domain and its size, at the ε of one report.
 
-    With `permanent` it is a chain, compared by one of its reports. With `released` it is one that
-    central releases read, if there is any. `decided` are the parameters that the domain decides.
-    ParameterError if there is none.
+    With `permanent` it is a chain, compared by one of its reports. With `releases_only` it is one
+    that central releases read, if there is any. `decided` are the parameters that the domain
+    decides. Raises ParameterError if no mechanism answers.
     """
     parse_epsilon(epsilon)
     if permanent is not None and not epsilon < parse_epsilon(permanent, argument="permanent"):
         raise ParameterError(f"permanent must be more than epsilon = {epsilon}, got {permanent}")
     tells = "bits" if domain_type == Bits.type else "choice"
     able = list(_able(tells, domain_size, epsilon, permanent, decided))
-    if released:
-        able = [each for each in able if each.released] or able
+    if releases_only:
+        able = [each for each in able if each.releasable] or able
     if not able:
         raise ParameterError(
             f"no mechanism answers for a {domain_type} of size {domain_size} at this epsilon: "
@@ -125,7 +125,7 @@ def recommend(
         )
     unlinked = [each for each in able if linkable or linkage(each) <= MAX_LINKAGE]
     best, any_best = _best(unlinked or able), _best(able)
-    ratio = over_least(best)
+    ratio = ratio_to_optimum(best)
     reason = _reason(best, ratio)
     if best.id != any_best.id:
         reason += f"; {any_best.id} has less, with linkable = true"
@@ -134,7 +134,7 @@ def recommend(
 
 def _for_text(domain: Text, epsilon: Fraction, permanent: Fraction | None) -> Recommendation:
     """The only mechanism for texts that is no baseline."""
-    (only,) = mechanisms.recommendable(Text.type)
+    (only,) = mechanisms.recommendable_ids(Text.type)
     if permanent is None:
         best = mechanisms.for_domain(only, domain, epsilon)
     else:
@@ -144,11 +144,15 @@ def _for_text(domain: Text, epsilon: Fraction, permanent: Fraction | None) -> Re
 
 
 def _for_record(
-    domain: Record, epsilon: Fraction, permanent: Fraction | None, linkable: bool, released: bool
+    domain: Record,
+    epsilon: Fraction,
+    permanent: Fraction | None,
+    linkable: bool,
+    releases_only: bool,
 ) -> Recommendation:
     """The mechanism of least error of two attributes, of those that do not point to one device.
 
-    With `released` of those that central releases read, if there are any: these come first.
+    With `releases_only` of those that central releases read, if there are any: these come first.
     """
 
     def asked(once: Mechanism) -> Mechanism:
@@ -156,39 +160,41 @@ def _for_record(
             return once
         return mechanisms.for_domain(once.id, domain, epsilon, permanent=permanent)
 
-    readable = released and any(each.released for each in answering(domain, epsilon))
+    readable = releases_only and any(
+        each.releasable for each in candidate_mechanisms(domain, epsilon)
+    )
 
     def hides(once: Mechanism) -> bool:
         return linkable or linkage(asked(once)) <= MAX_LINKAGE
 
     def read(once: Mechanism) -> bool:
-        return not readable or once.released
+        return not readable or once.releasable
 
-    best = asked(best_for_record(domain, epsilon, fits=(read, hides)))
-    told = "all attributes" if "choice" in best.domain_types else "some of the attributes"
-    reason = f"least error of two attributes together, by telling {told}, in {_bytes(best)}"
+    best = asked(best_record_mechanism(domain, epsilon, fits=(read, hides)))
+    coverage = "all attributes" if "choice" in best.domain_types else "some of the attributes"
+    reason = f"least error of two attributes together, by telling {coverage}, in {_bytes(best)}"
     if readable:
         reason += ", of those that releases read"
-    return Recommendation(best.id, reason, over_least(best), best)
+    return Recommendation(best.id, reason, ratio_to_optimum(best), best)
 
 
-def error_of(mechanism: Mechanism) -> Fraction:
+def mechanism_error(mechanism: Mechanism) -> Fraction:
     """n times the total variance of all frequencies, given who answered.
 
     Of bits: n times the variance of one bit at frequency ½, among people drawn independently. Of
     some buckets of a number: where answers are uniform.
     """
-    p, q, told = mechanism.p, mechanism.q, mechanism.sampling_fraction
+    p, q, fraction = mechanism.p, mechanism.q, mechanism.sampling_fraction
     structure = mechanism.structure
     if isinstance(structure, SampledBits) and structure.exclusive:
         size = mechanism.domain_size
-        return total_error(p, q, size) / told + (1 / told - 1) * (1 - Fraction(1, size))
+        return total_error(p, q, size) / fraction + (1 / fraction - 1) * (1 - Fraction(1, size))
     if "choice" in mechanism.domain_types:
         return total_error(p, q, mechanism.domain_size)
-    return (q * (1 - q) / (p - q) ** 2 + Fraction(1, 4)) / told
+    return (q * (1 - q) / (p - q) ** 2 + Fraction(1, 4)) / fraction
 
 
-def over_least(mechanism: Mechanism) -> Fraction | None:
+def ratio_to_optimum(mechanism: Mechanism) -> Fraction | None:
     """At least the total error over R*, by less than 2^−50 of it at ε ≥ 0.01.
 
     None for several bits and for means, of which no least error is known in closed form.
@@ -202,7 +208,7 @@ def over_least(mechanism: Mechanism) -> Fraction | None:
     return total_error(mechanism.p, mechanism.q, 2) / low
 
 
-def ratio_text(ratio: Fraction) -> str:
+def describe_ratio(ratio: Fraction) -> str:
     """How far above the least error a ratio is, in words."""
     if ratio <= _EXACT:
         return "exactly the least error that any mechanism can have"
@@ -226,7 +232,7 @@ def _able(
     decided: Mapping[str, int],
 ) -> Iterator[Mechanism]:
     """Every mechanism that takes these parameters."""
-    for mechanism_id in mechanisms.recommendable(tells):
+    for mechanism_id in mechanisms.recommendable_ids(tells):
         with suppress(ParameterError):  # too many labels for some
             if permanent is None:
                 yield mechanisms.build(mechanism_id, domain_size=size, epsilon=epsilon, **decided)
@@ -237,10 +243,10 @@ def _able(
 
 
 def _best(able: Sequence[Mechanism]) -> Mechanism:
-    errors = [(error_of(each), each) for each in able]
-    near = [each for each in able if (over_least(each) or 2) <= AS_GOOD]
+    errors = [(mechanism_error(each), each) for each in able]
+    near = [each for each in able if (ratio_to_optimum(each) or 2) <= GOOD_ENOUGH_RATIO]
     if not near:
-        enough = min(error for error, _ in errors) * AS_GOOD
+        enough = min(error for error, _ in errors) * GOOD_ENOUGH_RATIO
         near = [each for error, each in errors if error <= enough]
     return min(near, key=_rank)
 
@@ -250,8 +256,8 @@ def _rank(mechanism: Mechanism) -> tuple[object, ...]:
         mechanism.payload_size,
         _additions(mechanism) >= _LIGHT,
         _form(mechanism).public_outcomes > 1,
-        error_of(mechanism),
-        len(mechanisms.pinned(mechanism.id)),
+        mechanism_error(mechanism),
+        len(mechanisms.pinned_parameters(mechanism.id)),
         mechanism.id,
     )
 
@@ -264,22 +270,22 @@ def _additions(mechanism: Mechanism) -> Fraction:
     return form.sampling_fraction * (form.p + (form.tally_size - 1) * form.q)
 
 
-def _form(mechanism: Mechanism) -> Renewable:
+def _form(mechanism: Mechanism) -> Memoizable:
     """The mechanism whose payload a report has."""
-    return mechanism.first if isinstance(mechanism, Renewed) else cast(Renewable, mechanism)
+    return mechanism.first if isinstance(mechanism, MemoizedChain) else cast(Memoizable, mechanism)
 
 
 def _reason(mechanism: Mechanism, ratio: Fraction | None) -> str:
     report = _bytes(mechanism)
     if ratio is None:
-        told = (
+        bits = (
             "all bits"
             if mechanism.sampling_fraction == 1
             else f"1 in {float(1 / mechanism.sampling_fraction):.3g} bits"
         )
-        return f"least variance of a bit, by telling {told}, in {report}"
-    within = ", the fewest within 5%" if ratio <= AS_GOOD else ""
-    return f"{ratio_text(ratio)}, in {report}{within}"
+        return f"least variance of a bit, by telling {bits}, in {report}"
+    within = ", the fewest within 5%" if ratio <= GOOD_ENOUGH_RATIO else ""
+    return f"{describe_ratio(ratio)}, in {report}{within}"
 
 
 def _bytes(mechanism: Mechanism) -> str:

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import count
 
-from deniable_shared.fields import Field, field_of, prime_factors
+from deniable_shared.finite_fields import FiniteField, finite_field, prime_factors
 from deniable_shared.inner_products import InnerProducts, inner_products
 
-__all__ = ["codes_of", "recurrence_of", "sequence_of"]
+__all__ = ["point_count", "primitive_recurrence", "recurrence_sequence"]
 
 _BYTE = 256
 _MOST_IN_BYTES = 128  # primes below have sums of two digits in a byte
@@ -31,15 +31,15 @@ Steps = Sequence[tuple[int, int]]
 """The places j with c_j ≠ 0, and c_j."""
 
 
-def codes_of(q: int, t: int) -> int:
+def point_count(q: int, t: int) -> int:
     """K: points of the projective space of t coordinates over F_q."""
     return int((q**t - 1) // (q - 1))
 
 
 @lru_cache(maxsize=64)
-def recurrence_of(q: int, t: int) -> tuple[int, ...]:
+def primitive_recurrence(q: int, t: int) -> tuple[int, ...]:
     """c_0 … c_(t−1); ParameterError unless F_q is known."""
-    products, codes = inner_products(q), codes_of(q, t)
+    products, codes = inner_products(q), point_count(q, t)
     exponents = [codes // prime for prime in prime_factors(codes)]
     for code in count(q):  # below, x^t is in F_q
         coefficients = tuple(code // q**j % q for j in range(t))
@@ -91,9 +91,9 @@ def _reduced(power: list[int], t: int, steps: _Terms, products: InnerProducts) -
     return power
 
 
-def sequence_of(q: int, t: int, length: int) -> bytes | array[int]:
+def recurrence_sequence(q: int, t: int, length: int) -> bytes | array[int]:
     """s_0 … s_(length−1) as elements, in bytes where q fits; ParameterError unless F_q is known."""
-    field, steps = field_of(q), [(j, c) for j, c in enumerate(recurrence_of(q, t)) if c]
+    field, steps = finite_field(q), [(j, c) for j, c in enumerate(primitive_recurrence(q, t)) if c]
     if field.p >= _MOST_IN_BYTES:
         return _in_words(field.p, t, steps, length)
     planes = _in_planes(field, t, steps, length)
@@ -101,7 +101,7 @@ def sequence_of(q: int, t: int, length: int) -> bytes | array[int]:
     return elements.to_bytes(length, "big")
 
 
-def _in_planes(field: Field, t: int, steps: Steps, length: int) -> list[bytearray]:
+def _in_planes(field: FiniteField, t: int, steps: Steps, length: int) -> list[bytearray]:
     """A byte for each digit of each element."""
     p, m = field.p, len(_digits(field.q - 1, field.p))
     planes = [bytearray(t) for _ in range(m)]
@@ -127,7 +127,7 @@ def _in_planes(field: Field, t: int, steps: Steps, length: int) -> list[bytearra
     return planes
 
 
-def _rows(field: Field, factor: int, m: int) -> list[list[int]]:
+def _rows(field: FiniteField, factor: int, m: int) -> list[list[int]]:
     """By digit of the product, what each digit of an element adds to it: how planes are mixed."""
     products = [_digits(field.multiply(factor, field.p**s), field.p, m) for s in range(m)]
     return [[product[row] for product in products] for row in range(m)]

@@ -13,7 +13,7 @@ from deniable_shared.errors import DecodeError
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE, PROBLEMS, ProblemType
 from deniable_shared.report import ERRORS_MEDIA_TYPE, ReportStatus, decode_errors
 
-__all__ = ["field_of", "read_date", "read_problem", "read_statuses"]
+__all__ = ["header_field", "read_date", "read_problem", "read_statuses"]
 
 _OK = 200
 _BY_URI = {kind.uri: kind for kind in PROBLEMS.values()}
@@ -58,24 +58,24 @@ def read_date(value: str) -> float | None:
         return None
 
 
-def field_of(headers: Mapping[str, str], name: str) -> str:
+def header_field(headers: Mapping[str, str], name: str) -> str:
     """A header field by its lower-case name, in any case; "" if there is none."""
     return next((value for key, value in headers.items() if key.lower() == name), "")
 
 
 def _is_own(headers: Mapping[str, str], body: bytes, media_type: str) -> bool:
     return (
-        _names(field_of(headers, "content-type"), media_type)
-        and not field_of(headers, "content-encoding")
+        _names(header_field(headers, "content-type"), media_type)
+        and not header_field(headers, "content-encoding")
         and _is_whole(headers, body)
     )
 
 
 def _is_whole(headers: Mapping[str, str], body: bytes) -> bool:
     """Whether the reply said where it ends: one cut short may look like one without errors."""
-    if field_of(headers, "transfer-encoding").lower() == "chunked":
+    if header_field(headers, "transfer-encoding").lower() == "chunked":
         return True
-    return field_of(headers, "content-length") == str(len(body))
+    return header_field(headers, "content-length") == str(len(body))
 
 
 def _names(given: str, wanted: str) -> bool:

@@ -59,7 +59,7 @@ class Schedule:
         return self.epochs if self.repeat == "fresh" else 1
 
     @property
-    def spends(self) -> Fraction:
+    def lifetime_cost(self) -> Fraction:
         """The most a device pays in the collection's life."""
         return min(self.paid_holds, self.holds) * self.price
 
@@ -82,7 +82,7 @@ class Schedule:
         )
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """When a device stops, in words that follow "a device"."""
         tosses = min(self.paid_holds, self.holds)
         if self.repeat == "once" or not tosses:

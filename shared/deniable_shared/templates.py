@@ -15,7 +15,7 @@ from deniable_shared.epochs import Clock
 from deniable_shared.manifest_fields import EPSILON_RANGE, check_repeat
 from deniable_shared.placeholders import PLACEHOLDER_PURPOSE
 
-__all__ = ["AUTO", "Wanted", "template"]
+__all__ = ["AUTO", "TemplateOptions", "template"]
 
 AUTO = "auto"
 """What a text may write for the mechanism that is chosen when it names none."""
@@ -65,7 +65,7 @@ _COMMENTS = 26
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TemplateOptions:
     """What a text says; the rest has its default. `epochs`: how many a fresh answer is paid for."""
 
     purpose: str = PLACEHOLDER_PURPOSE
@@ -81,34 +81,35 @@ def template(
     *,
     domain: Domain,
     repeat: str = "once",
-    wanted: Wanted | None = None,
+    options: TemplateOptions | None = None,
     clock: Clock = time.time,
 ) -> str:
     """TOML for a new collection from today, for 52 weeks.
 
     ManifestError for another repeat, ParameterError for no ε.
     """
-    from deniable_shared.mechanisms import for_type
-    from deniable_shared.recommendation import recommend_for
+    from deniable_shared.mechanisms import ids_for_domain_type
+    from deniable_shared.recommendation import recommend_for_domain
 
-    told, report = wanted or Wanted(), parse_epsilon((wanted or Wanted()).epsilon)
+    options = options or TemplateOptions()
+    report = parse_epsilon(options.epsilon)
     permanent = _capped(2 * report) if check_repeat(repeat) == "memoized" else None
-    released = told.read == "releases"
-    chosen = recommend_for(domain, report, permanent=permanent, released=released)
+    releases_only = options.read == "releases"
+    chosen = recommend_for_domain(domain, report, permanent=permanent, releases_only=releases_only)
     today = datetime.fromtimestamp(clock(), UTC).date()
     return _TEMPLATE.format(
         name=_quoted(name),
-        purpose=_quoted(told.purpose),
-        owner=_quoted(told.owner),
+        purpose=_quoted(options.purpose),
+        owner=_quoted(options.owner),
         epsilon=_aligned("epsilon", format_epsilon(report)),
-        read=_aligned("read", told.read),
-        min_batch=_aligned("min_batch", told.min_batch),
+        read=_aligned("read", options.read),
+        min_batch=_aligned("min_batch", options.min_batch),
         valid_from=today,
         expires=today + _LIFE,
         auto=AUTO,
         chosen=f"{chosen.id}: {chosen.reason}",
-        mechanisms=", ".join(for_type(domain.type)),
-        repeat="\n".join(_REPEATS[repeat](report, told.epochs)),
+        mechanisms=", ".join(ids_for_domain_type(domain.type)),
+        repeat="\n".join(_REPEATS[repeat](report, options.epochs)),
         domain=_domain(domain),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
 
-from deniable_shared.canonical import shown
+from deniable_shared.canonical import quote
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest_fields import FIELDS
@@ -57,7 +57,7 @@ def read_keys(table: Mapping[str, object]) -> dict[str, object]:
 def _flat(table: Mapping[str, object]) -> dict[str, object]:
     central = table.get("central", {})
     if not isinstance(central, dict):
-        raise ManifestError(f"central must be a table, got {shown(central)}")
+        raise ManifestError(f"central must be a table, got {quote(central)}")
     flat = {f"central.{name}": value for name, value in central.items()}
     for name, value in table.items():
         if "." in name:
@@ -76,12 +76,12 @@ def _check_repeat(name: str, path: str, repeat: str) -> None:
         )
 
 
-def _unknown(name: str, known: Iterable[str], where: str = "a collection") -> ManifestError:
+def _unknown(name: str, allowed: Iterable[str], where: str = "a collection") -> ManifestError:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
-    return ManifestError(f"{where} has no key {shown(name)}{hint}")
+    near = get_close_matches(name, allowed, n=1)
+    hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(sorted(allowed))}"
+    return ManifestError(f"{where} has no key {quote(name)}{hint}")
 
 
 def _plain(value: object, name: str) -> object:
@@ -101,7 +101,7 @@ def _decimal(value: object, name: str) -> object:
     if match is None:
         raise ManifestError(
             f'{name} must be a decimal of at most two digits before the point, like "0.5" '
-            f"(a string: no float is exact), got {shown(value)}"
+            f"(a string: no float is exact), got {quote(value)}"
         )
     part = (match[2] or "").rstrip("0")
     return str(int(match[1])) + (f".{part}" if part else "")
@@ -109,7 +109,7 @@ def _decimal(value: object, name: str) -> object:
 
 def _sampled(value: object, name: str) -> object:
     if type(value) is not int:
-        raise ManifestError(f"{name} must be how many bits a report tells, got {shown(value)}")
+        raise ManifestError(f"{name} must be how many bits a report tells, got {quote(value)}")
     return {name: value}
 
 
@@ -117,7 +117,7 @@ def _search_step(value: object, name: str) -> object:
     if type(value) is not int:
         raise ManifestError(
             f"{name} must be how many bytes a level of the search adds, 0 for none, "
-            f"got {shown(value)}"
+            f"got {quote(value)}"
         )
     return {"step": value}
 
@@ -130,7 +130,7 @@ def _duration(value: object, name: str) -> object:
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise ManifestError(
-            f'{name} must be a duration like "1d", "36h" or "90m", got {shown(value)}: '
+            f'{name} must be a duration like "1d", "36h" or "90m", got {quote(value)}: '
             f"for seconds write {name}_seconds"
         )
     return int(match[1]) * _SECONDS[match[2]]
@@ -141,13 +141,13 @@ def _day(value: object, name: str) -> object:
         return value.isoformat()
     if isinstance(value, str):
         return value
-    raise ManifestError(f"{name} must be a date, like 2027-06-01, got {shown(value)}")
+    raise ManifestError(f"{name} must be a date, like 2027-06-01, got {quote(value)}")
 
 
 def _domain(value: object, name: str) -> object:
     if not isinstance(value, dict):
         raise ManifestError(
-            f"{name} must be a table with type and what that takes, got {shown(value)}"
+            f"{name} must be a table with type and what that takes, got {quote(value)}"
         )
     for key in value:
         if key in _DOMAIN_KEYS:
@@ -170,7 +170,7 @@ def _number(value: object, name: str) -> object:
         return decimal_text(Fraction(text))
     raise ManifestError(
         f'{name} must be a whole number or the text of a decimal of at most six places, like "0.5" '
-        f"(a string: no float is exact), got {shown(value)}"
+        f"(a string: no float is exact), got {quote(value)}"
     )
 
 

@@ -11,7 +11,7 @@ from deniable_aggregator import estimators
 from deniable_aggregator.estimate.anomalies import FALSE_ALARMS, Anomaly, find_anomalies
 from deniable_shared import mechanisms
 from deniable_shared.coins import Coins
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.message_laws import MessageLaw, generator
 
 CODED = ["affine/1", "cyclic/1", "hadamard/1", "projective/1"]
@@ -105,12 +105,12 @@ def test_no_reports_are_not_odd(id: str) -> None:
 def test_a_few_permanent_answers_told_for_a_year_are_not_odd(id: str) -> None:
     """20 devices, 365 epochs: as reports of 7,300 devices they would be, nearly always."""
     chain = law(id, repeat="memoized").mechanism
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     coins = Coins.system()
     reports = []
     for _ in range(20):
-        permanent = chain.permanent(3, coins)
-        reports += [chain.renew(permanent, coins) for _ in range(365)]
+        permanent = chain.memoize(3, coins)
+        reports += [chain.rerandomize(permanent, coins) for _ in range(365)]
     rows = np.frombuffer(b"".join(reports), dtype=np.uint8).reshape(len(reports), -1)
     of = MessageLaw(chain)
     assert found(of, of.estimator.tally(rows), len(reports), epochs=365) == ()

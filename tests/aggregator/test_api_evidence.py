@@ -13,7 +13,7 @@ import pytest
 from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.documents.estimates import EstimatesDocument
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.coins import Coins
 from support.api_world import TODAY, World, authored, opened
 
@@ -122,8 +122,8 @@ def test_vectors_of_ones_alone_raise_a_warning(
     collection = world.register(authored("made-up", type="choice", labels=LABELS, more=more))
     world.count(collection, ["l2"] * 300)
     assert "warnings" not in asked(world, collection, "")
-    cell = Cell(collection.id, TODAY, collection.manifest.version)
-    fakes = [Arrival(cell, Coins.system().bytes(16), b"\xfc") for _ in range(300)]
+    cell = TallyKey(collection.id, TODAY, collection.manifest.version)
+    fakes = [AcceptedReport(cell, Coins.system().bytes(16), b"\xfc") for _ in range(300)]
     world.service.store.commit(fakes, lambda _, rows: collection.estimator.tally(rows))
     document = asked(world, collection, "significant=holm&liars=0.1&set=l1,l2")
     (warning,) = document["warnings"]

@@ -18,7 +18,7 @@ from deniable_aggregator.keys import DELEGATION_SECONDS, renew_delegation
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store import migrating, schema
+from deniable_aggregator.store import schema, schema_version
 from deniable_aggregator.store.opening import open_store
 from deniable_aggregator.web.auth import throttle
 from support.api_world import DAY, World, opened
@@ -91,11 +91,11 @@ def test_an_older_schema_that_is_migrated_has_an_entry(tmp_path: Path) -> None:
     settings = prepared(tmp_path)
     kept = settings.database.rename(tmp_path / "whole.db")
     before = sqlite_before(kept, settings.database)
-    assert migrating.migrated(settings, lambda: 7.0) == (before, schema.HEAD)
+    assert schema_version.migrate(settings, lambda: 7.0) == (before, schema.HEAD)
     entry = newest(settings)
     assert (entry.at, entry.act, entry.actor) == (7, "schema-migrated", "deniable migrate")
     assert entry.details == {"before": before, "after": schema.HEAD}
-    assert migrating.migrated(settings, lambda: 9.0) == (schema.HEAD, schema.HEAD)
+    assert schema_version.migrate(settings, lambda: 9.0) == (schema.HEAD, schema.HEAD)
     assert newest(settings).at == 7
 
 

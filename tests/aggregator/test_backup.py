@@ -26,8 +26,8 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store
-from deniable_aggregator.store.portable.reading import Digest, digests, snapshot
-from deniable_aggregator.store.rows import Block, Verdict
+from deniable_aggregator.store.portable.snapshot import TableDigest, digests, snapshot
+from deniable_aggregator.store.rows import BlockId, CommitStatus
 from support import postgres_server
 from support.data_directory import NOON, Moment, prepared, prepared_on_postgres
 from support.databases import KINDS, manifest_row
@@ -72,8 +72,8 @@ def fill(settings: Settings) -> None:
     store.commit(arrivals(range(2), b"\1", epoch=EPOCH + 2), sums)
     store.commit([arrival(9, b"\1", epoch=EPOCH + 2, voucher=1)], sums)
     store.count_rejections(COLLECTION, {"cannot-open": 2, "too-early": 1})
-    store.commit_blocks([(Block("nightly", "a.block"), [])], sums)
-    store.note_spool("/srv/spool", NOON)
+    store.commit_blocks([(BlockId("nightly", "a.block"), [])], sums)
+    store.set_spool_progress("/srv/spool", NOON)
     store.charge(charge_row(1), admitted, audit=None)
     store.store_result(result_row(1), b"record 0")
     store.add_record(charge_row(1).release, 1, b"record 1", audit=None)
@@ -105,7 +105,7 @@ def restored(target: Settings, path: Path, **more: bool) -> copying.Restored:
     )
 
 
-def content(settings: Settings) -> dict[str, Digest]:
+def content(settings: Settings) -> dict[str, TableDigest]:
     with snapshot(settings) as found:
         return digests(found)
 
@@ -113,7 +113,7 @@ def content(settings: Settings) -> dict[str, Digest]:
 def tallies(settings: Settings) -> list[tuple[int, int, list[int]]]:
     store = open_store(settings)
     found = [
-        (row.cell.epoch, row.n, row.tally.tolist())
+        (row.key.epoch, row.n, row.tally.tolist())
         for row in store.tallies(COLLECTION, *EVERY_EPOCH)
     ]
     store.close()
@@ -167,8 +167,8 @@ def test_a_restored_store_goes_on_counting_where_the_other_one_was(
     restored(target, path)
     store = open_store(target)
     again = store.commit(arrivals(range(29, 34), WIDE, epoch=EPOCH + 1), sums)
-    assert again == [Verdict.COUNTED, *[Verdict.DUPLICATE] * 3, Verdict.COUNTED]
-    assert set(store.commit(arrivals([99], WIDE), sums)) == {Verdict.CLOSED}
+    assert again == [CommitStatus.COUNTED, *[CommitStatus.DUPLICATE] * 3, CommitStatus.COUNTED]
+    assert set(store.commit(arrivals([99], WIDE), sums)) == {CommitStatus.CLOSED}
     store.add_manifest(manifest_row("other-4kqz0m"), audit=None)
     store.commit(arrivals(range(2), b"\1", epoch=EPOCH + 9), sums)
     store.charge(charge_row(3), admitted, audit=None)

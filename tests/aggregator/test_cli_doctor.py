@@ -52,8 +52,8 @@ def test_a_spool_that_nobody_counts_is_told_of_until_it_is_given_up(deniable: De
     deniable.done("open", "--spool", spool, "--once")
     assert found(deniable, "spool", "ok") == [f"{spool} is counted"]
     store = open_store(Settings(data=deniable.data))
-    store.forget_spool(str(spool))
-    store.note_spool(str(spool), 0)
+    store.remove_spool(str(spool))
+    store.set_spool_progress(str(spool), 0)
     store.close()
     assert "--last" in found(deniable, "spool", "warn")[0]
     deniable.done("open", "--spool", spool, "--last")

@@ -11,7 +11,7 @@ import pytest
 
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.coins import Coins
 from support.deniable_command import SETTINGS_TOML, Deniable
 
@@ -37,10 +37,10 @@ def count(
     """Reports of people with these bits in turn: unless said, dark mode and no beta."""
     service = Service.open(Settings(data=deniable.data))
     collection = service.registry.get("settings")
-    cell = Cell(collection.id, epoch, collection.manifest.version)
+    cell = TallyKey(collection.id, epoch, collection.manifest.version)
     mechanism = collection.mechanism
     arrivals = [
-        Arrival(
+        AcceptedReport(
             cell,
             Coins.system().bytes(16),
             mechanism.randomize(bits[person % len(bits)], Coins.system()),

@@ -9,7 +9,7 @@ import pytest
 
 from deniable_aggregator.keys import DELEGATION_SECONDS
 from deniable_shared import dsse
-from deniable_shared.keylist import DELEGATION_TYPE
+from deniable_shared.key_list import DELEGATION_TYPE
 from support.deniable_command import Deniable
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.coins import Coins
 from support.deniable_command import Deniable
 
@@ -54,10 +54,12 @@ def count(deniable: Deniable, people: int) -> None:
     """Reports of as many people with each of two combinations."""
     service = Service.open(Settings(data=deniable.data))
     collection = service.registry.get("fleet")
-    cell = Cell(collection.id, TODAY, collection.manifest.version)
+    cell = TallyKey(collection.id, TODAY, collection.manifest.version)
     mechanism, encode = collection.mechanism, collection.manifest.domain.encode
     arrivals = [
-        Arrival(cell, Coins.system().bytes(16), mechanism.randomize(encode(value), Coins.system()))
+        AcceptedReport(
+            cell, Coins.system().bytes(16), mechanism.randomize(encode(value), Coins.system())
+        )
         for value in [MAC, LINUX] * people
     ]
     service.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))

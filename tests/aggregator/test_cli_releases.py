@@ -19,7 +19,7 @@ from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.kinds.contract import PreparedRelease, ReleaseContext
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.coins import Coins
 from support import release_plans
 from support.deniable_command import Deniable
@@ -51,9 +51,9 @@ def prepared(folder: Path, *, delta: str = "0", more: str = "", people: int = 15
     service = Service.open(Settings(data=deniable.data))
     collection = service.registry.get("theme")
     for epoch in (FIRST, LAST):
-        cell = Cell(collection.id, epoch, collection.manifest.version)
+        cell = TallyKey(collection.id, epoch, collection.manifest.version)
         rows = [
-            Arrival(
+            AcceptedReport(
                 cell, Coins.system().bytes(16), collection.mechanism.randomize(1, Coins.system())
             )
             for _ in range(people)

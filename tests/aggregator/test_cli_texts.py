@@ -8,7 +8,7 @@ import pytest
 
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_client import Ceiling, Client
 from deniable_client.testing import RecordingTransport
 from deniable_shared import dsse
@@ -34,10 +34,10 @@ def deniable(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
     command.done("collections", "apply", path, "--key", command.key)
     service = Service.open(Settings(data=command.data))
     words = service.registry.get("words")
-    cell = Cell(words.id, TODAY, words.manifest.version)
+    cell = TallyKey(words.id, TODAY, words.manifest.version)
     mechanism = words.mechanism
     arrivals = [
-        Arrival(cell, Coins.system().bytes(16), mechanism.randomize(b"tea", Coins.system()))
+        AcceptedReport(cell, Coins.system().bytes(16), mechanism.randomize(b"tea", Coins.system()))
         for _ in range(200)
     ]
     service.store.commit(arrivals, lambda _, rows: words.estimator.tally(rows))

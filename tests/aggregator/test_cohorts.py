@@ -9,7 +9,7 @@ import pytest
 
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
-from deniable_aggregator.store.rows import CellTally
+from deniable_aggregator.store.rows import KeyedTally
 from deniable_shared.coins import Coins
 from deniable_shared.manifest import Manifest
 from support import core_world
@@ -31,7 +31,7 @@ def register(world: World, number: int) -> Manifest:
     return manifest
 
 
-def cells(world: World) -> list[CellTally]:
+def cells(world: World) -> list[KeyedTally]:
     return world.service.store.tallies(world.manifest.collection, TODAY, TODAY)
 
 
@@ -84,7 +84,7 @@ def test_reports_are_tallied_by_cohort_and_read_together(world: World, number: i
     for payload in payloads:
         assert world.upload(world.report(payload=payload)) == []
     found = cells(world)
-    assert {cell.cell.cohort for cell in found} <= set(range(number))
+    assert {cell.key.cohort for cell in found} <= set(range(number))
     assert (len(found) > 1) == (number > 1)
     collection = world.service.registry.get(world.manifest.collection)
     reading = pooled_tally(world.service.store, collection, EpochRange())

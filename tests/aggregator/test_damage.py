@@ -21,10 +21,10 @@ from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.queries import pooled_tallies
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.directory import DRAFT_SECONDS, DirectorySpool
-from deniable_aggregator.store import counted
-from deniable_aggregator.store.checksums import BODY_MASK, PRIME, added_seal, body, seal
-from deniable_aggregator.store.rows import PAGE_SIZE, CellTally
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store import stored_tallies
+from deniable_aggregator.store.checksums import BODY_MASK, PRIME, body, seal, seal_increment
+from deniable_aggregator.store.rows import PAGE_SIZE, KeyedTally
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from support.api_world import authored, opened
 from support.databases import AnyStore, Database, fresh, unfilled
 from support.flipped import Found, Original, flipped, found_in, original
@@ -103,7 +103,7 @@ def test_without_verification_the_same_databases_show_wrong_numbers(
     made: Original, right: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        counted.StoredTally, "checked", lambda row: CellTally(row.cell, row.n, row.tally)
+        stored_tallies.UncheckedTally, "checked", lambda row: KeyedTally(row.key, row.n, row.tally)
     )
     monkeypatch.setattr(pooled_tallies, "possible", lambda estimator, row: row)
     for estimator in (SupportEstimator, HistogramEstimator):
@@ -239,7 +239,7 @@ def test_the_formulas_of_checksums_never_change() -> None:
     assert body(tally) == 273_754_903_953_017_644
     assert sum(body(part, page) for page, part in enumerate(parts)) & BODY_MASK == body(tally)
     assert seal(3, 1, 20_000, 1, 0, 2) == 390_936_024
-    assert (seal(2, 1, 20_000, 1, 0, 2) + added_seal(1)) % PRIME == 390_936_024
+    assert (seal(2, 1, 20_000, 1, 0, 2) + seal_increment(1)) % PRIME == 390_936_024
 
 
 def test_an_upgrade_computes_the_checksums_of_what_is_there(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from deniable_aggregator.estimate.tables import IntervalSettings, table
 from deniable_aggregator.estimators import for_mechanism
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.records import RecordLaw, floats, independent, law, table_of, uneven
 
 CHAINS = [law("cyclic/1", 2, 3, permanent="2"), law("affine/1", 2, 3, permanent="2")]
@@ -23,7 +23,7 @@ DESIGNS += [law("projective/1", 2, 2, 3), *CHAINS]
 
 
 def title(given: RecordLaw) -> str:
-    kind = "chain-" if isinstance(given.mechanism, Renewed) else ""
+    kind = "chain-" if isinstance(given.mechanism, MemoizedChain) else ""
     return f"{kind}{given.mechanism.id}-{given.domain.radices}"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from deniable_aggregator.estimate import difference_set_sums
 from deniable_aggregator.estimate.difference_set_sums import shifted_sums
 from deniable_shared.coins import Coins
-from deniable_shared.difference_sets import codes_of, difference_set, size_of
+from deniable_shared.difference_sets import difference_set, hyperplane_size, point_count
 
 SMALL, LARGE = [(2, 3), (3, 3), (7, 3), (2, 5)], [(2, 7), (3, 5), (4, 4), (11, 3), (2, 11)]
 MOST = [1, 1000, 10**11, 2**40, 2**53 + 1, 2**55]
@@ -26,7 +26,7 @@ def by_definition(counts: list[int], q: int, t: int) -> list[int]:
 def test_sums_are_those_of_the_definition(
     space: tuple[int, int], most: int, data: st.DataObject
 ) -> None:
-    codes = codes_of(*space)
+    codes = point_count(*space)
     coins = Coins.derive(data.draw(st.binary(max_size=8)))
     filled = data.draw(st.sampled_from([1, 2, codes // 2, codes]))
     counts = [0] * codes
@@ -41,7 +41,7 @@ def test_sums_are_those_of_the_definition(
 @pytest.mark.parametrize("most", [10**11, 2**60])
 def test_two_cells_that_hold_all_reports_are_exact(space: tuple[int, int], most: int) -> None:
     """More than a float can count, and no mean to take away."""
-    codes, members = codes_of(*space), set(difference_set(*space))
+    codes, members = point_count(*space), set(difference_set(*space))
     counts = np.zeros(codes, dtype=np.int64)
     counts[[1, codes - 2]] = most, most + 3
     sums = shifted_sums(counts, *space).tolist()
@@ -52,18 +52,18 @@ def test_two_cells_that_hold_all_reports_are_exact(space: tuple[int, int], most:
 
 def test_sums_of_a_million_codes_are_those_of_the_definition() -> None:
     q, t = 2, 20
-    codes, members = codes_of(q, t), np.array(difference_set(q, t), dtype=np.int64)
+    codes, members = point_count(q, t), np.array(difference_set(q, t), dtype=np.int64)
     counts = np.arange(codes) ** 2 % 10**6 + 10**5
     counts[[7, 70_007]] = 10**11, 10**11 + 1
     sums = shifted_sums(counts, q, t)
     for v in (0, 1, 7, 500_000, codes - 1):
         assert sums[v] == counts[(v + members) % codes].sum()
-    assert int(sums.sum()) == size_of(q, t) * int(counts.sum())
+    assert int(sums.sum()) == hyperplane_size(q, t) * int(counts.sum())
 
 
 @pytest.mark.parametrize("space", [(3, 3), (3, 5)])
 def test_many_histograms_are_summed_like_each_alone(space: tuple[int, int]) -> None:
-    counts = np.arange(2 * 3 * codes_of(*space)).reshape(2, 3, -1) % 1009
+    counts = np.arange(2 * 3 * point_count(*space)).reshape(2, 3, -1) % 1009
     together = shifted_sums(counts, *space)
     assert together.shape == counts.shape
     for place in np.ndindex(2, 3):
@@ -77,7 +77,7 @@ def test_sums_that_are_not_sure_are_never_given(
     """A transform of the set that is a little off makes sums that are no integers."""
     right, length = difference_set_sums.spectrum_of(3, 5)
     monkeypatch.setattr(difference_set_sums, "spectrum_of", lambda q, t: (right * off, length))
-    counts = np.arange(codes_of(3, 5)) % 97
+    counts = np.arange(point_count(3, 5)) % 97
     if off == 1.0:
         assert shifted_sums(counts, 3, 5).tolist() == by_definition(counts.tolist(), 3, 5)
     else:
@@ -95,7 +95,7 @@ def test_a_histogram_that_floats_cannot_add_up_is_cut_into_limbs(
         return whole(numbers, q, t)
 
     monkeypatch.setattr(difference_set_sums, "_by_transform", spy)
-    counts = np.zeros(codes_of(3, 5), dtype=np.int64)
+    counts = np.zeros(point_count(3, 5), dtype=np.int64)
     counts[5] = 2**60 + 12345
     assert shifted_sums(counts, 3, 5).tolist() == by_definition(counts.tolist(), 3, 5)
     assert len(seen) == 3

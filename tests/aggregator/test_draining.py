@@ -141,9 +141,9 @@ def test_a_worker_ends_whichever_of_its_threads_the_sigterm_was_given_to(tmp_pat
 
 
 def check_counted(settings: Settings, collection: str, told: set[bytes]) -> None:
-    from deniable_aggregator.store.opening import open_store, read_beside
+    from deniable_aggregator.store.opening import open_read_only, open_store
 
-    with read_beside(settings) as db:
+    with open_read_only(settings) as db:
         seen = {bytes(report_id) for (report_id,) in db.execute("select id from seen").fetchall()}
     store = open_store(settings)
     [row] = store.epochs(collection)

@@ -18,7 +18,7 @@ from deniable_aggregator.estimate.sets import SetLaw, estimate_set, tail_of_know
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.message_laws import MessageLaw
 
 IDS = [
@@ -137,15 +137,15 @@ def test_the_variance_is_never_below_that_of_devices_that_answer_in_every_epoch(
 
 def _held(mechanism: Mechanism, value: int) -> list[tuple[object, Fraction]]:
     """What all reports of a device share, and its chance: the value or the permanent answer."""
-    if isinstance(mechanism, Renewed):
+    if isinstance(mechanism, MemoizedChain):
         return list(mechanism.first.pmf(value).items())
     return [(value, Fraction(1))]
 
 
 def _law_of_k(mechanism: Mechanism, held: object, members: tuple[int, ...]) -> dict[int, Fraction]:
-    if isinstance(mechanism, Renewed):
+    if isinstance(mechanism, MemoizedChain):
         assert isinstance(held, bytes)
-        law = mechanism.first.renewed_pmf(held, mechanism.renewal_threshold)
+        law = mechanism.first.rerandomized_pmf(held, mechanism.renewal_threshold)
     else:
         assert isinstance(held, int)
         law = mechanism.pmf(held)
@@ -180,7 +180,7 @@ def missed(id: str, n: int, share: Fraction, tail: float, members: tuple[int, ..
     for value, weight in ((inside, share), (outside, 1 - share)):
         for k, chance in _law_of_k(mechanism, value, members).items():
             law[k] += float(weight * chance)
-    if isinstance(mechanism, Renewed):
+    if isinstance(mechanism, MemoizedChain):
         raise AssertionError("of one report a device")
     size = SIZE * n + 1
     chances = np.fft.irfft(np.fft.rfft(law, size + size % 2) ** n, size + size % 2)

@@ -16,7 +16,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.affine import AffineResponse
-from deniable_shared.optimum import total_error
+from deniable_shared.optimal_error import total_error
 
 IDS = ["subset/1", "affine/1"]
 

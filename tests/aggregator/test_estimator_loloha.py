@@ -15,7 +15,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.loloha import LocalHashing
-from deniable_shared.optimum import total_error
+from deniable_shared.optimal_error import total_error
 
 FAMILIES = [(2, 2), (2, 6), (3, 3), (4, 3), (5, 2), (7, 2), (8, 2), (9, 2), (16, 2), (4, 5)]
 

@@ -12,14 +12,14 @@ from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.projective import ProjectiveResponse
-from deniable_shared.optimum import total_error
-from deniable_shared.recurrences import codes_of
+from deniable_shared.optimal_error import total_error
+from deniable_shared.recurrences import point_count
 
 SPACES = [(2, 3), (2, 6), (3, 3), (3, 5), (4, 4), (5, 3), (7, 3), (8, 3), (9, 3), (13, 3), (16, 3)]
 
 
 def whole(q: int, t: int) -> ProjectiveResponse:
-    return projective(codes_of(q, t), field_order=q, dimension=t)
+    return projective(point_count(q, t), field_order=q, dimension=t)
 
 
 def projective(d: int, epsilon: str = "1", **pinned: int) -> ProjectiveResponse:
@@ -29,7 +29,9 @@ def projective(d: int, epsilon: str = "1", **pinned: int) -> ProjectiveResponse:
 
 
 def by_definition(mechanism: ProjectiveResponse, counts: list[int], label: int) -> int:
-    return sum(count for code, count in enumerate(counts) if mechanism._holds(0, code, label))
+    return sum(
+        count for code, count in enumerate(counts) if mechanism._supports_value(0, code, label)
+    )
 
 
 @pytest.mark.parametrize("most", [1, 10**11, 2**53])
@@ -50,14 +52,14 @@ def test_two_cells_of_a_hundred_billion_among_thousands_are_exact(q: int, t: int
     counts[[*cells]] = 10**11, 10**11 + 1
     supports = estimators.for_mechanism(mechanism).supports(counts)
     for label in range(0, mechanism.alphabet_size, mechanism.alphabet_size // 200):
-        held = [mechanism._holds(0, cell, label) for cell in cells]
+        held = [mechanism._supports_value(0, cell, label) for cell in cells]
         assert supports[label] == held[0] * 10**11 + held[1] * (10**11 + 1)
 
 
 @pytest.mark.parametrize(("q", "t"), [*SPACES, (121, 3), (1009, 3)])
 def test_every_point_and_every_value_stands_on_thecircle_once(q: int, t: int) -> None:
     for places in cycle_points(q, t):
-        assert (np.bincount(places, minlength=codes_of(q, t)) == 1).all()
+        assert (np.bincount(places, minlength=point_count(q, t)) == 1).all()
 
 
 def test_a_million_choices_are_counted_as_each_payload_says() -> None:
@@ -82,7 +84,10 @@ def test_everybody_alike_is_estimated_as_one_and_the_others_as_zero(id: str, rep
     assert isinstance(plain, GeometricResponse)
     of, n, codes, size = estimators.for_mechanism(mechanism, repeat), 10**15, *sizes(plain)
     inside, outside = mechanism.p / size, (1 - mechanism.p) / (codes - size)
-    counts = [round(n * (inside if plain._holds(0, code, 7) else outside)) for code in range(codes)]
+    counts = [
+        round(n * (inside if plain._supports_value(0, code, 7) else outside))
+        for code in range(codes)
+    ]
     counts[0] += n - sum(counts)
     estimate = of.estimate(np.array(counts), n, epochs=3)
     expected = [float(label == 7) for label in range(100)]

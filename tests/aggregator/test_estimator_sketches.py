@@ -19,7 +19,7 @@ from deniable_shared import mechanisms
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.sketched import SketchedBits
+from deniable_shared.mechanisms.bit_sketch import BitSketch
 
 IDS = ("cms/1", "hcms/1", "rappor/1")
 DRINKS = [b"tea", b"coffee", b"mate"]
@@ -174,7 +174,7 @@ def test_two_bits_of_a_report_count_for_less_than_two_reports() -> None:
     estimator = estimator_of("rappor/1", "4", tables=4, cells=64)
     one = estimator_of("rappor/1", "2", tables=4, cells=64, hashes=1)
     assert estimator.mechanism.threshold == one.mechanism.threshold
-    assert isinstance(estimator.mechanism, SketchedBits)
+    assert isinstance(estimator.mechanism, BitSketch)
     assert estimator.form.hashes == 2
     tally = estimator.tally(reports(estimator, DRINKS * 1_000))
     both = estimate_texts(TextTally(estimator, tally), [b"tea"], held_out=False).estimate

@@ -14,10 +14,11 @@ from werkzeug.test import TestResponse
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store import postgres, sessions
-from deniable_aggregator.store.postgres import PostgresStore
-from deniable_aggregator.store.rows import Arrival, Tally, Verdict
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.postgres import pool as postgres_pool
+from deniable_aggregator.store.postgres import store as postgres_store
+from deniable_aggregator.store.postgres.store import PostgresStore
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from support import postgres_server
 from support.api_world import DAY, TODAY, World, authored, opened
 from support.deniable_command import wait_until
@@ -137,7 +138,7 @@ def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_co
         arrived, through = threading.Semaphore(0), threading.Semaphore(0)
         commit = world.service.store.commit
 
-        def slow(arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
+        def slow(arrivals: Sequence[AcceptedReport], tally: TallyKernel) -> list[CommitStatus]:
             arrived.release()
             assert through.acquire(timeout=LONG)
             return commit(arrivals, tally)
@@ -160,8 +161,8 @@ def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_co
 def test_a_database_server_that_stops_and_starts_again_is_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "WAIT_SECONDS", 0.5)
-    monkeypatch.setattr(postgres, "PING_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_pool, "WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_store, "PING_SECONDS", 0.5)
     with postgres_server.restartable() as server, opened(tmp_path, store=server.get_uri()) as world:
         found = world.register(authored())
         world.service.tick()

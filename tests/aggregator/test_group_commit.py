@@ -16,11 +16,11 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.ingest import group_commit
 from deniable_aggregator.ingest.group_commit import BatchWindow, GroupCommit
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.store.rows import Arrival, Tally, Verdict
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
 from support.databases import AnyStore
 from support.stores import EPOCH, arrival, arrivals, counted, sums
 
-COUNTED, DUPLICATE = Verdict.COUNTED, Verdict.DUPLICATE
+COUNTED, DUPLICATE = CommitStatus.COUNTED, CommitStatus.DUPLICATE
 LONG = 60.0
 
 
@@ -34,7 +34,7 @@ class Gate:
     arrived: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     through: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
-    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
+    def commit(self, arrivals: Sequence[AcceptedReport], tally: TallyKernel) -> list[CommitStatus]:
         self.batches.append(len(arrivals))
         self.arrived.release()
         assert self.through.acquire(timeout=LONG)
@@ -48,13 +48,13 @@ class Queue:
     """A group commit over a gate, and threads that submit to it in a known order."""
 
     gate: Gate
-    commits: GroupCommit[Arrival, Verdict]
+    commits: GroupCommit[AcceptedReport, CommitStatus]
     pool: ThreadPoolExecutor
 
-    def submit(self, *batches: Sequence[Arrival]) -> list[Future[list[Verdict]]]:
+    def submit(self, *batches: Sequence[AcceptedReport]) -> list[Future[list[CommitStatus]]]:
         return [self._one(batch) for batch in batches]
 
-    def _one(self, batch: Sequence[Arrival]) -> Future[list[Verdict]]:
+    def _one(self, batch: Sequence[AcceptedReport]) -> Future[list[CommitStatus]]:
         before = self.size()
         future = self.pool.submit(self.commits.submit, batch)
         while not future.done() and self.size() == before:
@@ -191,7 +191,7 @@ def test_one_report_submitted_by_many_threads_at_once_is_counted_once(store: Any
     commits = GroupCommit(partial(store.commit, tally=sums))
     start = threading.Barrier(16)
 
-    def submit(_: int) -> list[Verdict]:
+    def submit(_: int) -> list[CommitStatus]:
         start.wait(LONG)
         return commits.submit([arrival(1)])
 

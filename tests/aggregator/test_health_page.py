@@ -136,11 +136,13 @@ def test_reports_that_no_honest_device_sends_are_told(world: World) -> None:
     world.count(collection, ["a"] * 10)
     assert anomalies_of(collection, world.service.store) is None
     made_up = np.full((1, collection.mechanism.payload_size), 0xF0, np.uint8)
-    from deniable_aggregator.store.rows import Arrival, Cell
+    from deniable_aggregator.store.rows import AcceptedReport, TallyKey
     from deniable_shared.coins import Coins
 
-    cell = Cell(collection.id, TODAY, 1)
-    arrivals = [Arrival(cell, Coins.system().bytes(16), made_up.tobytes()) for _ in range(500)]
+    cell = TallyKey(collection.id, TODAY, 1)
+    arrivals = [
+        AcceptedReport(cell, Coins.system().bytes(16), made_up.tobytes()) for _ in range(500)
+    ]
     world.service.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
     text = world.page("/health").text
     assert "reports were made up" in text

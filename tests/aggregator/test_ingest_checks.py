@@ -10,7 +10,7 @@ import pytest
 from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
 from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys.cohorts import Cohorts
-from deniable_aggregator.store.rows import Arrival
+from deniable_aggregator.store.rows import AcceptedReport
 from deniable_shared.envelope import Opener
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Extension, Report, encode_upload
@@ -40,10 +40,12 @@ def code(world: World, report: Report) -> ReportError | None:
     return outcome if isinstance(outcome, ReportError) else None
 
 
-def outcomes(reports: Sequence[Report], context: UploadContext) -> list[Arrival | ReportError]:
+def outcomes(
+    reports: Sequence[Report], context: UploadContext
+) -> list[AcceptedReport | ReportError]:
     """Of each report of an upload what is committed or the code that it is answered with."""
     arrivals, failed = check_reports(Upload.decode(encode_upload(reports)), context)
-    found: dict[bytes, Arrival | ReportError] = {each.report_id: each for each in arrivals}
+    found: dict[bytes, AcceptedReport | ReportError] = {each.report_id: each for each in arrivals}
     found |= {status.report_id: ReportError(status.error) for status in failed}
     assert len(arrivals) + len(failed) == len(reports) == len(found)
     return [found[report.header.report_id] for report in reports]
@@ -52,7 +54,7 @@ def outcomes(reports: Sequence[Report], context: UploadContext) -> list[Arrival 
 def test_an_honest_report_passes(world: World) -> None:
     report = world.report(payload=b"\x40")
     [outcome] = outcomes([report], context(world))
-    assert isinstance(outcome, Arrival)
+    assert isinstance(outcome, AcceptedReport)
     assert (outcome.report_id, outcome.payload) == (report.header.report_id, b"\x40")
 
 

@@ -16,7 +16,7 @@ from hypothesis import settings as examples
 from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
 from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys.cohorts import Cohorts
-from deniable_aggregator.store.rows import Arrival
+from deniable_aggregator.store.rows import AcceptedReport
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Report, encode_upload
 from support.builders.uploads import CLOSED, FEBRUARY, KINDS, STRANGE, Draft, Reports, uploads
@@ -52,15 +52,15 @@ class Subject:
     ) -> list[ReportError | None]:
         """What the upload is answered; the oracle's store holds the reports afterwards."""
         outcomes = [oracle.outcome(report, context) for report in reports]
-        arrivals = [each for each in outcomes if isinstance(each, Arrival)]
+        arrivals = [each for each in outcomes if isinstance(each, AcceptedReport)]
         codes = self.held.commit(arrivals)
         self.known_closed |= {
-            (arrival.cell.collection, arrival.cell.epoch)
+            (arrival.key.collection, arrival.key.epoch)
             for arrival, code in zip(arrivals, codes, strict=True)
             if code is ReportError.EPOCH_CLOSED
         }
         committed = iter(codes)
-        return [next(committed) if isinstance(each, Arrival) else each for each in outcomes]
+        return [next(committed) if isinstance(each, AcceptedReport) else each for each in outcomes]
 
     def upload(self, kind: str, reports: Sequence[Report], token: ReportError | None) -> None:
         """Through ingest and store: codes and tallies are the oracle's."""
@@ -83,7 +83,7 @@ class Subject:
 
     def counted(self, collection: str) -> dict[object, tuple[int, list[int]]]:
         rows = self.world.service.store.tallies(collection, 0, 2**32)
-        return {row.cell: (row.n, row.tally.tolist()) for row in rows}
+        return {row.key: (row.n, row.tally.tolist()) for row in rows}
 
     def deserved(self, context: UploadContext) -> dict[object, tuple[int, list[int]]]:
         tally = context.collection.estimator.tally
@@ -114,7 +114,7 @@ def test_checks_have_the_oracles_outcomes(
     )
     outcomes = [(each, oracle.outcome(each, context)) for each in reports]
     arrivals, failed = check_reports(Upload.decode(encode_upload(reports)), context)
-    assert arrivals == [each for _, each in outcomes if isinstance(each, Arrival)]
+    assert arrivals == [each for _, each in outcomes if isinstance(each, AcceptedReport)]
     assert [(each.report_id, each.error) for each in failed] == [
         (report.header.report_id, each)
         for report, each in outcomes

@@ -22,7 +22,7 @@ from support.core_world import DAY, TODAY, TOML, World, authored
 def test_a_report_is_counted_in_the_cell_of_its_epoch_and_version(world: World) -> None:
     assert world.upload(world.report(payload=b"\xa0")) == []
     [row] = world.service.store.tallies(world.manifest.collection, 0, 2**32)
-    assert (row.cell.epoch, row.cell.manifest_version, row.n) == (TODAY, 1, 1)
+    assert (row.key.epoch, row.key.manifest_version, row.n) == (TODAY, 1, 1)
     assert np.array_equal(row.tally, [1, 0, 1])
 
 

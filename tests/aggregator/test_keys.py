@@ -15,10 +15,10 @@ from deniable_aggregator.keys import lists as key_lists
 from deniable_aggregator.keys.files import read_private, read_seed, write_private
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_shared import dsse, envelope
 from deniable_shared.errors import SignatureError
-from deniable_shared.keylist import KeyList, verify_key_list
+from deniable_shared.key_list import KeyList, verify_key_list
 from support import core_world
 from support.core_world import DAY, NOON, Moment, World
 

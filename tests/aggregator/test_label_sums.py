@@ -14,7 +14,7 @@ from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.functionals import LinearEstimator
 from deniable_aggregator.estimate.quantities import mean, quantiles, ranges
 from deniable_shared.mechanisms import Mechanism, build
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.message_laws import MessageLaw, generator
 from support.number_laws import SHAPES, scale
 from support.release_contexts import CHOICES
@@ -108,7 +108,7 @@ def test_reports_of_one_permanent_answer_have_the_covariance_that_is_told(name: 
         message: of.functionals(rows, tally, 1).values
         for message, tally in zip(law.messages, law.tallies, strict=True)
     }
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     product = np.zeros(len(rows))
     for value, share in zip(law.inputs, shares, strict=True):
         for (one, other), chance in chain.pmf_history((value, value)).items():
@@ -197,7 +197,7 @@ def test_thirty_epochs_of_permanent_answers_are_covered_too(id: str) -> None:
     answers = np.array([float(c) for c in first.probabilities(population)])
     renewed = np.array(
         [
-            [float(chain.first.renewed_pmf(m, chain.renewal_threshold).get(y, 0))  # type: ignore[attr-defined]
+            [float(chain.first.rerandomized_pmf(m, chain.renewal_threshold).get(y, 0))  # type: ignore[attr-defined]
              for y in law.messages]
             for m in first.messages
         ]

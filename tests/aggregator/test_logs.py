@@ -14,8 +14,8 @@ import pytest
 from deniable_aggregator import logs
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.store.sessions import refusals
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.postgres.pool import translate_errors
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_shared.errors import DecodeError
 
 SECRET = "0123456789abcdef"
@@ -86,7 +86,7 @@ def test_what_the_system_says_is_told_without_the_file_it_says_it_of() -> None:
 
 def test_the_rows_that_postgresql_speaks_of_are_not_in_a_refusal() -> None:
     def refused() -> None:
-        with refusals():
+        with translate_errors():
             raise psycopg.errors.UniqueViolation(f"duplicate key\nDETAIL: Key (id)=({SECRET})")
 
     with pytest.raises(StoreError) as found:

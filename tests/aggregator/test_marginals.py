@@ -15,7 +15,7 @@ from deniable_aggregator.estimators.fourier import FourierEstimator, Parities
 from deniable_aggregator.estimators.pairs import PairsEstimator
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.fourier import FourierMarginals, set_at
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.pairs import SampledPairs
 from support.record_domains import record
 from support.records import RecordLaw, floats, law, table_of, uneven
@@ -30,7 +30,7 @@ FOURIER += [law("fourier/1", 2, 2, 2, permanent="2")]
 
 
 def title(given: RecordLaw) -> str:
-    kind = "chain-" if isinstance(given.mechanism, Renewed) else ""
+    kind = "chain-" if isinstance(given.mechanism, MemoizedChain) else ""
     return f"{kind}{given.mechanism.id}-{given.domain.radices}-{given.mechanism.epsilon}"
 
 
@@ -210,7 +210,7 @@ def test_what_reports_of_one_permanent_answer_share_is_its_own_covariance(
 ) -> None:
     """Cov of two reports of one device, drawn from the population: V_∞, by enumeration."""
     chain = given.mechanism
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     axes, population = (0, 1), uneven(given.domain.size)
     true = floats(table_of(population, given.domain, axes))
     scores = {

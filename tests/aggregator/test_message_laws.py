@@ -22,7 +22,7 @@ LIKELIHOODS = ("cyclic/1", "grr/1", "hadamard/1", "loloha/1", "projective/1")
 
 
 def test_of_these_mechanisms_a_tally_counts_messages_whose_law_is_known() -> None:
-    ids = mechanisms.for_type("choice")
+    ids = mechanisms.ids_for_domain_type("choice")
     built = (mechanisms.build(id, domain_size=3, epsilon="1") for id in ids)
     counted = [of.id for of in built if counts_messages(estimators.for_mechanism(of))]
     assert tuple(counted) == LIKELIHOODS

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from deniable_aggregator.errors import SettingsError, StoreError
 from deniable_aggregator.metrics.store_health import StoreHealth
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.rows import Waiting
+from deniable_aggregator.store.rows import RollupBacklog
 from deniable_shared.report import Extension
 from deniable_shared.voucher import decode_voucher, format_key, issue
 from support.api_world import DAY, TODAY, Moment, World, authored, opened
@@ -209,21 +209,21 @@ def test_keys_tell_their_age_and_until_when_they_hold(world: World) -> None:
 
 def test_the_lag_is_the_time_since_the_oldest_waiting_batch_was_seen() -> None:
     class Store:
-        waits = Waiting()
+        waits = RollupBacklog()
 
-        def waiting(self) -> Waiting:
+        def rollup_backlog(self) -> RollupBacklog:
             return self.waits
 
     store, clock = Store(), Moment(100.0)
     store_health = StoreHealth(store, clock=clock)  # type: ignore[arg-type]
     lags = []
     for store.waits in [
-        Waiting(2, 1, 2),
-        Waiting(3, 1, 3),
-        Waiting(1, 3, 3),  # 1 and 2 are folded; 3 was first seen 5 seconds after 1
-        Waiting(2, 4, 5),
-        Waiting(),
-        Waiting(1, 6, 6),
+        RollupBacklog(2, 1, 2),
+        RollupBacklog(3, 1, 3),
+        RollupBacklog(1, 3, 3),  # 1 and 2 are folded; 3 was first seen 5 seconds after 1
+        RollupBacklog(2, 4, 5),
+        RollupBacklog(),
+        RollupBacklog(1, 6, 6),
     ]:
         store_health.check()
         clock.now += 5
@@ -232,14 +232,14 @@ def test_the_lag_is_the_time_since_the_oldest_waiting_batch_was_seen() -> None:
 
 
 def test_a_store_says_what_waits_for_its_roll_up(store: AnyStore) -> None:
-    assert store.waiting() == Waiting()
+    assert store.rollup_backlog() == RollupBacklog()
     for number in range(3):
         store.commit(arrivals([number]), sums)
-    found = store.waiting()
+    found = store.rollup_backlog()
     assert found.batches in (0, 3)  # SQLite counts in place
     assert found.newest - found.oldest == max(0, found.batches - 1)
     store.roll_up()
-    assert store.waiting() == Waiting()
+    assert store.rollup_backlog() == RollupBacklog()
 
 
 def test_a_store_that_is_there_answers_a_ping(store: AnyStore) -> None:

@@ -11,8 +11,8 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.migrating import revision
 from deniable_aggregator.store.opening import open_store
+from deniable_aggregator.store.schema_version import current_revision
 from support import postgres_server
 from support.data_directory import NOON, prepared, prepared_on_postgres
 from support.databases import KINDS
@@ -54,7 +54,7 @@ def test_a_command_that_reads_leaves_an_older_schema_as_it_is(
 ) -> None:
     before = aged(deniable)
     answer = deniable(*command)
-    assert revision(Settings(data=deniable.data)) == before
+    assert current_revision(Settings(data=deniable.data)) == before
     assert "deniable migrate" in " ".join(answer.output.split())
 
 
@@ -75,7 +75,7 @@ def test_a_command_makes_no_database_where_it_is_missing(deniable: Deniable) -> 
 def test_init_of_an_older_directory_refuses_and_migrates_nothing(deniable: Deniable) -> None:
     before = aged(deniable)
     assert "is prepared already" in deniable.refused("init")
-    assert revision(Settings(data=deniable.data)) == before
+    assert current_revision(Settings(data=deniable.data)) == before
 
 
 def test_reconcile_goes_on_without_a_database_that_is_missing(deniable: Deniable) -> None:

@@ -15,6 +15,7 @@ from deniable_aggregator.simulate import simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.domain import Bits, Choice, Number
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.recommendation import recommend
 
 HALF_WIDTHS = (0.05, 0.02, 0.01, 0.005, 0.001)
@@ -167,7 +168,8 @@ def test_averages_over_a_hold_spread_as_planned() -> None:
     6 · √(2/400) of 1: of a χ² with 399 degrees of freedom 5e-8 is beyond."""
     found = plan(2, "1", 2_000, epochs=4, permanent="2").repeats[2]
     chain = mechanisms.build(found.mechanism, domain_size=2, epsilon="1", permanent="2")
-    kept, blurred, first = float(chain.kept), float(chain.blurred), float(chain.first.q)  # type: ignore[attr-defined]
+    assert isinstance(chain, MemoizedChain)
+    kept, blurred, first = map(float, (chain.keep_probability, chain.redraw_support, chain.first.q))
     draws = np.random.default_rng()  # noqa: TID251  # simulates a fleet
     permanent = draws.random((400, 2_000)) < first
     told = draws.random((4, 400, 2_000)) < np.where(permanent, kept + blurred, blurred)

@@ -15,7 +15,7 @@ from deniable_shared import mechanisms
 from deniable_shared.domain import Record, Text
 from deniable_shared.mechanisms import build
 from deniable_shared.range_error import haar_error, tree_error
-from deniable_shared.record_choice import answering, two_way_error
+from deniable_shared.record_recommendation import candidate_mechanisms, two_way_error
 from support.record_domains import record
 
 WANTED = {
@@ -87,7 +87,9 @@ def test_a_record_is_planned_by_the_error_of_a_cell_of_two_attributes(
 ) -> None:
     domain = record(*radices)
     found = asked(domain, population=True)
-    errors = {each.id: two_way_error(each, radices) for each in answering(domain, Fraction(1))}
+    errors = {
+        each.id: two_way_error(each, radices) for each in candidate_mechanisms(domain, Fraction(1))
+    }
     assert errors[found.mechanism] <= min(errors.values()) * Fraction(21, 20)
     assert found.std_error == pytest.approx(math.sqrt(errors[found.mechanism] / 100_000))
     assert found.about.startswith("a cell of two attributes")
@@ -131,7 +133,7 @@ def test_every_plan_has_what_the_document_promises(
     assert found.ratio_unknown
     assert [way.repeat for way in found.repeats] == ["once", "fresh", "memoized"]
     assert found.shuffle_epsilon < 1
-    assert found.mechanism in mechanisms.known()
+    assert found.mechanism in mechanisms.mechanism_ids()
 
 
 @pytest.mark.statistical

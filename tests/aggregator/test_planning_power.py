@@ -13,7 +13,7 @@ from deniable_aggregator.planning import plan
 from deniable_aggregator.planning.power import LabelTest, critical_counts
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 LABELS_AND_EPSILON = [(10, "4"), (64, "6"), (1_000, "4"), (1_000, "6"), (1_000, "8"), (60_000, "8")]
 MORE = [(2, "1"), (10, "0.5"), (1_000, "2")]

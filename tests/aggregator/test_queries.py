@@ -23,7 +23,7 @@ from deniable_aggregator.queries.transparency_log import log, log_entries
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.service import Service
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared import dsse
 from deniable_shared.coins import Coins
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
@@ -48,8 +48,8 @@ class Reader:
     def count(self, collection: Collection, n: int, epoch: int) -> None:
         """So many equal reports."""
         coins = Coins.system()
-        cell = Cell(collection.id, epoch, collection.manifest.version)
-        rows = [Arrival(cell, coins.bytes(16), b"\x00") for _ in range(n)]
+        cell = TallyKey(collection.id, epoch, collection.manifest.version)
+        rows = [AcceptedReport(cell, coins.bytes(16), b"\x00") for _ in range(n)]
         self.service.store.commit(rows, lambda _, seen: collection.estimator.tally(seen))
 
 

@@ -19,7 +19,7 @@ from deniable_aggregator.queries.label_series import MEAN, label_series
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.queries.series import series
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
 from support.api_world import INGEST, TODAY, TOML, authored, opened
@@ -42,8 +42,8 @@ def filled(store: AnyStore, values: Sequence[object], **terms: Any) -> Collectio
     register(store, collection.id)
     manifest, coins = collection.manifest, Coins.system()
     arrivals = [
-        Arrival(
-            Cell(collection.id, epoch, manifest.version),
+        AcceptedReport(
+            TallyKey(collection.id, epoch, manifest.version),
             coins.bytes(16),
             manifest.mechanism().randomize(manifest.domain.encode(value), coins),
         )

@@ -25,7 +25,7 @@ from deniable_aggregator.releases.kinds.contract import (
     Tallies,
 )
 from deniable_aggregator.releases.service import FAILED
-from deniable_aggregator.store.rows import ChargeRow, Decide
+from deniable_aggregator.store.rows import ChargeCheck, ChargeRow
 from deniable_central.guarantee import pure_rho
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
@@ -150,7 +150,7 @@ def test_what_another_charged_between_decision_and_writing_is_decided_again(
     store = world.world.service.store
     honest = store.charge
 
-    def late(row: ChargeRow, decide: Decide, *, audit: AuditEntry | None) -> ChargeRow:
+    def late(row: ChargeRow, decide: ChargeCheck, *, audit: AuditEntry | None) -> ChargeRow:
         monkeypatch.undo()
         world.releases.release(world.collection, asked("0.3"), audit=None)
         return honest(row, decide, audit=audit)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.opening import open_read_only
 from support.api_world import TODAY, World, authored
 from support.manifests import next_version
 from support.release_world import ReleaseWorld
@@ -150,7 +150,7 @@ def questions(made: ReleaseWorld, patch: pytest.MonkeyPatch) -> Iterator[Answer]
 
 
 def views(made: ReleaseWorld) -> Answer:
-    with read_beside(made.world.service.settings) as db:
+    with open_read_only(made.world.service.settings) as db:
         rows = [
             db.execute(f"select * from {name}").fetchall()  # noqa: S608
             for name in ("v_estimate", "v_ingest", "v_rejection", "v_ledger")

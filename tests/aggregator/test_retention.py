@@ -14,7 +14,7 @@ from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.pooled_tallies import EpochRange, by_epoch, pooled_tally
-from deniable_aggregator.store.rows import EpochRow, Verdict
+from deniable_aggregator.store.rows import CommitStatus, EpochRow
 from support import databases
 from support.api_world import DAY, TODAY, World, authored, opened
 from support.databases import KINDS, Database
@@ -66,7 +66,7 @@ def test_an_open_epoch_does_not_expire(database: Database) -> None:
 def test_nothing_comes_back_to_an_expired_epoch(database: Database) -> None:
     store = filled(database)
     store.expire_epoch(COLLECTION, EPOCH, 9)
-    assert set(store.commit(arrivals([1, 99], b"\1" * 9_000), sums)) == {Verdict.CLOSED}
+    assert set(store.commit(arrivals([1, 99], b"\1" * 9_000), sums)) == {CommitStatus.CLOSED}
     assert not store.close_epoch(COLLECTION, EPOCH, 11, audit=None)
     for change in ("delete from expired_epochs", "update expired_epochs set expired_at = 0"):
         with database.refusing("an expired epoch stays expired"):

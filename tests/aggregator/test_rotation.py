@@ -14,8 +14,8 @@ from deniable_aggregator.keys.rotation import (
     outlived,
 )
 from deniable_shared.envelope import KEY_BYTES
+from deniable_shared.key_list import PublicKey
 from deniable_shared.key_succession import NEXT_STATES
-from deniable_shared.keylist import PublicKey
 
 NOW = 1_800_000_000
 

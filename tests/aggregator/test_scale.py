@@ -170,7 +170,7 @@ def test_cohorts_are_those_of_uploads(tmp_path: Path) -> None:
         made = spool(tmp_path / "spool", [spooled(world, reports)])
         [path] = blocks(made)
         parts = decode_block_tally(tally_block(order, str(made), path.name)).partial_tallies()
-    assert {part.cell.cohort: (len(part.ids), part.tally.tolist()) for part in parts} == {
+    assert {part.key.cohort: (len(part.ids), part.tally.tolist()) for part in parts} == {
         cohort: found for (_, _, cohort), found in before.items()
     }
     assert len(parts) > 1

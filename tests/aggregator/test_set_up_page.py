@@ -17,7 +17,7 @@ from deniable_aggregator import planning
 from deniable_aggregator.authoring.snippet import client_snippet, example_answer
 from deniable_shared.authoring import manifest_from_toml, template
 from deniable_shared.domain import Bits, Choice, Domain, Number, Record, Text
-from deniable_shared.templates import Wanted
+from deniable_shared.templates import TemplateOptions
 from support.api_world import INGEST, World, authored, opened
 
 TRUST = "ed25519:" + "A" * 43
@@ -69,8 +69,8 @@ def test_a_draft_without_a_purpose_cannot_be_registered(world: World) -> None:
 @pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "4", "8"])
 def test_every_price_makes_a_text_that_means_it(world: World, repeat: str, epsilon: str) -> None:
-    wanted = Wanted(epsilon=epsilon, epochs=3, min_batch=7, read="closed")
-    text = template("x", domain=Bits(("a",)), repeat=repeat, wanted=wanted, clock=world.clock)
+    wanted = TemplateOptions(epsilon=epsilon, epochs=3, min_batch=7, read="closed")
+    text = template("x", domain=Bits(("a",)), repeat=repeat, options=wanted, clock=world.clock)
     manifest = manifest_from_toml(text, ingest=INGEST)
     report = Fraction(epsilon)
     times = {"once": 1, "fresh": 3, "memoized": 4}[repeat]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.errors import SettingsError
-from deniable_aggregator.settings import REMOVED, Settings, keep
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.settings_sources import REMOVED, keep
 
 MOVED = (Path(__file__).parents[2] / "docs/moved-settings.md").read_text(encoding="utf-8")
 

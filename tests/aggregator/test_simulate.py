@@ -149,13 +149,13 @@ def test_texts_give_every_message_as_often_as_the_pmf_says(
 def test_the_law_of_another_epsilon_is_told_apart(id: str) -> None:
     """n = 3,000 tallies at ε = 3 against the law of ε = 1, all other parameters the same."""
     one = built(id)
-    pinned = {name: getattr(one, name) for name in mechanisms.pinned(id)}
+    pinned = {name: getattr(one, name) for name in mechanisms.pinned_parameters(id)}
     other = mechanisms.build(id, domain_size=3, epsilon="3", **pinned)
     assert surprise(draw(other), exact(one)) < FALSE_ALARM
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("id", mechanisms.for_type("choice"))
+@pytest.mark.parametrize("id", mechanisms.ids_for_domain_type("choice"))
 def test_a_million_people_are_estimated_within_their_errors(id: str) -> None:
     """n = 10^6, 40 labels: |z| < 7 for each, false alarm below 1e-9 over all."""
     mechanism = built(id, size=40)

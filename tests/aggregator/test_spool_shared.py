@@ -95,7 +95,7 @@ def test_a_service_that_keeps_house_closes_no_epoch_before_its_spool_is_counted(
     split.take(3, epoch=TODAY)  # in the last second
     split.clock.now += 3 * DAY
     beside.tick()
-    assert beside.store.lead()
+    assert beside.store.try_lead()
     assert not beside.store.is_closed(split.collection.id, TODAY)
     consumer = consumer_in(beside, split)
     assert consumer.run_once() == 3
@@ -152,14 +152,14 @@ def test_a_spool_that_is_given_up_is_counted_and_then_not_waited_for(
         split.clock.now = GRACE_ENDS + 1.0
         split.world.service.tick()
         assert split.is_closed(TODAY)
-        assert (split.n(), split.world.service.store.spools()) == (2, {})
+        assert (split.n(), split.world.service.store.spool_progress()) == (2, {})
 
 
 def test_how_far_a_spool_is_counted_never_goes_back(store: AnyStore) -> None:
     for until, kept in ((0, 0), (20.9, 20), (10, 20), (30, 30)):
-        store.note_spool("/srv/spool", until)
-        assert store.spools() == {"/srv/spool": kept}
-    store.note_spool("/srv/other", 5)
-    assert store.forget_spool("/srv/spool")
-    assert not store.forget_spool("/srv/spool")
-    assert store.spools() == {"/srv/other": 5}
+        store.set_spool_progress("/srv/spool", until)
+        assert store.spool_progress() == {"/srv/spool": kept}
+    store.set_spool_progress("/srv/other", 5)
+    assert store.remove_spool("/srv/spool")
+    assert not store.remove_spool("/srv/spool")
+    assert store.spool_progress() == {"/srv/other": 5}

@@ -151,14 +151,16 @@ def test_the_consumer_waits_for_enough_reports_or_for_its_time(split: Split) -> 
 def test_when_epochs_close_does_not_depend_on_how_many_reports_came(split: Split) -> None:
     consumer = split.new_consumer(min_reports=3, interval_seconds=600)
     consumer.run_once()
-    before = split.world.service.store.spools()
+    before = split.world.service.store.spool_progress()
     split.clock.now += 300
     split.take(3)
     assert consumer.run_once() == 3
-    assert split.world.service.store.spools() == before
+    assert split.world.service.store.spool_progress() == before
     split.clock.now += 300
     consumer.run_once()
-    assert split.world.service.store.spools() == {place: t + 600 for place, t in before.items()}
+    assert split.world.service.store.spool_progress() == {
+        place: t + 600 for place, t in before.items()
+    }
 
 
 def test_a_consumer_that_is_to_count_at_once_does_not_wait(split: Split) -> None:

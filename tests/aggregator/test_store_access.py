@@ -94,9 +94,9 @@ def test_a_link_that_is_over_lets_nobody_in(store: AnyStore) -> None:
 def test_what_is_over_is_forgotten_and_what_lasts_is_kept(store: AnyStore) -> None:
     store.add_link(LINK, audit=None)
     store.add_session(session(via="link"), audit=None)
-    store.forget_access(199)
+    store.delete_expired_access(199)
     assert store.find_link(LINK.hash) == LINK
-    store.forget_access(900)
+    store.delete_expired_access(900)
     assert (store.find_link(LINK.hash), store.sessions()) == (None, [])
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.store.rows import Block, Cell, Part, Verdict
+from deniable_aggregator.store.rows import BlockId, CommitStatus, PartialTally, TallyKey
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, EPOCH, arrivals, counted, ids_kept, report_id, rows, sums
 
-COUNTED, DUPLICATE, CLOSED = Verdict.COUNTED, Verdict.DUPLICATE, Verdict.CLOSED
+COUNTED, DUPLICATE, CLOSED = CommitStatus.COUNTED, CommitStatus.DUPLICATE, CommitStatus.CLOSED
 ID, OPEN, DUE = range(6), 0, 1
 Reports = Mapping[tuple[int, int], tuple[int, int]]
 another = count(EPOCH + 100, 2)
@@ -26,21 +26,21 @@ reports = st.dictionaries(
 """(epoch after the first, id) → (manifest version, payload)."""
 
 
-def parts_of(reports: Reports, first_epoch: int = EPOCH) -> Iterator[Part]:
+def parts_of(reports: Reports, first_epoch: int = EPOCH) -> Iterator[PartialTally]:
     """As a worker gives them: cell by cell."""
-    cells: dict[Cell, dict[bytes, int]] = {}
+    cells: dict[TallyKey, dict[bytes, int]] = {}
     for (later, number), (version, payload) in reports.items():
-        cell = Cell(COLLECTION, first_epoch + later, version)
+        cell = TallyKey(COLLECTION, first_epoch + later, version)
         cells.setdefault(cell, {})[report_id(number)] = payload
     for cell, found in cells.items():
         payloads = np.array(list(found.values()), np.uint8).reshape(-1, 1)
-        yield Part(cell, list(found), payloads, sums(cell, payloads))
+        yield PartialTally(cell, list(found), payloads, sums(cell, payloads))
 
 
 def commit(
     store: AnyStore, named: Sequence[tuple[str, Reports]], first_epoch: int = EPOCH
-) -> list[Mapping[tuple[str, Verdict], int] | None]:
-    found = [(Block("job", name), list(parts_of(each, first_epoch))) for name, each in named]
+) -> list[Mapping[tuple[str, CommitStatus], int] | None]:
+    found = [(BlockId("job", name), list(parts_of(each, first_epoch))) for name, each in named]
     return list(store.commit_blocks(found, sums))
 
 
@@ -61,7 +61,7 @@ def test_each_id_counts_in_the_first_block_that_has_it_however_blocks_are_put_to
     ]
     known, total, wanted = set(uploaded), 3 * len(uploaded), []
     for block in found:
-        outcomes: Counter[tuple[str, Verdict]] = Counter()
+        outcomes: Counter[tuple[str, CommitStatus]] = Counter()
         for (later, number), (_, payload) in block.items():
             fresh = later == OPEN and number not in known
             outcomes[COLLECTION, COUNTED if fresh else CLOSED if later else DUPLICATE] += 1

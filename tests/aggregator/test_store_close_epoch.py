@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import counting
-from deniable_aggregator.store.rows import Verdict
+from deniable_aggregator.store import epoch_closing
+from deniable_aggregator.store.rows import CommitStatus
+from deniable_aggregator.store.sqlite import commit
 from support.databases import AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
 from support.stores import (
@@ -25,7 +26,7 @@ from support.stores import (
 def test_a_closed_epoch_refuses_reports_and_keeps_its_counts(store: AnyStore) -> None:
     store.commit(arrivals(range(4)), sums)
     assert store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
-    assert store.commit(arrivals([1, 9]), sums) == [Verdict.CLOSED] * 2
+    assert store.commit(arrivals([1, 9]), sums) == [CommitStatus.CLOSED] * 2
     assert counted(store) == {EPOCH: (4, [4])}
 
 
@@ -47,7 +48,7 @@ def test_closed_outlives_a_restart(store: AnyStore, database: Database) -> None:
     again = database.open()
     assert again.is_closed(COLLECTION, EPOCH)
     assert not again.is_closed(COLLECTION, EPOCH + 1)
-    assert again.commit([arrival(1)], sums) == [Verdict.CLOSED]
+    assert again.commit([arrival(1)], sums) == [CommitStatus.CLOSED]
     again.close()
 
 
@@ -75,7 +76,7 @@ def test_sql_itself_refuses_to_touch_a_closed_epoch(
 def test_many_ids_are_deleted_in_slices(
     store: AnyStore, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "SWEEP_IDS", 10)
+    monkeypatch.setattr(epoch_closing, "SWEEP_IDS", 10)
     store.commit(arrivals(range(95)) + arrivals(range(3), epoch=EPOCH + 1), sums)
     store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     assert ids_kept(database) == 3
@@ -86,13 +87,13 @@ def test_the_ids_of_an_open_epoch_cannot_be_swept(store: AnyStore) -> None:
         pytest.raises(StoreError, match="is open"),
         store._connections.write() as db,
     ):
-        counting.sweep(db, 1, EPOCH)
+        commit.sweep(db, 1, EPOCH)
 
 
 def test_a_closing_that_was_killed_between_slices_is_finished_at_the_next_start(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "SWEEP_IDS", 10)
+    monkeypatch.setattr(epoch_closing, "SWEEP_IDS", 10)
     switch = KillSwitch()
     store = database.open(switch)
     store.commit(arrivals(range(95)), sums)
@@ -117,5 +118,5 @@ def test_a_report_races_the_closing_and_is_counted_or_refused(store: AnyStore) -
         verdicts = [future.result()[0] for future in before + after]
         assert closing.result()
     n = store.epochs(COLLECTION)[0].n
-    assert verdicts.count(Verdict.COUNTED) == n
-    assert verdicts.count(Verdict.CLOSED) == 120 - n
+    assert verdicts.count(CommitStatus.COUNTED) == n
+    assert verdicts.count(CommitStatus.CLOSED) == 120 - n

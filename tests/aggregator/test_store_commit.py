@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store.counting import IDS_AT_ONCE
-from deniable_aggregator.store.rows import Cell, Verdict
+from deniable_aggregator.store.rows import CommitStatus, TallyKey
+from deniable_aggregator.store.sqlite.commit import IDS_AT_ONCE
 from support.databases import AnyStore, Database
 from support.stores import (
     COLLECTION,
@@ -22,7 +22,7 @@ from support.stores import (
     sums,
 )
 
-COUNTED, DUPLICATE, CLOSED = Verdict.COUNTED, Verdict.DUPLICATE, Verdict.CLOSED
+COUNTED, DUPLICATE, CLOSED = CommitStatus.COUNTED, CommitStatus.DUPLICATE, CommitStatus.CLOSED
 
 
 def test_new_reports_are_counted_and_added_up(store: AnyStore) -> None:
@@ -77,9 +77,9 @@ def test_one_id_under_two_manifest_versions_is_a_duplicate(store: AnyStore) -> N
 def test_versions_are_counted_in_cells_of_their_own(store: AnyStore) -> None:
     store.commit([arrival(1), arrival(2, version=2), arrival(3, version=2)], sums)
     rows = store.tallies(COLLECTION, EPOCH, EPOCH)
-    assert [(row.cell, row.n) for row in rows] == [
-        (Cell(COLLECTION, EPOCH, 1), 1),
-        (Cell(COLLECTION, EPOCH, 2), 2),
+    assert [(row.key, row.n) for row in rows] == [
+        (TallyKey(COLLECTION, EPOCH, 1), 1),
+        (TallyKey(COLLECTION, EPOCH, 2), 2),
     ]
 
 
@@ -99,7 +99,7 @@ def test_a_batch_of_any_size_counts_what_is_new(store: AnyStore, size: int) -> N
 
 
 def test_a_verdict_is_found_by_its_text() -> None:
-    assert {verdict.value: verdict for verdict in Verdict}.keys() == set(Verdict)
+    assert {verdict.value: verdict for verdict in CommitStatus}.keys() == set(CommitStatus)
 
 
 def test_no_report_is_no_work(store: AnyStore) -> None:
@@ -107,7 +107,7 @@ def test_no_report_is_no_work(store: AnyStore) -> None:
 
 
 def test_a_kernel_that_fails_leaves_no_id_behind(store: AnyStore, database: Database) -> None:
-    def broken(cell: Cell, payloads: object) -> np.ndarray:
+    def broken(cell: TallyKey, payloads: object) -> np.ndarray:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -9,7 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_aggregator.store.rows import Arrival, Block, KeyListRow, Part, Verdict
+from deniable_aggregator.store.rows import (
+    AcceptedReport,
+    BlockId,
+    CommitStatus,
+    KeyListRow,
+    PartialTally,
+)
 from support import databases
 from support.databases import KINDS, AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
@@ -30,7 +36,7 @@ from support.stores import (
 Action = Callable[[AnyStore], object]
 EveryKill = Callable[[Action], Iterator[tuple[Database, bool]]]
 
-COUNTED, DUPLICATE, SPENT = Verdict.COUNTED, Verdict.DUPLICATE, Verdict.SPENT
+COUNTED, DUPLICATE, SPENT = CommitStatus.COUNTED, CommitStatus.DUPLICATE, CommitStatus.SPENT
 LATER = EPOCH + 2
 BEFORE = arrivals(range(5), bytes(5_000))
 BATCH = [*arrivals(range(3, 12), b"\x01" * 5_000), arrival(1, b"\x01" * 5_000, epoch=EPOCH + 1)]
@@ -95,20 +101,20 @@ def test_a_retry_after_any_kill_counts_every_report_once(every_kill: EveryKill) 
 
 
 @pytest.fixture
-def redeemed() -> list[Arrival]:
+def redeemed() -> list[AcceptedReport]:
     """Six people in one batch, of whom the last two bring what the first two have brought."""
     return [*vouched(range(20, 24), epoch=LATER), *vouched([20, 21], offset=100, epoch=LATER)]
 
 
 def test_a_kill_leaves_ids_and_vouchers_together(
-    every_kill: EveryKill, redeemed: list[Arrival]
+    every_kill: EveryKill, redeemed: list[AcceptedReport]
 ) -> None:
     for left, killed in every_kill(lambda store: store.commit(redeemed, sums)):
         assert (ids_kept(left), rows(left, "vouchers")) == ((5, 0) if killed else (9, 4))
 
 
 def test_after_any_kill_each_voucher_counts_one_report(
-    every_kill: EveryKill, redeemed: list[Arrival]
+    every_kill: EveryKill, redeemed: list[AcceptedReport]
 ) -> None:
     for left, killed in every_kill(lambda store: store.commit(redeemed, sums)):
         store = left.open()
@@ -123,11 +129,11 @@ def test_after_any_kill_each_voucher_counts_one_report(
 def test_a_block_and_its_mark_appear_together_and_a_retry_counts_it_once(
     every_kill: EveryKill,
 ) -> None:
-    block, part = Block("job", "a.block"), BATCH[:-1]
+    block, part = BlockId("job", "a.block"), BATCH[:-1]
     payloads = np.full((9, 5_000), 1, np.uint8)
     parts = [
-        Part(
-            part[0].cell, [each.report_id for each in part], payloads, sums(part[0].cell, payloads)
+        PartialTally(
+            part[0].key, [each.report_id for each in part], payloads, sums(part[0].key, payloads)
         )
     ]
     for left, killed in every_kill(lambda store: store.commit_blocks([(block, parts)], sums)):

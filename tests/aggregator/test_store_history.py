@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from deniable_aggregator.store.rows import Verdict
+from deniable_aggregator.store.rows import CommitStatus
 from support import databases
 from support.databases import Database
 from support.kill_switch import Killed, KillSwitch
@@ -47,12 +47,12 @@ class History(RuleBasedStateMachine):
         verdicts = self.store.commit([arrival(n, epoch=epoch) for n, epoch in batch], sums)
         assert verdicts == [self.expected(n, epoch) for n, epoch in batch]
 
-    def expected(self, number: int, epoch: int) -> Verdict:
+    def expected(self, number: int, epoch: int) -> CommitStatus:
         if epoch in self.closed:
-            return Verdict.CLOSED
+            return CommitStatus.CLOSED
         known = number in self.seen[epoch]
         self.seen[epoch].add(number)
-        return Verdict.DUPLICATE if known else Verdict.COUNTED
+        return CommitStatus.DUPLICATE if known else CommitStatus.COUNTED
 
     @rule(epoch=EPOCHS)
     def close_epoch(self, epoch: int) -> None:

@@ -7,9 +7,9 @@ import hashlib
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import journal
+from deniable_aggregator.store import transparency_log
 from deniable_aggregator.store.rows import KeyListRow
-from deniable_shared.journal import LogEntry, extend
+from deniable_shared.transparency_log import LogEntry, extend
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, manifest_row, register
 
@@ -47,7 +47,7 @@ def test_manifests_and_key_lists_are_entries_in_the_order_they_came(store: AnySt
 def test_a_reader_can_follow_the_chain_page_by_page(
     store: AnyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "LOG_PAGE", 3)
+    monkeypatch.setattr(transparency_log, "LOG_PAGE", 3)
     for number in range(7):
         store.append_log("release", bytes([number]) * 32)
     head, first = bytes(32), 0

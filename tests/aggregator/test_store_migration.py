@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from deniable_aggregator.store import schema
 from deniable_aggregator.store.migrations import script
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.schema import HEAD
+from deniable_aggregator.store.sqlite import schema
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from support import databases
 from support.databases import Sqlite
 from support.ledgers import admitted, charge_row, result_row
@@ -59,7 +60,7 @@ def test_a_database_of_the_first_schema_keeps_every_row_and_gets_a_ledger(tmp_pa
     old = of_the_first_schema(tmp_path)
     before = content(old)
     store = SqliteStore(old)
-    assert schema.revision_of(old) == schema.HEAD
+    assert schema.revision_of(old) == HEAD
     assert counted(store) == {EPOCH: (5, [5, 10]), EPOCH + 1: (3, [3, 6])}
     assert store.rejections(COLLECTION) == {"cannot-open": 2}
     assert store.is_closed(COLLECTION, EPOCH)

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from deniable_aggregator.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.inspection import checkup
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store import folding
-from deniable_aggregator.store.postgres import PostgresStore
-from deniable_aggregator.store.rows import Verdict
-from deniable_aggregator.store.sessions import Lock, connected
+from deniable_aggregator.store.postgres import rollup
+from deniable_aggregator.store.postgres.pool import Lock, connect
+from deniable_aggregator.store.postgres.store import PostgresStore
+from deniable_aggregator.store.rows import CommitStatus
 from support import databases, postgres_server
 from support.databases import COLLECTION, Postgres, register
 from support.deniable_command import wait_until
@@ -68,12 +68,12 @@ def test_a_commit_appends_and_the_roll_up_folds(
 def test_the_roll_up_takes_slices_of_so_many_and_of_so_many_bytes(
     first: PostgresStore, server_database: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folding, "FOLD_DELTAS", 3)
-    monkeypatch.setattr(folding, "FOLD_BYTES", 20)
+    monkeypatch.setattr(rollup, "FOLD_DELTAS", 3)
+    monkeypatch.setattr(rollup, "FOLD_BYTES", 20)
     for number in range(4):
         first.commit([arrival(number, bytes([1] * 2))], sums)
     with first._connections.begin() as db:
-        assert folding.fold(db) == 2
+        assert rollup.fold(db) == 2
     assert rows(server_database, "deltas") == 2
     assert counted(first) == {EPOCH: (4, [4, 4])}
     assert first.roll_up() == 0
@@ -83,7 +83,7 @@ def test_the_roll_up_takes_slices_of_so_many_and_of_so_many_bytes(
 def test_a_delta_larger_than_a_slice_is_folded_by_itself(
     first: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folding, "FOLD_BYTES", 1)
+    monkeypatch.setattr(rollup, "FOLD_BYTES", 1)
     first.commit([arrival(1, bytes([1] * 50))], sums)
     assert first.roll_up() == 0
 
@@ -115,7 +115,7 @@ def test_what_is_not_committed_is_folded_another_time(
         assert second.roll_up() == 0
         assert counted(second) == {EPOCH: (1, [1])}
         go.set()
-        assert late.result() == [Verdict.COUNTED]
+        assert late.result() == [CommitStatus.COUNTED]
     assert second.roll_up() == 0
     assert counted(second) == {EPOCH: (2, [2])}
 
@@ -137,9 +137,9 @@ def test_closing_waits_for_a_commit_under_way_and_folds_it(
         await_waiting(server_database)
         refused = pool.submit(second.commit, [arrival(2)], sums)
         go.set()
-        assert counted_late.result() == [Verdict.COUNTED]
+        assert counted_late.result() == [CommitStatus.COUNTED]
         assert closing_it.result()
-        assert refused.result() == [Verdict.CLOSED]
+        assert refused.result() == [CommitStatus.CLOSED]
     assert counted(first) == {EPOCH: (1, [1])}
     assert rows(server_database, "deltas") == 0
 
@@ -163,7 +163,7 @@ def test_the_same_id_from_two_stores_at_once_is_counted_by_one_of_them(
             )
         )
     verdicts = [verdict for some in found for verdict in some]
-    assert verdicts.count(Verdict.COUNTED) == 97
+    assert verdicts.count(CommitStatus.COUNTED) == 97
     assert counted(first) == counted(second) == {EPOCH: (97, [97])}
 
 
@@ -174,14 +174,14 @@ def test_batches_in_opposite_orders_do_not_wait_in_a_circle(
     with ThreadPoolExecutor(4) as pool:
         jobs = [(first, batch), (second, batch[::-1])] * 10
         found = list(pool.map(lambda job: job[0].commit(job[1], sums), jobs))
-    assert sum(some.count(Verdict.COUNTED) for some in found) == 60
+    assert sum(some.count(CommitStatus.COUNTED) for some in found) == 60
 
 
 def test_a_collection_that_another_process_registers_is_found(
     first: PostgresStore, second: PostgresStore
 ) -> None:
     register(first, "other-aaaaaa")
-    assert second.commit([arrival(1, collection="other-aaaaaa")], sums) == [Verdict.COUNTED]
+    assert second.commit([arrival(1, collection="other-aaaaaa")], sums) == [CommitStatus.COUNTED]
 
 
 def test_a_cell_that_was_rolled_back_is_not_remembered(first: PostgresStore) -> None:
@@ -193,28 +193,28 @@ def test_a_cell_that_was_rolled_back_is_not_remembered(first: PostgresStore) -> 
     batch = [*arrivals([1, 2]), arrival(3, epoch=EPOCH + 1)]
     with pytest.raises(ZeroDivisionError):
         first.commit(batch, broken)
-    assert first.commit(batch, sums) == [Verdict.COUNTED] * 3
+    assert first.commit(batch, sums) == [CommitStatus.COUNTED] * 3
     assert counted(first) == {EPOCH: (2, [2]), EPOCH + 1: (1, [1])}
 
 
 def test_one_of_two_leads_until_it_is_gone(server_database: Postgres) -> None:
     with closing(server_database.open()) as second:
         with closing(server_database.open()) as first:
-            assert first.lead()
-            assert not second.lead()
-            assert first.lead()
-        wait_until("the server has seen it go", second.lead)
+            assert first.try_lead()
+            assert not second.try_lead()
+            assert first.try_lead()
+        wait_until("the server has seen it go", second.try_lead)
 
 
 def test_a_leader_that_is_killed_is_followed_by_another(
     first: PostgresStore, second: PostgresStore, server_database: Postgres
 ) -> None:
-    assert first.lead()
+    assert first.try_lead()
     cut_off(server_database)
-    assert second.lead()
+    assert second.try_lead()
     with pytest.raises(StoreError, match="refuses"):
-        first.lead()
-    assert not first.lead()
+        first.try_lead()
+    assert not first.try_lead()
 
 
 def cut_off(database: Postgres) -> None:
@@ -232,7 +232,7 @@ def test_a_store_goes_on_after_all_its_connections_were_lost(
     first.commit([arrival(1)], sums)
     for _ in range(2):
         cut_off(server_database)
-        assert first.commit([arrival(1)], sums) == [Verdict.DUPLICATE]
+        assert first.commit([arrival(1)], sums) == [CommitStatus.DUPLICATE]
     assert first.log_head()[0] == 1
 
 
@@ -246,7 +246,7 @@ def test_a_commit_that_loses_its_connection_counted_nothing_and_may_be_repeated(
     with pytest.raises(StoreError, match="the database refuses"):
         first.commit(arrivals(range(5)), cutting)
     assert counted(first) == {}
-    assert first.commit(arrivals(range(5)), sums) == [Verdict.COUNTED] * 5
+    assert first.commit(arrivals(range(5)), sums) == [CommitStatus.COUNTED] * 5
 
 
 def test_no_commit_is_told_before_it_is_on_disk(server_database: Postgres) -> None:
@@ -303,9 +303,9 @@ def test_a_server_that_is_not_there_is_told_in_one_line() -> None:
 
 
 def test_an_older_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deniable_aggregator.store import postgres_schema
+    from deniable_aggregator.store.postgres import schema
 
-    monkeypatch.setattr(postgres_schema, "LEAST_POSTGRES", 99)
+    monkeypatch.setattr(schema, "LEAST_POSTGRES", 99)
     address = postgres_server.empty()
     with pytest.raises(StoreError, match="PostgreSQL must be 99 or newer, this is 18"):
         PostgresStore(address)
@@ -314,9 +314,9 @@ def test_an_older_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.lists(st.integers(0, 2**40) | st.just(0), min_size=1, max_size=60))
 def test_a_delta_comes_back_as_it_was_in_the_shorter_of_two_spellings(tally: list[int]) -> None:
-    places, counts = folding.spelled(np.array(tally, dtype=np.int64))
+    places, counts = rollup.encode_delta(np.array(tally, dtype=np.int64))
     total = np.zeros(len(tally), np.int64)
-    folding.add(total, places, counts)
+    rollup.add_delta(total, places, counts)
     assert total.tolist() == tally
     assert len(places or b"") + len(counts) <= 8 * len(tally)
 
@@ -331,7 +331,7 @@ def test_a_reload_that_switches_synchronous_commit_off_changes_no_session(tmp_pa
             with store._connections.read() as db:
                 [[setting]] = db.execute("show synchronous_commit").fetchall()
             assert setting == "on"
-            with closing(connected(address)) as another:
+            with closing(connect(address)) as another:
                 assert another.execute("show synchronous_commit").fetchall() == [("on",)]
         [check, _] = checkup.of_postgres(Settings(data=tmp_path, store=address))
         assert check.level == "warn"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.store.rows import Verdict
+from deniable_aggregator.store.rows import CommitStatus
 from support import databases
 from support.databases import COLLECTION, Database
 from support.store_worker import begin, start
@@ -73,9 +73,9 @@ def test_what_a_killed_process_had_told_is_counted_and_a_retry_counts_the_rest_o
         assert n == tally[0] == ids_kept(shared)
         assert n >= 40 * SIZE
         again = store.commit(arrivals(range(max(acknowledged) + SIZE)), sums)
-        assert set(again) <= {Verdict.DUPLICATE, Verdict.COUNTED}
+        assert set(again) <= {CommitStatus.DUPLICATE, CommitStatus.COUNTED}
         assert all(
-            again[number] is Verdict.DUPLICATE
+            again[number] is CommitStatus.DUPLICATE
             for first in acknowledged
             for number in range(first, first + SIZE)
         )

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import releases
+from deniable_aggregator.store import ledger_rows
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
-from deniable_shared.journal import LogEntry
+from deniable_shared.transparency_log import LogEntry
 from support import ledger_spender
 from support.databases import AnyStore, Database
 from support.ledgers import Budget, Spent, admitted, charge_row, result_row, spent
@@ -276,7 +276,7 @@ def test_what_was_kept_is_there_after_a_restart(database: Database) -> None:
 @given(st.sets(st.integers(0, 2**32 - 1) | st.integers(0, 30), min_size=1, max_size=40))
 def test_epochs_are_written_as_runs_and_read_back(epochs: set[int]) -> None:
     ascending = tuple(sorted(epochs))
-    text = releases.runs(ascending)
-    assert tuple(releases.epochs_in(text)) == ascending
+    text = ledger_rows.format_epochs(ascending)
+    assert tuple(ledger_rows.parse_epochs(text)) == ascending
     runs = text.split(",")
     assert len(runs) == 1 + sum(b - a > 1 for a, b in pairwise(ascending))

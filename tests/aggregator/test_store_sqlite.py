@@ -12,7 +12,7 @@ import pytest
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store.migrations import script
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from support import databases
 from support.databases import Sqlite, register
 from support.ledgers import admitted, charge_row, result_row
@@ -104,7 +104,7 @@ def without_its_log(file: Sqlite, tmp_path: Path) -> SqliteStore:
 def test_the_file_alone_has_what_is_registered(file: Sqlite, tmp_path: Path) -> None:
     with closing(file.open()) as store:
         register(store, "theme-000000")
-        store.rest(at_once=True)
+        store.checkpoint(at_once=True)
         with closing(without_its_log(file, tmp_path)) as copied:
             assert copied.collections().keys() == {COLLECTION, "theme-000000"}
 
@@ -112,10 +112,10 @@ def test_the_file_alone_has_what_is_registered(file: Sqlite, tmp_path: Path) -> 
 def test_the_file_alone_has_every_report_after_an_idle_tick(file: Sqlite, tmp_path: Path) -> None:
     with closing(file.open()) as store:
         store.commit([arrival(1)], sums)
-        store.rest()
+        store.checkpoint()
         with closing(without_its_log(file, tmp_path)) as copied:
             assert copied.epochs(COLLECTION) == []  # it was not idle since the last tick
-        store.rest()
+        store.checkpoint()
         with closing(without_its_log(file, tmp_path)) as copied:
             assert copied.epochs(COLLECTION) == store.epochs(COLLECTION) != []
 
@@ -124,10 +124,10 @@ def test_an_idle_store_checkpoints_once(file: Sqlite, monkeypatch: pytest.Monkey
     with closing(file.open()) as store:
         store.commit([arrival(1)], sums)
         for _ in range(2):
-            store.rest()
+            store.checkpoint()
         with monkeypatch.context() as patch:
             patch.setattr(store._connections, "checkpoint", None)
-            store.rest()
+            store.checkpoint()
 
 
 def test_nothing_is_written_to_a_file_that_was_replaced(file: Sqlite, tmp_path: Path) -> None:

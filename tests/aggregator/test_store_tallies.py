@@ -10,27 +10,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deniable_aggregator.store.protocols import Store
-from deniable_aggregator.store.rows import PAGE_SIZE, Arrival, Cell, Tally
+from deniable_aggregator.store.rows import PAGE_SIZE, AcceptedReport, TallyKernel, TallyKey
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, EPOCH, arrival, report_id, sums
 
 another_epoch = count(EPOCH + 1)
 
 
-def histogram(size: int) -> Tally:
+def histogram(size: int) -> TallyKernel:
     """A kernel over payloads of two bytes: the index of what is counted."""
 
-    def tally(cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    def tally(cell: TallyKey, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         indices = payloads.astype(np.int64) @ np.array([256, 1])
         return np.bincount(indices, minlength=size).astype(np.int64)
 
     return tally
 
 
-def reports(indices: list[int], *, first: int = 0, epoch: int = EPOCH) -> list[Arrival]:
-    cell = Cell(COLLECTION, epoch, 1)
+def reports(indices: list[int], *, first: int = 0, epoch: int = EPOCH) -> list[AcceptedReport]:
+    cell = TallyKey(COLLECTION, epoch, 1)
     return [
-        Arrival(cell, report_id(first + place), index.to_bytes(2, "big"))
+        AcceptedReport(cell, report_id(first + place), index.to_bytes(2, "big"))
         for place, index in enumerate(indices)
     ]
 
@@ -88,7 +88,7 @@ def test_reports_that_support_nothing_still_count(store: AnyStore) -> None:
 
 
 def test_counts_beyond_32_bits_are_exact(store: AnyStore) -> None:
-    def huge(cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    def huge(cell: TallyKey, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         return np.full(3, 2**40 + 1, np.int64)
 
     store.commit([arrival(1)], huge)
@@ -99,7 +99,7 @@ def test_counts_beyond_32_bits_are_exact(store: AnyStore) -> None:
 def test_only_the_epochs_asked_for_are_read(store: AnyStore) -> None:
     for number in range(5):
         store.commit([arrival(number, epoch=number)], sums)
-    assert [row.cell.epoch for row in store.tallies(COLLECTION, 1, 3)] == [1, 2, 3]
+    assert [row.key.epoch for row in store.tallies(COLLECTION, 1, 3)] == [1, 2, 3]
     assert store.tallies(COLLECTION, 9, 9) == []
 
 

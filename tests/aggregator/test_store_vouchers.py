@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.store import counting
-from deniable_aggregator.store.redeeming import Key, turned_away
-from deniable_aggregator.store.rows import Arrival, Verdict
+from deniable_aggregator.store import epoch_closing
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus
+from deniable_aggregator.store.vouchers import ScopedId, find_spent
 from support.databases import AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
 from support.stores import COLLECTION, EPOCH, arrival, counted, ids_kept, rows, sums, vouched
 
 COUNTED, DUPLICATE, SPENT, CLOSED = (
-    Verdict.COUNTED,
-    Verdict.DUPLICATE,
-    Verdict.SPENT,
-    Verdict.CLOSED,
+    CommitStatus.COUNTED,
+    CommitStatus.DUPLICATE,
+    CommitStatus.SPENT,
+    CommitStatus.CLOSED,
 )
 
 
@@ -90,7 +90,7 @@ def test_serials_go_when_their_epoch_closes(store: AnyStore, database: Database)
 def test_serials_go_in_slices_too_and_an_interrupted_deletion_is_finished(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "SWEEP_IDS", 2)
+    monkeypatch.setattr(epoch_closing, "SWEEP_IDS", 2)
     switch = KillSwitch()
     store = database.open(switch)
     store.commit(vouched(range(7)), sums)
@@ -138,12 +138,12 @@ def test_every_serial_has_exactly_one_report_or_was_spent_before(
     wanted: list[tuple[int, int | None]], spent: set[int]
 ) -> None:
     """The rule itself, against every batch: `new` holds the first place of each id."""
-    batch: list[Arrival] = [arrival(number, voucher=voucher) for number, voucher in wanted]
-    new: dict[Key, int] = {}
+    batch: list[AcceptedReport] = [arrival(number, voucher=voucher) for number, voucher in wanted]
+    new: dict[ScopedId, int] = {}
     for place, each in enumerate(batch):
         new.setdefault((1, EPOCH, each.report_id), place)
     known = {(1, EPOCH, each.serial) for each in (arrival(0, voucher=v) for v in spent)}
-    refused = turned_away(batch, new, lambda keys: [key for key in keys if key not in known])
+    refused = find_spent(batch, new, lambda keys: [key for key in keys if key not in known])
     kept = [batch[place].serial for key, place in new.items() if key not in refused]
     serials = [serial for serial in kept if serial is not None]
     assert len(serials) == len(set(serials))

@@ -11,7 +11,7 @@ import pytest
 
 from deniable_aggregator.access import users
 from deniable_aggregator.access.users import Users
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.sqlite.store import SqliteStore
 
 PASSWORD = "correct horse battery"
 

@@ -11,8 +11,8 @@ import pytest
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.functionals import LinearEstimator
 from deniable_aggregator.planning.variance import Precision
-from deniable_shared.mechanisms import Mechanism, build, known
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms import Mechanism, build, mechanism_ids
+from deniable_shared.mechanisms.memoization import MemoizedChain
 
 EPOCHS = (1, 2, 3)
 LABELS: dict[str, tuple[int, dict[str, object]]] = {
@@ -48,14 +48,17 @@ OF_THEIR_OWN = {
 """Tables, hierarchies, searches and sketches have laws of their own, in their own tests."""
 
 
-def chain_of(id: str, size: int, shape: dict[str, object]) -> Renewed:
+def chain_of(id: str, size: int, shape: dict[str, object]) -> MemoizedChain:
     chain = build(id, domain_size=size, epsilon="1", permanent="2", **shape)
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     return chain
 
 
 def moments(
-    chain: Renewed, value: int | tuple[int, ...], epochs: int, of: Callable[[bytes], float | None]
+    chain: MemoizedChain,
+    value: int | tuple[int, ...],
+    epochs: int,
+    of: Callable[[bytes], float | None],
 ) -> tuple[float, float]:
     """Mean and variance of the average score over the reports that have one."""
     share, first, second = Fraction(), 0.0, 0.0
@@ -81,7 +84,7 @@ def score(mechanism: Mechanism, label: int) -> Callable[[bytes], float | None]:
 
 
 def test_every_mechanism_is_here() -> None:
-    assert {*LABELS, *MEANS, *OF_THEIR_OWN} == set(known())
+    assert {*LABELS, *MEANS, *OF_THEIR_OWN} == set(mechanism_ids())
 
 
 @pytest.mark.parametrize("epochs", EPOCHS)

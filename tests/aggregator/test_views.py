@@ -15,9 +15,9 @@ import pytest
 from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.queries import sql_views
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.protocols import Store
-from deniable_aggregator.store.rows import ShownEpoch
+from deniable_aggregator.store.rows import EpochView
 from deniable_central.accounting.decimals import at_most
 from deniable_shared.manifest import Manifest
 from support import postgres_server
@@ -46,7 +46,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 def view(world: World, name: str, collection: Collection) -> list[dict[str, Any]]:
     """The rows of one collection, beside the service."""
-    with read_beside(world.service.settings) as db:
+    with open_read_only(world.service.settings) as db:
         columns = [
             column for (column,) in db.execute(COLUMNS[world.service.settings.shared], (name,))
         ]
@@ -206,7 +206,7 @@ def test_another_program_makes_every_estimate_again_and_the_same_one_none(
     made: list[int] = []
     original = sql_views._shown
 
-    def noted(store: Store, collection: Collection, epoch: int, maker: str) -> ShownEpoch:
+    def noted(store: Store, collection: Collection, epoch: int, maker: str) -> EpochView:
         made.append(epoch)
         return original(store, collection, epoch, maker)
 
@@ -337,7 +337,7 @@ def test_the_query_shown_for_each_tool_runs_and_finds_rows(world: World, tool: s
     world.send("POST", f"/v1/collections/{found.id}/releases", "analyst", json=wanted)
     [query] = queries(tool)
     query = query.replace("$__timeFilter(starts)", "starts is not null").strip().rstrip(";")
-    with read_beside(world.service.settings) as db:
+    with open_read_only(world.service.settings) as db:
         assert db.execute(query).fetchall() != []
 
 
@@ -347,7 +347,7 @@ def test_every_view_and_each_of_its_columns_is_documented(world: World) -> None:
     over(world)
     for name in VIEWS:
         [row] = [line for line in section().splitlines() if line.startswith(f"| `{name}` |")]
-        with read_beside(world.service.settings) as db:
+        with open_read_only(world.service.settings) as db:
             sql = COLUMNS[world.service.settings.shared]
             columns = [column for (column,) in db.execute(sql, (name,))]
         assert [column for column in columns if f"`{column}`" not in row] == []
@@ -361,26 +361,26 @@ def test_nothing_but_the_views_reads_what_is_made_for_them() -> None:
     }
     folder = "store/migrations"
     assert readers == {f"{folder}/{kind}/0005_views.sql" for kind in ("sqlite", "postgres")} | {
-        "store/showing.py"
+        "store/sql_views.py"
     }
     assert "select" not in _of("_SHOW_ESTIMATE")
 
 
 def _of(name: str) -> str:
-    from deniable_aggregator.store import showing
+    from deniable_aggregator.store import sql_views
 
-    return str(getattr(showing, name))
+    return str(getattr(sql_views, name))
 
 
 def test_a_store_shows_nothing_of_an_epoch_that_is_open_or_gone(database: Database) -> None:
     store = database.open()
     store.commit(arrivals(range(3)), sums)
-    shown = ShownEpoch(EPOCH, "1/1", 3)
-    assert not store.show_epoch(COLLECTION, shown)
+    shown = EpochView(EPOCH, "1/1", 3)
+    assert not store.set_epoch_view(COLLECTION, shown)
     store.close_epoch(COLLECTION, EPOCH, 1, audit=None)
-    assert store.show_epoch(COLLECTION, shown)
-    assert store.shown_epochs(COLLECTION) == {EPOCH: "1/1"}
+    assert store.set_epoch_view(COLLECTION, shown)
+    assert store.epoch_view_makers(COLLECTION) == {EPOCH: "1/1"}
     store.expire_epoch(COLLECTION, EPOCH, 2)
-    assert not store.show_epoch(COLLECTION, shown)
-    assert store.shown_epochs(COLLECTION) == {}
+    assert not store.set_epoch_view(COLLECTION, shown)
+    assert store.epoch_view_makers(COLLECTION) == {}
     store.close()

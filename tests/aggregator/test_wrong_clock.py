@@ -161,13 +161,13 @@ def test_a_spool_is_neither_drained_nor_noted_as_counted(world: World, tmp_path:
     (tmp_path / "spool").mkdir()
     opening = SpoolConsumer(world.service, tmp_path / "spool", clock=world.clock)
     opening.run_once(at_once=True)
-    noted = dict(world.service.store.spools())
+    noted = dict(world.service.store.spool_progress())
     world.clock.now += 20 * DAY
     with pytest.raises(Problem, match=r"jumped 20\.0 days ahead"):
         opening.run_once(at_once=True)
     with pytest.raises(Problem, match=r"jumped 20\.0 days ahead"):
         opening.finish()
-    assert dict(world.service.store.spools()) == noted
+    assert dict(world.service.store.spool_progress()) == noted
     with pytest.raises(Problem, match=r"jumped 20\.0 days ahead"):
         make_worker_context(world.service, tmp_path)
 

@@ -24,7 +24,7 @@ from deniable_aggregator.releases.rollback_guard.guard import BEHIND
 from deniable_aggregator.service import Service
 from deniable_aggregator.spool.block_format import SpooledReport
 from deniable_aggregator.spool.consumer import SpoolConsumer
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from support import postgres_server, spools
 from support.api_world import World, authored, opened
 from support.browser import Browser

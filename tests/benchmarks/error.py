@@ -14,8 +14,8 @@ from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Grid, Result, Verdict
 from deniable_aggregator import estimators
 from deniable_aggregator.simulate import generator, simulated_tally
-from deniable_shared.optimum import least_error
-from deniable_shared.recommendation import AS_GOOD, Recommendation, recommend
+from deniable_shared.optimal_error import least_error
+from deniable_shared.recommendation import GOOD_ENOUGH_RATIO, Recommendation, recommend
 
 SIZES = (2, 5, 16, 64, 100, 256, 1_000, 10_000, 60_000)
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "6")
@@ -96,10 +96,10 @@ def run(effort: Effort) -> Result:
         cases=(Case(f"{len(cells)} sizes and ε", lines),),
         verdicts=(
             Verdict(
-                f"error, {len(cells)} sizes and ε ≤ {float(AS_GOOD)} × R*",
+                f"error, {len(cells)} sizes and ε ≤ {float(GOOD_ENOUGH_RATIO)} × R*",
                 f"{worst:.4f} × R* at worst, by formula; the largest deviation of a "
                 f"measurement from it is {_largest(measured, formula):.1f} standard errors",
-                float(AS_GOOD) / worst,
+                float(GOOD_ENOUGH_RATIO) / worst,
                 "R*: the least error of any mechanism of that ε",
             ),
         ),

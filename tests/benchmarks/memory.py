@@ -20,7 +20,7 @@ from benchmarks.worker import Plan
 from benchmarks.world import Deployment, deployment
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared import report
 
 CHOICES = 65_536
@@ -90,14 +90,14 @@ def _register_choice(made: Deployment, size: int) -> Collection:
 def _fill(made: Deployment, choice: Collection, ids: int) -> int:
     """Count `ids` reports straight into the store, as its ingest would."""
     epoch = int(time.time()) // choice.manifest.epoch_seconds
-    cell, size = Cell(choice.id, epoch, 1), choice.mechanism.payload_size
+    cell, size = TallyKey(choice.id, epoch, 1), choice.mechanism.payload_size
     domain = len(choice.manifest.domain.labels)
     service = Service.open(made.settings)
     try:
         for start in range(0, ids, FILL):
             payloads = ((i % domain).to_bytes(size, "big") for i in range(start, start + FILL))
             service.store.commit(
-                [Arrival(cell, os.urandom(16), payload) for payload in payloads],
+                [AcceptedReport(cell, os.urandom(16), payload) for payload in payloads],
                 lambda _, rows: choice.estimator.tally(rows),
             )
     finally:

@@ -137,7 +137,7 @@ def _tallied(made: Deployment, data: Path, spool: Path, engine: Engine, roots: l
         summary = tally_spool(service, spool, engine, progress=lambda done, total: None)
         wall, spent = time.perf_counter() - started, spent_by(roots) - before
         rows = service.store.tallies(made.manifest.collection, 0, 2**32 - 1)
-        sums = [(row.cell.epoch, row.n, row.tally.tolist()) for row in rows]
+        sums = [(row.key.epoch, row.n, row.tally.tolist()) for row in rows]
     finally:
         service.close()
     if summary.refused or summary.damaged or summary.counted != summary.records:

@@ -18,7 +18,7 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.keylist import verify_key_list
+from deniable_shared.key_list import verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 
 ORIGIN = "http://127.0.0.1:8000"

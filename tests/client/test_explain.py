@@ -36,7 +36,7 @@ def test_the_numbers_are_those_of_the_manifest_and_the_ledger(memoized: Device) 
 
 def test_how_sure_one_can_be_is_a_bound_from_above(memoized: Device) -> None:
     (explanation,) = memoized.granted().explain().collections
-    for sure, epsilon in ((explanation.sure, 1), (explanation.sure_in_all, 4)):
+    for sure, epsilon in ((explanation.max_posterior, 1), (explanation.max_posterior_lifetime, 4)):
         wanted = exp(epsilon) / (1 + exp(epsilon))
         assert (
             Fraction(wanted) - Fraction(1, 10**12) < sure < Fraction(wanted) + Fraction(1, 10**12)

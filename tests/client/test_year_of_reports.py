@@ -11,7 +11,7 @@ import pytest
 from deniable_client.testing import FakeClock
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.dyadic import at_most_exp
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.attacker import likelihood_by_definition
 from support.client_world import DAY, START, URL, Aggregator, Device, Operator, toml
 from support.histories import spans_of
@@ -36,7 +36,7 @@ def test_a_year_of_a_device_whose_answer_changes_daily_costs_the_lifetime_at_mos
     text = toml(mechanism=f'"{id}"', **FIELDS).partition('type = "bits"')[0] + MINUTES
     question = manifest_from_toml(text, ingest=[URL])
     chain = question.chain()
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     device = Device(":memory:", Aggregator(operator, FakeClock(START)), [question])
     device.clock.advance((question.first_epoch - device.clock() // DAY) * DAY)
     client, answers = device.granted(), [secrets.choice(ANSWERS) for _ in range(DAYS)]

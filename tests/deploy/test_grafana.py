@@ -18,7 +18,7 @@ import httpx
 import pytest
 import yaml
 
-from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.opening import open_read_only
 from support import postgres_server
 from support.databases import KINDS
 from support.published import DAYS, Published, published
@@ -75,7 +75,7 @@ def test_every_address_answers_rows_with_every_column(
 @pytest.mark.processes
 @pytest.mark.parametrize(("title", "query"), SQL, ids=[title for title, _ in SQL])
 def test_every_query_finds_rows(service: Published, title: str, query: str) -> None:
-    with read_beside(service.settings) as db:
+    with open_read_only(service.settings) as db:
         assert db.execute(interpolated(query)).fetchall() != []
 
 
@@ -86,7 +86,7 @@ def test_both_ways_show_the_same_figures(service: Published) -> None:
     rows = httpx.get(service.url + path, headers=headers, timeout=120, trust_env=False).json()[
         "rows"
     ]
-    with read_beside(service.settings) as db:
+    with open_read_only(service.settings) as db:
         found = db.execute(
             "select frequency, lower, upper from v_estimate "
             "where name = 'theme' and label = 'high contrast' order by epoch"

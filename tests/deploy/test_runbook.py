@@ -16,7 +16,7 @@ import pytest
 from deniable_aggregator.inspection import addresses
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.coins import Coins
 from deniable_shared.epochs import epoch_at
 from support import postgres_server
@@ -102,7 +102,7 @@ class Installation:
         epoch = epoch_at(time.time(), manifest.epoch_seconds)
         value = manifest.domain.encode({"dark_mode": True})
         payload = manifest.mechanism().randomize(value, Coins.system())
-        arrival = Arrival(Cell(collection.id, epoch, 1), bytes(16), payload)
+        arrival = AcceptedReport(TallyKey(collection.id, epoch, 1), bytes(16), payload)
         service.store.commit([arrival], lambda _, rows: collection.estimator.tally(rows))
         service.close()
 

@@ -204,7 +204,7 @@ def test_a_move_loses_no_report_that_waits_and_counts_none_twice(tmp_path: Path)
 
 def keep_public_url(quick: Quick, url: str) -> None:
     """What an operator writes into deniable.toml."""
-    from deniable_aggregator.settings import keep
+    from deniable_aggregator.settings_sources import keep
 
     keep(quick.folder / "data", {"public_url": url})
 

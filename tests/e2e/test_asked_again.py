@@ -23,11 +23,12 @@ from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
-from deniable_aggregator.store import counting
+from deniable_aggregator.store import epoch_closing
+from deniable_aggregator.store.sqlite import commit
 from deniable_client import Ceiling, Outcome, randomize, recorder
 from deniable_client.repeat_rules import Fresh
+from deniable_shared.key_list import verify_key_list
 from deniable_shared.key_succession import check_successor_keys
-from deniable_shared.keylist import verify_key_list
 from support.exactly_once import DEVICES, HUNTING, ExactlyOnce
 from support.spine_world import Device, Sent, Spine
 
@@ -158,8 +159,8 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
         (recorder, "begins_hold", always),
     ),
     "a hold that costs nothing": ((recorder, "_CHARGE", free),),
-    "an id that counts whenever it comes": ((counting, "_insert_new", every_id),),
-    "a closed epoch that still counts": ((counting, "is_closed", lambda *which: False),),
+    "an id that counts whenever it comes": ((commit, "_insert_new", every_id),),
+    "a closed epoch that still counts": ((epoch_closing, "is_closed", lambda *which: False),),
 }
 
 

@@ -21,8 +21,8 @@ from deniable_aggregator.loadgen.sending import UploadTarget, send
 from deniable_aggregator.loadgen.target import fetch_target
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.migrating import migrated
 from deniable_aggregator.store.schema import HEAD
+from deniable_aggregator.store.schema_version import migrate
 from support import postgres_server
 from support.live_service import Live, live
 from support.previous_schema import postgres_before, sqlite_before
@@ -128,7 +128,7 @@ def test_an_upgrade_from_the_previous_schema_changes_nothing(past: Past, tmp_pat
     else:
         old = replace(past.settings, store=f"sqlite:///{tmp_path / 'old.db'}")
         revision = sqlite_before(past.settings.database, tmp_path / "old.db")
-    assert migrated(old) == (revision, HEAD)
+    assert migrate(old) == (revision, HEAD)
     assert opened_again(past, old) == past.estimates
     assert sent_again(past, old) == []
     assert opened_again(past, old) == past.estimates

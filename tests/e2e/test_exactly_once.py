@@ -15,9 +15,10 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import counting
-from deniable_aggregator.store.rows import Arrival, Tally, Verdict
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store import epoch_closing
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
+from deniable_aggregator.store.sqlite import commit as sqlite_commit
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_client import keychain, recorder
 from deniable_client.repeat_rules import Once
 from support.exactly_once import HUNTING, ExactlyOnce, coins_of_the_system
@@ -36,12 +37,12 @@ def counted_however_often(db: object, number: int, epoch: int, ids: Sequence[byt
 
 
 def acknowledged_whatever_happens(
-    store: SqliteStore, arrivals: Sequence[Arrival], tally: Tally
-) -> list[Verdict]:
+    store: SqliteStore, arrivals: Sequence[AcceptedReport], tally: TallyKernel
+) -> list[CommitStatus]:
     try:
         return commit(store, arrivals, tally)
     except Killed:
-        return [Verdict.COUNTED] * len(arrivals)
+        return [CommitStatus.COUNTED] * len(arrivals)
 
 
 commit = SqliteStore.commit
@@ -53,8 +54,8 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
         (recorder._Eligibility, "affordable", lambda *anything: True),
     ),
     "an answer that costs nothing": ((recorder, "_CHARGE", free),),
-    "an id that counts whenever it comes": ((counting, "_insert_new", counted_however_often),),
-    "a closed epoch that still counts": ((counting, "is_closed", lambda *which: False),),
+    "an id that counts whenever it comes": ((sqlite_commit, "_insert_new", counted_however_often),),
+    "a closed epoch that still counts": ((epoch_closing, "is_closed", lambda *which: False),),
     "an acknowledgement that does not wait for the commit": (
         (SqliteStore, "commit", acknowledged_whatever_happens),
     ),

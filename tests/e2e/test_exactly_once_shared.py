@@ -11,9 +11,11 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import appending, counting, folding
-from deniable_aggregator.store.postgres import PostgresStore
-from deniable_aggregator.store.rows import Arrival, Tally, Verdict
+from deniable_aggregator.store import epoch_closing
+from deniable_aggregator.store.postgres import commit as postgres_commit
+from deniable_aggregator.store.postgres import rollup
+from deniable_aggregator.store.postgres.store import PostgresStore
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
 from support.exactly_once import HUNTING
 from support.killing import Killed
 from support.shared_spine import SharedExactlyOnce
@@ -27,20 +29,20 @@ def counted_however_often(db: object, ids: Sequence[tuple[int, int, bytes]]) -> 
 
 
 def acknowledged_whatever_happens(
-    store: PostgresStore, arrivals: Sequence[Arrival], tally: Tally
-) -> list[Verdict]:
+    store: PostgresStore, arrivals: Sequence[AcceptedReport], tally: TallyKernel
+) -> list[CommitStatus]:
     try:
         return commit(store, arrivals, tally)
     except Killed:
-        return [Verdict.COUNTED] * len(arrivals)
+        return [CommitStatus.COUNTED] * len(arrivals)
 
 
 commit = PostgresStore.commit
-doubled = folding._ADD.replace("n + ?", "n + 2 * ?")
+doubled = rollup._ADD.replace("n + ?", "n + 2 * ?")
 MUTANTS: dict[str, tuple[object, str, object]] = {
-    "an id that counts whenever it comes": (appending, "_insert_new", counted_however_often),
-    "a closed epoch that still counts": (counting, "is_closed", lambda *which: False),
-    "a roll-up that counts twice": (folding, "_ADD", doubled),
+    "an id that counts whenever it comes": (postgres_commit, "_insert_new", counted_however_often),
+    "a closed epoch that still counts": (epoch_closing, "is_closed", lambda *which: False),
+    "a roll-up that counts twice": (rollup, "_ADD", doubled),
     "an acknowledgement that does not wait for the commit": (
         PostgresStore,
         "commit",

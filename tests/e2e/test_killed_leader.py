@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from deniable_aggregator.store.sessions import Lock
+from deniable_aggregator.store.postgres.pool import Lock
 from support import postgres_server
 from support.deniable_command import wait_until
 from support.families import family

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import redeeming
+from deniable_aggregator.store import vouchers
 from support.exactly_once import HUNTING
 from support.one_person import OncePerPerson, SharedOncePerPerson
 
@@ -21,7 +21,7 @@ TestSharedOncePerPerson.settings = settings(max_examples=3, stateful_step_count=
 
 def test_machine_finds_a_voucher_that_counts_however_often() -> None:
     with (
-        patch.object(redeeming, "turned_away", lambda *anything: []),
+        patch.object(vouchers, "turned_away", lambda *anything: []),
         pytest.raises((AssertionError, StoreError)),
     ):
         run_state_machine_as_test(OncePerPerson, settings=HUNTING)

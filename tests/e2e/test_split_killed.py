@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.process.serving import free_port
-from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.opening import open_read_only
 from deniable_shared.report import decode_upload
 from support import postgres_server
 from support.databases import KINDS
@@ -100,7 +100,7 @@ def consumer_over(prepared: Prepared) -> subprocess.Popen[bytes]:
 
 
 def seen(prepared: Prepared) -> int:
-    with read_beside(prepared.settings) as db:
+    with open_read_only(prepared.settings) as db:
         [[n]] = db.execute("select count(*) from seen").fetchall()
     return int(n)
 

@@ -14,7 +14,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.affine import AffineResponse, prime_from
-from deniable_shared.optimum import design_error, total_error
+from deniable_shared.optimal_error import design_error, total_error
 from support.privacy import check_follows_pmf, check_private, check_tight, laws
 from support.scripted import Scripted
 

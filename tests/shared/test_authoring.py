@@ -14,7 +14,7 @@ from deniable_shared.linter import lint
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_fields import FIELDS, REPEATS, Change
 from deniable_shared.manifest_parser import parse_manifest
-from deniable_shared.templates import Wanted
+from deniable_shared.templates import TemplateOptions
 from deniable_shared.toml_keys import KEYS
 from support.manifests import INGEST, SETTINGS, settings
 
@@ -217,8 +217,11 @@ class TestTemplate:
     @staticmethod
     def write(repeat: str) -> str:
         labels = ["soup", 'a "big" salad']
-        domain, wanted = Choice(tuple(labels)), Wanted(purpose="Which lunch do people take?")
-        return template("lunch", domain=domain, repeat=repeat, wanted=wanted, clock=lambda: NOON)
+        domain, options = (
+            Choice(tuple(labels)),
+            TemplateOptions(purpose="Which lunch do people take?"),
+        )
+        return template("lunch", domain=domain, repeat=repeat, options=options, clock=lambda: NOON)
 
     @pytest.mark.parametrize("repeat", REPEATS)
     def test_it_is_a_manifest_at_once(self, repeat: str) -> None:

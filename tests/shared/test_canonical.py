@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_shared.canonical import canonical_json, shown, strict_json
+from deniable_shared.canonical import canonical_json, quote, strict_json
 from deniable_shared.errors import DecodeError
 
 DOCUMENTS = st.recursive(
@@ -99,9 +99,9 @@ def test_nesting_of_eight_and_brackets_in_text_are_fine() -> None:
     ("value", "text"), [(None, "null"), (True, "true"), ("True", '"True"'), (7, "7")]
 )
 def test_errors_show_what_was_given(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert quote(value) == text
 
 
 def test_errors_never_show_much() -> None:
-    assert len(shown("x" * 10_000)) == 80
-    assert shown(10**5000) == "a number of 16610 bits"
+    assert len(quote("x" * 10_000)) == 80
+    assert quote(10**5000) == "a number of 16610 bits"

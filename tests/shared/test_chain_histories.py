@@ -16,7 +16,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.dyadic import at_most_exp
 from deniable_shared.mechanisms import Chain, Mechanism, build
 from deniable_shared.mechanisms.grr import GeneralizedResponse
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from support.histories import (
     Device,
@@ -126,7 +126,7 @@ def histories_to_run(inputs: list[int | tuple[int, ...]]) -> Iterator[Values]:
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_devices_that_run_the_shipped_code_have_exactly_these_laws(space: Space) -> None:
     chain = chain_of(space, "1", "2")
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     runs = list(histories_to_run(list(chain.inputs())))
     for values in runs if len(chain.pmf(values_of(runs))) < 5 else runs[:1]:
         device = memoized_device(chain, hold=2, paid=1)
@@ -162,8 +162,8 @@ def tossed_when_the_value_changes(values: Values, coins: Coins) -> Reports:
     for value in values:
         assert value is not None
         if value != told:
-            permanent, told = ONE_BIT.permanent(value, coins), value
-        reports.append(ONE_BIT.renew(permanent, coins))
+            permanent, told = ONE_BIT.memoize(value, coins), value
+        reports.append(ONE_BIT.rerandomize(permanent, coins))
     return tuple(reports)
 
 
@@ -174,7 +174,7 @@ def one_hold_too_many(values: Values, coins: Coins) -> Reports:
 def permanent_answer_sent_as_it_is(values: Values, coins: Coins) -> Reports:
     """No second round in the first epoch: the lifetime holds, one report costs twice its ε."""
     assert values[0] is not None
-    return (ONE_BIT.permanent(values[0], coins),)
+    return (ONE_BIT.memoize(values[0], coins),)
 
 
 @pytest.mark.parametrize(
@@ -224,9 +224,9 @@ class AllKeptOrNone(BitwiseResponse):
 
 
 MUTANTS: dict[str, Callable[[], Chain]] = {
-    "drawn among the others": lambda: Renewed(AmongTheOthers(3, Fraction(2)), Fraction(1)),
-    "flipped, not drawn": lambda: Renewed(FlippedNotDrawn(2, Fraction(2), 2), Fraction(1)),
-    "all kept or none": lambda: Renewed(AllKeptOrNone(2, Fraction(2), 2), Fraction(1)),
+    "drawn among the others": lambda: MemoizedChain(AmongTheOthers(3, Fraction(2)), Fraction(1)),
+    "flipped, not drawn": lambda: MemoizedChain(FlippedNotDrawn(2, Fraction(2), 2), Fraction(1)),
+    "all kept or none": lambda: MemoizedChain(AllKeptOrNone(2, Fraction(2), 2), Fraction(1)),
 }
 
 

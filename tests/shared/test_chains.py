@@ -19,7 +19,7 @@ from deniable_shared.domain import Domain
 from deniable_shared.dyadic import at_most_exp, renewal_threshold, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import Chain, build, for_domain
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.privacy import (
     Encoded,
     bits,
@@ -129,7 +129,7 @@ def test_one_report_costs_at_most_epsilon_and_any_number_at_most_the_permanent_o
     chain = for_domain(id, domain, Fraction(epsilon), permanent=Fraction(permanent))
     inputs = valid_inputs(domain)
     check_private([chain.pmf(value) for value in inputs], Fraction(epsilon))
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     check_private([chain.first.pmf(value) for value in inputs], Fraction(permanent))
 
 
@@ -161,15 +161,15 @@ def test_shipped_permanent_renew_and_randomize_have_exactly_the_laws_that_are_st
     id: str, size: int, epsilon: str
 ) -> None:
     chain = chain_of(id, size, epsilon, "20")
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     values = list(chain.inputs())[-2:]
     check_follows_pmf(chain, values)
     for value in values:
         permanents = chain.first.pmf(value)
-        assert exact_law(partial(chain.permanent, value)) == permanents
+        assert exact_law(partial(chain.memoize, value)) == permanents
         for kept in list(permanents)[:3]:
-            renewed = chain.first.renewed_pmf(kept, chain.renewal_threshold)
-            assert exact_law(partial(chain.renew, kept)) == renewed
+            renewed = chain.first.rerandomized_pmf(kept, chain.renewal_threshold)
+            assert exact_law(partial(chain.rerandomize, kept)) == renewed
 
 
 @pytest.mark.parametrize("id", ENUMERATED)
@@ -236,11 +236,11 @@ def test_a_chain_is_its_mechanism_in_all_that_the_wire_sees(id: str) -> None:
 def test_what_is_no_permanent_answer_is_refused(id: str) -> None:
     chain = chain_of(id, 3)
     with pytest.raises(DecodeError, match="payload must"):
-        chain.renew(b"\xff" * chain.payload_size, Coins.system())
+        chain.rerandomize(b"\xff" * chain.payload_size, Coins.system())
     with pytest.raises(DecodeError, match="payload must be"):
-        chain.renew(b"", Coins.system())
+        chain.rerandomize(b"", Coins.system())
     with pytest.raises(DomainError):
-        chain.permanent((1, 1, 1, 1), Coins.system())
+        chain.memoize((1, 1, 1, 1), Coins.system())
 
 
 @given(st.sampled_from(ENUMERATED), st.integers(2, 600), st.binary(min_size=1))
@@ -248,9 +248,9 @@ def test_every_renewed_payload_is_valid(id: str, size: int, key: bytes) -> None:
     chain = chain_of(id, size, "0.5", "1")
     value: Encoded = size - 1 if id in OF_CHOICES else (1,) * size
     coins = Coins.derive(key)
-    permanent = chain.permanent(value, coins)
+    permanent = chain.memoize(value, coins)
     for _ in range(3):
-        chain.validate(chain.renew(permanent, coins))
+        chain.validate(chain.rerandomize(permanent, coins))
 
 
 @pytest.mark.parametrize("vector", VECTORS["chains"], ids=lambda v: v["name"])
@@ -262,9 +262,9 @@ def test_permanent_answers_and_reports_are_the_canonical_ones(vector: dict[str, 
     key, labels = bytes.fromhex(VECTORS["key"]), list(map(bytes.fromhex, VECTORS["labels"]))
     value = value_of(vector, domain)
     coins = Coins.derive(key, *labels, domain.canonical(value))  # type: ignore[arg-type]
-    answer = chain.permanent(value, coins, Coins.derive(key, b"public", *labels))
+    answer = chain.memoize(value, coins, Coins.derive(key, b"public", *labels))
     streams = [Coins.derive(key, *labels, answer, bytes([t])) for t in range(4)]
     assert f"0x{chain.permanent_threshold:016x}" == vector["permanent_threshold"]
     assert f"0x{chain.renewal_threshold:016x}" == vector["renewal_threshold"]
     assert answer.hex() == vector["answer"]
-    assert [chain.renew(answer, stream).hex() for stream in streams] == vector["reports"]
+    assert [chain.rerandomize(answer, stream).hex() for stream in streams] == vector["reports"]

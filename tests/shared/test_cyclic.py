@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_shared.coins import Coins
-from deniable_shared.difference_sets import codes_of, difference_set, size_of
+from deniable_shared.difference_sets import difference_set, hyperplane_size, point_count
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
-from deniable_shared.fields import prime_power
+from deniable_shared.finite_fields import prime_power
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.cyclic import CyclicResponse
-from deniable_shared.optimum import design_error, over_optimum, total_error
+from deniable_shared.optimal_error import design_error, ratio_to_optimum, total_error
 from support.scripted import Scripted
 
 TRUTHFUL, OTHER = bytes(8), b"\xff" * 8
@@ -34,14 +34,14 @@ def cyclic(d: int, epsilon: str = "1", **pinned: int) -> CyclicResponse:
 def test_codes_are_a_design_every_choice_and_every_pair_is_supported_equally_often(
     q: int, t: int
 ) -> None:
-    codes = codes_of(q, t)
+    codes = point_count(q, t)
     mechanism = cyclic(codes, field_order=q, dimension=t)
     sets = [
         {label for label in range(codes) if mechanism.supports(payload, label)}
         for payload in mechanism.pmf(0)
     ]
-    assert {len(each) for each in sets} == {size_of(q, t)}
-    assert set(Counter(v for each in sets for v in each).values()) == {size_of(q, t)}
+    assert {len(each) for each in sets} == {hyperplane_size(q, t)}
+    assert set(Counter(v for each in sets for v in each).values()) == {hyperplane_size(q, t)}
     pairs = Counter(pair for each in sets for pair in permutations(each, 2))
     assert (len(pairs), len(set(pairs.values()))) == (codes * (codes - 1), 1)
 
@@ -119,9 +119,11 @@ def test_the_space_is_that_of_least_error_and_a_code_has_few_bytes(
         for order in range(2, 512)
         if prime_power(order)
         for dimension in range(3, 19)
-        if d <= codes_of(order, dimension) <= 2**18
+        if d <= point_count(order, dimension) <= 2**18
     ]
-    errors = {each: design_error(d, codes_of(*each), size_of(*each), e) for each in others}
+    errors = {
+        each: design_error(d, point_count(*each), hyperplane_size(*each), e) for each in others
+    }
     assert errors[space] == min(errors.values())
 
 
@@ -134,7 +136,7 @@ def test_where_the_set_is_small_among_many_choices_the_error_is_near_the_least_t
     for times in (17, 30, 64, 150):
         d = int(times * (1 + low))
         mechanism = cyclic(d, epsilon)
-        _, most = over_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
+        _, most = ratio_to_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
         assert most <= Fraction("1.045")
 
 

@@ -13,7 +13,7 @@ from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.linter import lint
 from deniable_shared.mechanisms import build, for_domain
 from deniable_shared.mechanisms.dbitflip import BucketFlips
-from deniable_shared.recommendation import error_of
+from deniable_shared.recommendation import mechanism_error
 from support.manifests import SETTINGS, settings
 
 NUMBER = 'type = "number"\nlow = "0"\nhigh = "9"\nstep = "1"'
@@ -46,7 +46,7 @@ def test_one_bucket_says_as_much_as_four_or_more_that_share_epsilon(epsilon: str
     ]
     assert near[1] / near[0] == pytest.approx(worth / 50, rel=1e-9)
     assert worth >= 4
-    assert error_of(flips(100, epsilon)) < error_of(flips(100, epsilon, sampled=4))
+    assert mechanism_error(flips(100, epsilon)) < mechanism_error(flips(100, epsilon, sampled=4))
 
 
 def test_one_bucket_is_told_unless_it_is_said() -> None:

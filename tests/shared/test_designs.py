@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deniable_shared.coins import Coins
-from deniable_shared.mechanisms import for_domain, pinned
+from deniable_shared.mechanisms import for_domain, pinned_parameters
 from support.vectors import FOLDER, domain_of, value_of
 
 VECTORS = json.loads((FOLDER / "designs.json").read_text())
@@ -42,12 +42,12 @@ def test_permanent_answers_and_reports_are_the_canonical_ones(vector: dict[str, 
     domain, permanent = domain_of(vector["domain"]), Fraction(vector["permanent"])
     epsilon = Fraction(vector["epsilon"])
     chain = for_domain(vector["mechanism"], domain, epsilon, permanent=permanent)
-    answer = chain.permanent(value_of(vector, domain), keyed_by_value(vector))
+    answer = chain.memoize(value_of(vector, domain), keyed_by_value(vector))
     coins = [Coins.derive(KEY, *LABELS, answer, bytes([t])) for t in range(4)]
     assert f"0x{chain.permanent_threshold:016x}" == vector["permanent_threshold"]
     assert f"0x{chain.renewal_threshold:016x}" == vector["renewal_threshold"]
     assert answer.hex() == vector["answer"]
-    assert [chain.renew(answer, each).hex() for each in coins] == vector["reports"]
+    assert [chain.rerandomize(answer, each).hex() for each in coins] == vector["reports"]
 
 
 @pytest.mark.parametrize("vector", VECTORS["cases"], ids=lambda v: v["name"])
@@ -56,7 +56,7 @@ def test_parameters_are_those_that_one_report_needs_or_those_that_are_pinned(
 ) -> None:
     """Of a chain, too: chosen for the ε of one report, not for that of the permanent answer."""
     domain, epsilon = domain_of(vector["domain"]), Fraction(vector["epsilon"])
-    names = pinned(vector["mechanism"])
+    names = pinned_parameters(vector["mechanism"])
     chosen = for_domain(vector["mechanism"], domain, epsilon)
     best = {name: getattr(chosen, name) for name in names}
     assert set(names) == vector["parameters"].keys()

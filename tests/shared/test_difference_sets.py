@@ -7,13 +7,20 @@ from itertools import product
 
 import pytest
 
-from deniable_shared.difference_sets import codes_of, difference_set, recurrence_of, size_of
+from deniable_shared.difference_sets import (
+    difference_set,
+    hyperplane_size,
+    point_count,
+    primitive_recurrence,
+)
 from deniable_shared.errors import ParameterError
-from deniable_shared.fields import field_of, prime_factors, prime_power
+from deniable_shared.finite_fields import finite_field, prime_factors, prime_power
 
 FIELDS = [2, 3, 4, 5, 7, 8, 9, 16, 25, 27]
-SPACES = [(q, t) for q in range(2, 80) if prime_power(q) for t in (2, 3) if codes_of(q, t) < 5000]
-SPACES += [(q, t) for q in (2, 3, 4, 5, 7, 8, 9) for t in range(4, 13) if codes_of(q, t) < 5000]
+SPACES = [
+    (q, t) for q in range(2, 80) if prime_power(q) for t in (2, 3) if point_count(q, t) < 5000
+]
+SPACES += [(q, t) for q in (2, 3, 4, 5, 7, 8, 9) for t in range(4, 13) if point_count(q, t) < 5000]
 PUBLISHED = {
     (2, 3): [3, 5, 6],
     (3, 3): [0, 4, 10, 12],
@@ -27,7 +34,7 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("q", FIELDS)
 def test_a_field_has_sums_products_and_inverses(q: int) -> None:
-    field, elements = field_of(q), range(q)
+    field, elements = finite_field(q), range(q)
     for a in elements:
         assert field.add(a, 0) == field.multiply(a, 1) == a
         assert field.multiply(a, 0) == 0
@@ -44,9 +51,9 @@ def test_a_field_has_sums_products_and_inverses(q: int) -> None:
 
 @pytest.mark.parametrize(("q", "t"), SPACES)
 def test_every_distance_lies_equally_often_between_two_members(q: int, t: int) -> None:
-    codes, members = codes_of(q, t), difference_set(q, t)
+    codes, members = point_count(q, t), difference_set(q, t)
     assert list(members) == sorted(set(members))
-    assert len(members) == size_of(q, t)
+    assert len(members) == hyperplane_size(q, t)
     apart = Counter((a - b) % codes for a in members for b in members if a != b)
     assert len(apart) == (codes - 1 if t > 2 else 0)
     assert set(apart.values()) <= {(q ** (t - 2) - 1) // (q - 1)}
@@ -54,7 +61,7 @@ def test_every_distance_lies_equally_often_between_two_members(q: int, t: int) -
 
 @pytest.mark.parametrize("space", PUBLISHED, ids=str)
 def test_the_published_sets_are_multiples_and_translates_of_ours(space: tuple[int, int]) -> None:
-    codes, ours = codes_of(*space), set(difference_set(*space))
+    codes, ours = point_count(*space), set(difference_set(*space))
     published = PUBLISHED[space]
     assert any(
         {(a * member + b) % codes for member in published} == ours
@@ -64,9 +71,9 @@ def test_the_published_sets_are_multiples_and_translates_of_ours(space: tuple[in
 
 @pytest.mark.parametrize(("q", "t"), [(2, 3), (3, 3), (4, 3), (2, 5), (9, 3), (3, 5)])
 def test_members_are_where_the_recurrence_gives_zero(q: int, t: int) -> None:
-    field, coefficients = field_of(q), recurrence_of(q, t)
+    field, coefficients = finite_field(q), primitive_recurrence(q, t)
     sequence = [0] * (t - 1) + [1]
-    while len(sequence) < codes_of(q, t):
+    while len(sequence) < point_count(q, t):
         total = 0
         for c, element in zip(coefficients, sequence[-t:], strict=True):
             total = field.add(total, field.multiply(c, element))
@@ -77,8 +84,8 @@ def test_members_are_where_the_recurrence_gives_zero(q: int, t: int) -> None:
 @pytest.mark.parametrize(("q", "t"), [(2, 3), (3, 3), (4, 3), (2, 4), (5, 3)])
 def test_no_smaller_recurrence_has_the_full_period(q: int, t: int) -> None:
     """By walking: the least k > 0 with x^k in F_q, for every coefficient vector below ours."""
-    field, codes = field_of(q), codes_of(q, t)
-    ours = sum(c * q**j for j, c in enumerate(recurrence_of(q, t)))
+    field, codes = finite_field(q), point_count(q, t)
+    ours = sum(c * q**j for j, c in enumerate(primitive_recurrence(q, t)))
     for code in range(1, ours + 1):
         coefficients = [code // q**j % q for j in range(t)]
         residue, period = field.times_x([1] + [0] * (t - 1), coefficients), 1
@@ -92,7 +99,7 @@ def test_no_smaller_recurrence_has_the_full_period(q: int, t: int) -> None:
 def test_orders_without_a_field_here_are_refused(q: int) -> None:
     assert prime_power(q) is None
     with pytest.raises(ParameterError, match="a prime, or a power of one up to 128"):
-        field_of(q)
+        finite_field(q)
 
 
 def test_a_space_has_two_coordinates_at_least() -> None:

@@ -16,8 +16,8 @@ from deniable_shared.domain import (
     Bits,
     Choice,
     Domain,
+    manifest_value,
     parse_domain,
-    spelled,
 )
 from deniable_shared.errors import DomainError, ManifestError
 from support.privacy import bits, choices, valid_inputs
@@ -241,8 +241,10 @@ def test_the_largest_domain_is_accepted_and_one_label_more_is_not(
 def test_a_manifest_spells_an_answer_in_one_way() -> None:
     bits, choice = Bits(("a", "b")), Choice(("red", "green"))
     assert (
-        spelled(bits, [1, 0]) == spelled(bits, {"b": False, "a": True}) == {"a": True, "b": False}
+        manifest_value(bits, [1, 0])
+        == manifest_value(bits, {"b": False, "a": True})
+        == {"a": True, "b": False}
     )
-    assert spelled(choice, 1) == spelled(choice, "green") == "green"
+    assert manifest_value(choice, 1) == manifest_value(choice, "green") == "green"
     with pytest.raises(DomainError):
-        spelled(choice, "blue")
+        manifest_value(choice, "blue")

@@ -31,7 +31,7 @@ def test_every_combination_has_an_index_of_its_own_in_order() -> None:
 
 
 def test_an_index_splits_into_the_places_of_its_labels() -> None:
-    assert [SETUP.split(index) for index in range(6)] == list(product(range(3), range(2)))
+    assert [SETUP.label_indices(index) for index in range(6)] == list(product(range(3), range(2)))
 
 
 def test_the_order_in_which_a_mapping_names_attributes_does_not_matter() -> None:
@@ -42,7 +42,7 @@ def test_sixty_four_attributes_have_an_index_and_a_canonical_form() -> None:
     last = {name: "y" for name, _ in WIDE.attributes}
     assert WIDE.size == 2**64
     assert WIDE.canonical(WIDE.encode(last)) == b"\xff" * 8
-    assert WIDE.split(WIDE.encode(last)) == (1,) * 64
+    assert WIDE.label_indices(WIDE.encode(last)) == (1,) * 64
 
 
 def test_parsing_undoes_to_json() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deniable_shared.coins import Coins
-from deniable_shared.mechanisms import for_domain, pinned
+from deniable_shared.mechanisms import for_domain, pinned_parameters
 from support.vectors import FOLDER, domain_of, value_of
 
 VECTORS = json.loads((FOLDER / "encodings.json").read_text())
@@ -52,12 +52,12 @@ def test_permanent_answers_and_reports_are_the_canonical_ones(vector: dict[str, 
         permanent=permanent,
         parameters=vector.get("parameters", {}),
     )
-    answer = chain.permanent(value_of(vector, domain), *streams(vector))
+    answer = chain.memoize(value_of(vector, domain), *streams(vector))
     coins = [Coins.derive(KEY, *LABELS, answer, bytes([t])) for t in range(4)]
     assert f"0x{chain.permanent_threshold:016x}" == vector["permanent_threshold"]
     assert f"0x{chain.renewal_threshold:016x}" == vector["renewal_threshold"]
     assert answer.hex() == vector["answer"]
-    assert [chain.renew(answer, each).hex() for each in coins] == vector["reports"]
+    assert [chain.rerandomize(answer, each).hex() for each in coins] == vector["reports"]
 
 
 def test_every_mechanism_of_the_file_has_payloads_and_a_chain() -> None:
@@ -68,7 +68,7 @@ def test_every_mechanism_of_the_file_has_payloads_and_a_chain() -> None:
 
 @pytest.mark.parametrize("vector", of("parameters"), ids=lambda v: v["name"])
 def test_parameters_that_are_not_given_are_those_of_one_report(vector: dict[str, Any]) -> None:
-    names = pinned(vector["mechanism"])
+    names = pinned_parameters(vector["mechanism"])
     domain, epsilon = domain_of(vector["domain"]), Fraction(vector["epsilon"])
     chosen = for_domain(vector["mechanism"], domain, epsilon)
     assert set(names) == vector["parameters"].keys()

@@ -73,7 +73,7 @@ GEOMETRIC = ("cyclic/1", "loloha/1", "projective/1")
 """Pinned: which space is the best depends on ε."""
 CASES = [
     Case(id, d, {})
-    for id in mechanisms.known()
+    for id in mechanisms.mechanism_ids()
     for d in DOMAINS
     if id not in GEOMETRIC and takes(id, d)
 ]

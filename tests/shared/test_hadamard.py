@@ -114,8 +114,8 @@ def test_every_payload_is_valid_and_a_renewal_keeps_its_coefficient(
     size: int, data: st.DataObject, key: bytes
 ) -> None:
     chain = build("hadamard/1", domain_size=size, epsilon="1", permanent="2")
-    answer = chain.permanent(data.draw(st.integers(0, size - 1)), Coins.derive(key))
-    renewed = chain.renew(answer, Coins.derive(key, answer))
+    answer = chain.memoize(data.draw(st.integers(0, size - 1)), Coins.derive(key))
+    renewed = chain.rerandomize(answer, Coins.derive(key, answer))
     chain.validate(answer)
     chain.validate(renewed)
     assert answer[:-1] == renewed[:-1]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_shared.errors import ForkError
+from deniable_shared.key_list import STATES, KeyList, PublicKey
 from deniable_shared.key_succession import NEXT_STATES, check_successor_keys
-from deniable_shared.keylist import STATES, KeyList, PublicKey
 
 LIFE = ("new", "pending", "active", "expired", "gone")
 OLD = KeyList(4, 100, 200, 10, "ab" * 32, (PublicKey(1, 1, bytes(32), "active"),))

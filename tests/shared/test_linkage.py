@@ -13,7 +13,7 @@ import pytest
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Chain, build
 from deniable_shared.mechanisms.affine import AffineResponse
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 
 
 def by_enumeration(chain: Chain) -> float:
@@ -148,8 +148,8 @@ def test_of_a_thousand_buckets_three_told_are_more_than_those_that_are_open(
 
 def test_a_thousand_values_in_a_window_are_linked_by_less_than_if_all_outputs_were_alike() -> None:
     chain = build("square-wave/1", domain_size=1000, epsilon="1", permanent="2")
-    assert isinstance(chain, Renewed)
-    same, outputs = chain.kept**2, chain.first.alphabet_size
+    assert isinstance(chain, MemoizedChain)
+    same, outputs = chain.keep_probability**2, chain.first.alphabet_size
     likely = float(same + (1 - same) / outputs)
     alike = likely * math.log2(outputs * likely)
     alike += (1 - likely) * math.log2(1 - same)
@@ -207,13 +207,13 @@ def test_of_affine_thresholds_it_is_nearly_that_of_the_choices_alone(
 
 def of_choices_alone(chain: Chain) -> float:
     """Messages that support as many choices are alike: the sum goes over such classes."""
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     first = chain.first
     assert isinstance(first, AffineResponse)
     k, d, sizes = first.modulus, first.domain_size, Counter[int]()
     for c, b in product(range(1, k // 2 + 1), range(k)):
         sizes[sum((c * v + b) % k < first.subset_size for v in range(d))] += 1
-    p, messages, kept = float(first.p), first.alphabet_size, float(chain.kept)
+    p, messages, kept = float(first.p), first.alphabet_size, float(chain.keep_probability)
     inside, outside = p / first.support_size, (1 - p) / (messages - first.support_size)
     drawn = (1 - kept) / messages
     chances = {s: (s * inside + (d - s) * outside) / d for s in sizes}
@@ -231,8 +231,8 @@ def of_choices_alone(chain: Chain) -> float:
 def test_sets_out_of_more_than_a_float_can_count_are_linked_by_what_they_tell() -> None:
     """C(4096, w) has a thousand digits: about c·log2 of it, and less c·log2(1/c) and the like."""
     chain = build("subset/1", domain_size=4096, epsilon="1", permanent="2")
-    assert isinstance(chain, Renewed)
-    same, digits = float(chain.kept) ** 2, math.log2(chain.first.alphabet_size)
+    assert isinstance(chain, MemoizedChain)
+    same, digits = float(chain.keep_probability) ** 2, math.log2(chain.first.alphabet_size)
     assert digits > 3000
     entropy = -same * math.log2(same) - (1 - same) * math.log2(1 - same)
     assert linkage(chain) == pytest.approx(same * digits - entropy, rel=1e-12)

@@ -11,11 +11,11 @@ import pytest
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
-from deniable_shared.fields import field_of, prime_power
+from deniable_shared.finite_fields import finite_field, prime_power
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.loloha import LocalHashing, best_family
-from deniable_shared.optimum import design_error, over_optimum, total_error
+from deniable_shared.optimal_error import design_error, ratio_to_optimum, total_error
 from deniable_shared.recommendation import recommend
 from support.privacy import check_follows_pmf, check_private, check_tight, laws
 
@@ -35,7 +35,7 @@ def whole(g: int, t: int, epsilon: str = "1") -> LocalHashing:
 
 @pytest.mark.parametrize(("g", "t"), FAMILIES)
 def test_functions_are_the_linear_forms_whose_last_factor_is_1(g: int, t: int) -> None:
-    mechanism, field, function = whole(g, t), field_of(g), 0
+    mechanism, field, function = whole(g, t), finite_field(g), 0
     for place in range(t):
         for rest in range(g**place):
             for value in range(g**t):
@@ -74,7 +74,7 @@ def test_the_law_is_that_of_sets_of_as_many_codes_and_of_hashing_with_true_colli
     assert (mechanism.p, mechanism.q) == (sets.p, sets.q)
     meet = Fraction(w - 1, g**t - 1)
     assert mechanism.q == meet * mechanism.p + (1 - meet) * (1 - mechanism.p) / (g - 1)
-    exact, _ = over_optimum(mechanism.p, mechanism.q, g**t, mechanism.epsilon)
+    exact, _ = ratio_to_optimum(mechanism.p, mechanism.q, g**t, mechanism.epsilon)
     assert exact >= 1
 
 
@@ -107,7 +107,7 @@ def test_sixteen_and_sixty_four_choices_can_be_hashed_at_exactly_the_least_error
     for d, epsilon in ((16, "1"), (64, "2")):
         mechanism = hashing(d, epsilon)
         assert mechanism.codes == d
-        low, high = over_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
+        low, high = ratio_to_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
         assert float(low) == pytest.approx(1, abs=1e-12)
         assert float(high) == pytest.approx(1, abs=1e-12)
 

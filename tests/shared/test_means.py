@@ -18,7 +18,7 @@ from deniable_shared.mechanisms.discrete_piecewise import (
     worst_variance,
 )
 from deniable_shared.mechanisms.optimal_mean import OptimalMean, best_shape, worst_case
-from deniable_shared.mechanisms.windowed import WindowedMean, moments
+from deniable_shared.mechanisms.windowed_mean import WindowedMean, moments
 from support.privacy import (
     EPSILONS,
     check_follows_pmf,

@@ -10,7 +10,7 @@ import pytest
 
 from deniable_shared.domain import Bits, Choice
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms import build, for_domain, for_type, known
+from deniable_shared.mechanisms import build, for_domain, ids_for_domain_type, mechanism_ids
 from support.privacy import by_size
 
 YES_NO = Bits(("a", "b", "c"))
@@ -19,11 +19,15 @@ COLOURS = Choice(("red", "green", "blue"))
 
 
 def test_every_mechanism_is_registered_by_its_own_id() -> None:
-    assert {"rr/1", "grr/1", "duchi/1"} < set(known())
-    assert known() == tuple(sorted(known()))
+    assert {"rr/1", "grr/1", "duchi/1"} < set(mechanism_ids())
+    assert mechanism_ids() == tuple(sorted(mechanism_ids()))
     assert [build(id, domain_size=2, epsilon=1).id for id in by_size()] == by_size()
     of_records = [build(id, domain_size=4, epsilon=1, radices=(2, 2)).id for id in OF_RECORDS]
-    assert of_records == OF_RECORDS == sorted({*known()} - {*by_size()} - {*for_type("text")})
+    assert (
+        of_records
+        == OF_RECORDS
+        == sorted({*mechanism_ids()} - {*by_size()} - {*ids_for_domain_type("text")})
+    )
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", Fraction(1, 2)])
@@ -108,10 +112,10 @@ def test_importing_the_mechanisms_loads_only_light_modules() -> None:
 
 def test_each_type_of_domain_has_its_mechanisms() -> None:
     for domain in (YES_NO, COLOURS):
-        ids = for_type(domain.type)
+        ids = ids_for_domain_type(domain.type)
         assert ids
         assert all(domain.type in build(id, domain_size=3, epsilon="1").domain_types for id in ids)
     types = ("bits", "choice", "number", "record", "text")
-    every = {id for type in types for id in for_type(type)}
-    assert every == set(known())
-    assert for_type("colour") == ()
+    every = {id for type in types for id in ids_for_domain_type(type)}
+    assert every == set(mechanism_ids())
+    assert ids_for_domain_type("colour") == ()

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from deniable_shared import optimum
+from deniable_shared import optimal_error
 from deniable_shared.linkage import linkage
-from deniable_shared.mechanisms import build, known
+from deniable_shared.mechanisms import build, mechanism_ids
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.loloha import LocalHashing
@@ -19,7 +19,7 @@ from deniable_shared.mechanisms.subset import SubsetResponse
 from support.mechanism_pages import TEXT, page, rows, std_error
 
 
-@pytest.mark.parametrize("id", known())
+@pytest.mark.parametrize("id", mechanism_ids())
 def test_every_mechanism_has_a_page_with_all_its_parts(id: str) -> None:
     for part in ("When", "Law", "ε", "Estimator", "Variance", "Bytes", "Cost", "References"):
         assert f"\n**{part}" in page(id)
@@ -201,7 +201,7 @@ def test_numbers_for_affine_thresholds_are_those_of_the_mechanism(row: list[str]
     mechanism = build("affine/1", domain_size=d, epsilon=epsilon)
     assert isinstance(mechanism, AffineResponse)
     sizes = (mechanism.modulus, mechanism.subset_size, mechanism.payload_size)
-    _, least = optimum.over_optimum(mechanism.p, mechanism.q, d, epsilon)
+    _, least = optimal_error.ratio_to_optimum(mechanism.p, mechanism.q, d, epsilon)
     numbers = (float(least), *(std_error(mechanism, 1 / d, n) for n in (1000, 100_000)))
     assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
 
@@ -215,7 +215,7 @@ def test_numbers_for_geometric_designs_are_those_of_the_mechanism(id: str, row: 
     mechanism = build(id, domain_size=d, epsilon=epsilon)
     assert isinstance(mechanism, GeometricResponse)
     sizes = (mechanism.field_order, mechanism.dimension, mechanism.payload_size)
-    _, least = optimum.over_optimum(mechanism.p, mechanism.q, d, epsilon)
+    _, least = optimal_error.ratio_to_optimum(mechanism.p, mechanism.q, d, epsilon)
     numbers = (float(least), *(std_error(mechanism, 1 / d, n) for n in (1000, 100_000)))
     assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
 
@@ -226,7 +226,7 @@ def test_numbers_for_local_hashing_are_those_of_the_mechanism(row: list[str]) ->
     mechanism = build("loloha/1", domain_size=d, epsilon=epsilon)
     assert isinstance(mechanism, LocalHashing)
     sizes = (mechanism.field_order, mechanism.dimension, mechanism.payload_size)
-    _, least = optimum.over_optimum(mechanism.p, mechanism.q, d, epsilon)
+    _, least = optimal_error.ratio_to_optimum(mechanism.p, mechanism.q, d, epsilon)
     numbers = (float(least), *(std_error(mechanism, 1 / d, n) for n in (1000, 100_000)))
     assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
 
@@ -242,7 +242,7 @@ def test_errors_and_linkage_of_three_chains_are_theirs(row: list[str]) -> None:
     d, (epsilon, permanent) = int(row[0]), row[1].split(", ")
     for id, cell in zip(("cyclic/1", "affine/1", "loloha/1"), row[2:], strict=True):
         chain = build(id, domain_size=d, epsilon=epsilon, permanent=permanent)
-        _, least = optimum.over_optimum(chain.p, chain.q, d, Fraction(epsilon))
+        _, least = optimal_error.ratio_to_optimum(chain.p, chain.q, d, Fraction(epsilon))
         assert cell == f"{float(least):.4f}, {linkage(chain):.2f}"
 
 

@@ -191,7 +191,7 @@ class LieFromAllSets(SubsetResponse):
     def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         told = super().randomize(value, coins)
         inside = self.supports(told, value) if isinstance(value, int) else False
-        return told if inside else self.renewed(told, 0, coins)
+        return told if inside else self.rerandomize(told, 0, coins)
 
 
 class ShiftWithoutMultiplier(AffineResponse):
@@ -210,9 +210,9 @@ class LieFromAnyDistance(CyclicResponse):
 
     __slots__ = ()
 
-    def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
+    def _draw_code(self, index: int, inside: bool, near: int, far: int) -> int:
         lie = (index + far) % self.alphabet_size
-        return super()._drawn(index, inside, near, far) if inside else lie
+        return super()._draw_code(index, inside, near, far) if inside else lie
 
 
 class PlaceNotSolvedFor(ProjectiveResponse):
@@ -220,8 +220,8 @@ class PlaceNotSolvedFor(ProjectiveResponse):
 
     __slots__ = ()
 
-    def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
-        return super()._drawn(0, inside, near, far)
+    def _draw_code(self, index: int, inside: bool, near: int, far: int) -> int:
+        return super()._draw_code(0, inside, near, far)
 
 
 class OwnBitAsItIs(OptimizedUnary):
@@ -229,8 +229,8 @@ class OwnBitAsItIs(OptimizedUnary):
 
     __slots__ = ()
 
-    def _tossed(self, shift: int, coins: Coins) -> int:
-        return super()._tossed(shift, coins) | 1 << shift
+    def _flip_bits(self, shift: int, coins: Coins) -> int:
+        return super()._flip_bits(shift, coins) | 1 << shift
 
 
 class CoefficientOfTheValue(HadamardResponse):

@@ -9,8 +9,8 @@ import pytest
 
 from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
-from deniable_shared.mean_scores import scores_for
-from deniable_shared.mechanisms import build, pinned
+from deniable_shared.mechanisms import build, pinned_parameters
+from deniable_shared.optimal_mean_scores import scores_for
 from support.vectors import FOLDER, vectors
 
 DOCUMENT = json.loads((FOLDER / "numbers.json").read_text())
@@ -33,7 +33,9 @@ def test_one_report_is_the_published_one(case: dict[str, object]) -> None:
     built = build(
         str(case["mechanism"]), domain_size=int(str(case["values"])), epsilon=str(case["epsilon"])
     )
-    assert {name: getattr(built, name) for name in pinned(built.id)} == case["parameters"]
+    assert {name: getattr(built, name) for name in pinned_parameters(built.id)} == case[
+        "parameters"
+    ]
     assert hex(built.threshold) == case["threshold"]
     assert built.randomize(int(str(case["value"])), coins_of(case)).hex() == case["payload"]
 
@@ -48,9 +50,11 @@ def test_a_chain_renews_as_published(case: dict[str, object]) -> None:
     )
     assert hex(chain.permanent_threshold) == case["threshold"]
     assert hex(chain.renewal_threshold) == case["renewal_threshold"]
-    answer = chain.permanent(int(str(case["value"])), coins_of(case))
+    answer = chain.memoize(int(str(case["value"])), coins_of(case))
     assert answer.hex() == case["answer"]
-    told = [chain.renew(answer, Coins.derive(KEY, *LABELS, answer, bytes([t]))) for t in range(4)]
+    told = [
+        chain.rerandomize(answer, Coins.derive(KEY, *LABELS, answer, bytes([t]))) for t in range(4)
+    ]
     assert [report.hex() for report in told] == case["reports"]
 
 

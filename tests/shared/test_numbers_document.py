@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from deniable_shared import optimum
+from deniable_shared import optimal_error
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.discrete_piecewise import best_window, worst_variance
 from deniable_shared.mechanisms.haar import HaarResponse
@@ -110,5 +110,5 @@ def test_the_mean_by_a_window_has_the_smaller_worst_case_from_the_limit_said() -
 
 def test_a_large_epsilon_among_a_million_labels_costs_what_is_said() -> None:
     mechanism = build("projective/1", domain_size=10**6, epsilon="6")
-    _, least = optimum.over_optimum(mechanism.p, mechanism.q, 10**6, Fraction(6))
+    _, least = optimal_error.ratio_to_optimum(mechanism.p, mechanism.q, 10**6, Fraction(6))
     assert f"a million labels cost {float(least):.4f} times the least" in page("projective/1")

@@ -174,11 +174,11 @@ def test_a_renewed_report_costs_epsilon_and_no_more() -> None:
     check_tight(of, Fraction(1))
     raised = with_renewal_threshold(chain, chain.renewal_threshold + 1)
     assert not at_most_exp(largest_ratio([raised.pmf(text) for text in (b"a", b"b")]), Fraction(1))
-    permanent = chain.permanent(b"a", Coins.derive(b"key" * 11))
-    law = exact_law(lambda coins: chain.renew(permanent, coins))
+    permanent = chain.memoize(b"a", Coins.derive(b"key" * 11))
+    law = exact_law(lambda coins: chain.rerandomize(permanent, coins))
     first_round = build("prefix-hash/1", domain_size=1, epsilon="2", **shape)
     assert isinstance(first_round, PrefixHash)
-    assert law == first_round.renewed_pmf(permanent, chain.renewal_threshold)
+    assert law == first_round.rerandomized_pmf(permanent, chain.renewal_threshold)
 
 
 def test_the_public_numbers_of_a_text_are_those_of_every_language() -> None:

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
-from deniable_shared.fields import field_of, prime_power
+from deniable_shared.finite_fields import finite_field, prime_power
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.projective import ProjectiveResponse
-from deniable_shared.optimum import design_error, over_optimum
-from deniable_shared.recurrences import codes_of
+from deniable_shared.optimal_error import design_error, ratio_to_optimum
+from deniable_shared.recurrences import point_count
 from support.privacy import check_follows_pmf, check_private, check_tight, laws
 from support.scripted import Scripted
 
@@ -36,7 +36,7 @@ def projective(d: int, epsilon: str = "1", **pinned: int) -> ProjectiveResponse:
 
 def whole(q: int, t: int, epsilon: str = "1") -> ProjectiveResponse:
     """Every code is a choice."""
-    return projective(codes_of(q, t), epsilon, field_order=q, dimension=t)
+    return projective(point_count(q, t), epsilon, field_order=q, dimension=t)
 
 
 def vectors(q: int, t: int) -> list[tuple[int, ...]]:
@@ -56,7 +56,7 @@ def values(q: int, t: int) -> list[tuple[tuple[int, ...], int]]:
 
 def meets(q: int, point: tuple[int, ...], value: tuple[tuple[int, ...], int]) -> bool:
     """By the definition, in the arithmetic of the field."""
-    field, total = field_of(q), 0
+    field, total = finite_field(q), 0
     for one, other in zip(value[0], point, strict=False):
         total = field.add(total, field.multiply(one, other))
     return point[len(point) - 1 - value[1]] == total
@@ -78,11 +78,13 @@ def test_codes_are_a_design_every_value_and_every_pair_is_supported_equally_ofte
 ) -> None:
     mechanism = whole(q, t)
     codes = range(mechanism.alphabet_size)
-    sets = [{label for label in codes if mechanism._holds(0, code, label)} for code in codes]
+    sets = [
+        {label for label in codes if mechanism._supports_value(0, code, label)} for code in codes
+    ]
     assert {len(each) for each in sets} == {mechanism.support_size}
     assert set(Counter(v for each in sets for v in each).values()) == {mechanism.support_size}
     pairs = Counter(pair for each in sets for pair in permutations(each, 2))
-    assert set(pairs.values()) == {codes_of(q, t - 2)}
+    assert set(pairs.values()) == {point_count(q, t - 2)}
     assert len(pairs) == len(codes) * (len(codes) - 1)
 
 
@@ -93,10 +95,10 @@ def test_draws_name_every_point_that_supports_a_value_once_and_every_other_once(
     mechanism = whole(q, t)
     codes, size = mechanism.alphabet_size, mechanism.support_size
     for label in range(codes):
-        near = [mechanism._drawn(label, True, draw, 0) for draw in range(size)]
-        far = [mechanism._drawn(label, False, 0, draw) for draw in range(codes - size)]
+        near = [mechanism._draw_code(label, True, draw, 0) for draw in range(size)]
+        far = [mechanism._draw_code(label, False, 0, draw) for draw in range(codes - size)]
         assert sorted(near + far) == list(range(codes))
-        assert all(mechanism._holds(0, code, label) for code in near)
+        assert all(mechanism._supports_value(0, code, label) for code in near)
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "10"])
@@ -143,7 +145,7 @@ def by_definition(
     mechanism: ProjectiveResponse, value: int, holds: bool, near: int, far: int
 ) -> int:
     """PROTOCOL §2, digit by digit."""
-    q, t, field = mechanism.field_order, mechanism.dimension, field_of(mechanism.field_order)
+    q, t, field = mechanism.field_order, mechanism.dimension, finite_field(mechanism.field_order)
     starts = [0, *accumulate(q**power for power in range(t - 1, 0, -1))]
     k = bisect_right(starts, value) - 1
     before = digits(value - starts[k], q, t - 1 - k)
@@ -160,7 +162,7 @@ def by_definition(
     assert point[first] == 1
     rest = point[first + 1 :]
     behind: int = sum(digit * q**i for i, digit in enumerate(reversed(rest)))
-    return codes_of(q, len(rest)) + behind
+    return point_count(q, len(rest)) + behind
 
 
 def digits(number: int, q: int, width: int) -> list[int]:
@@ -195,12 +197,12 @@ def test_the_space_is_that_of_least_error_and_a_point_has_few_bytes(
     e, _ = exp_bounds(Fraction(epsilon), bits=64)
     errors = {
         (order, dimension): design_error(
-            d, codes_of(order, dimension), codes_of(order, dimension - 1), e
+            d, point_count(order, dimension), point_count(order, dimension - 1), e
         )
         for order in range(2, 1024)
         if prime_power(order)
         for dimension in range(3, 23)
-        if d <= codes_of(order, dimension) <= 2**22
+        if d <= point_count(order, dimension) <= 2**22
     }
     assert errors[space] == min(errors.values())
 
@@ -211,7 +213,7 @@ def test_of_very_many_choices_the_error_is_that_of_the_optimum_but_for_two_perce
     d: int, epsilon: str
 ) -> None:
     mechanism = projective(d, epsilon)
-    _, most = over_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
+    _, most = ratio_to_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
     assert most <= Fraction("1.02")
 
 
@@ -252,7 +254,7 @@ def test_spaces_that_cannot_be_are_refused(d: int, pinned: dict[str, int], reaso
 def test_the_example_of_the_protocol_is_right() -> None:
     text = (Path(__file__).parent.parent.parent / "shared" / "PROTOCOL.md").read_text()
     mechanism = whole(4, 3)
-    held = [code for code in range(21) if mechanism._holds(0, code, 7)]
-    drawn = [mechanism._drawn(7, True, 3, 0), mechanism._drawn(7, False, 0, 9)]
+    held = [code for code in range(21) if mechanism._supports_value(0, code, 7)]
+    drawn = [mechanism._draw_code(7, True, 3, 0), mechanism._draw_code(7, False, 0, 9)]
     sentence = "index 7 is supported by y = {}, {}, {}, {}, {}; i = 3 gives {} and k = 9 gives {}."
     assert sentence.format(*held, *drawn) in text

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from deniable_shared import envelope, keylist, report
+from deniable_shared import envelope, key_list, report
 from deniable_shared.canonical import canonical_json
 from deniable_shared.dsse import public_key
-from deniable_shared.journal import GENESIS, LOG_PAGE, LogPage, parse_log_page
 from deniable_shared.key_succession import NEXT_STATES
 from deniable_shared.manifest import MANIFEST_TYPE, MAX_BODY_BYTES
 from deniable_shared.manifest_fields import FIELDS, REPEATS, SUPPORTED
 from deniable_shared.problems import PROBLEMS, ReportError
+from deniable_shared.transparency_log import GENESIS, LOG_PAGE, LogPage, parse_log_page
 from support.walkthrough import PRIVATE_KEY, walkthrough
 from support.walkthrough_memoized import EPOCH, HOLD, memoized_walkthrough
 from support.wire import from_fields
@@ -150,8 +150,8 @@ def test_the_log_of_the_document_is_that_of_the_code() -> None:
 def test_media_types_and_limits_are_those_of_the_code() -> None:
     for text in (
         MANIFEST_TYPE,
-        keylist.KEYS_TYPE,
-        keylist.DELEGATION_TYPE,
+        key_list.KEYS_TYPE,
+        key_list.DELEGATION_TYPE,
         report.MEDIA_TYPE,
         report.ERRORS_MEDIA_TYPE,
     ):

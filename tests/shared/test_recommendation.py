@@ -12,18 +12,18 @@ from deniable_shared.domain import Bits, Choice, Number, Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.linkage import linkage
 from deniable_shared.manifest_rules import MAX_LINKAGE
-from deniable_shared.mechanisms import build, for_type
-from deniable_shared.mechanisms.memoization import Renewed
-from deniable_shared.optimum import least_error, total_error
+from deniable_shared.mechanisms import build, ids_for_domain_type
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.optimal_error import least_error, total_error
 from deniable_shared.recommendation import (
-    AS_GOOD,
-    error_of,
-    over_least,
-    ratio_text,
+    GOOD_ENOUGH_RATIO,
+    describe_ratio,
+    mechanism_error,
+    ratio_to_optimum,
     recommend,
-    recommend_for,
+    recommend_for_domain,
 )
-from deniable_shared.record_choice import best_for_record
+from deniable_shared.record_recommendation import best_record_mechanism
 from support.manifests import SETTINGS, settings
 
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "6")
@@ -34,7 +34,7 @@ EACH = list(product(SIZES, EPSILONS))
 def built(size: int, epsilon: str) -> list[tuple[str, Fraction, int]]:
     """(id, error, bytes) of every mechanism for labels that takes the size."""
     found = []
-    for id in for_type("choice"):
+    for id in ids_for_domain_type("choice"):
         try:
             one = build(id, domain_size=size, epsilon=epsilon)
         except ParameterError:
@@ -49,7 +49,7 @@ def test_its_error_is_within_five_percent_of_the_least_there_is(size: int, epsil
     low, high = least_error(size, Fraction(epsilon))
     error = total_error(chosen.mechanism.p, chosen.mechanism.q, size)
     assert chosen.ratio_to_optimum is not None
-    assert error / high <= chosen.ratio_to_optimum == error / low <= AS_GOOD
+    assert error / high <= chosen.ratio_to_optimum == error / low <= GOOD_ENOUGH_RATIO
 
 
 @pytest.mark.parametrize(("size", "epsilon"), EACH)
@@ -59,7 +59,7 @@ def test_no_other_as_good_has_shorter_reports(size: int, epsilon: str) -> None:
     shorter = [
         id
         for id, error, length in built(size, epsilon)
-        if error <= AS_GOOD * high and length < chosen.mechanism.payload_size
+        if error <= GOOD_ENOUGH_RATIO * high and length < chosen.mechanism.payload_size
     ]
     assert shorter == []
 
@@ -71,46 +71,49 @@ def test_one_label_is_told_exactly_as_long_as_nothing_has_less_error(epsilon: st
     for size in {2, 3, last - 1, last}:
         chosen = recommend("choice", size, Fraction(epsilon))
         assert (chosen.id, chosen.reason[:27]) == ("grr/1", "exactly the least error tha")
-    assert over_least(build("grr/1", domain_size=last, epsilon=epsilon)) == pytest.approx(1)
-    above = over_least(build("grr/1", domain_size=last + 1, epsilon=epsilon))
+    assert ratio_to_optimum(build("grr/1", domain_size=last, epsilon=epsilon)) == pytest.approx(1)
+    above = ratio_to_optimum(build("grr/1", domain_size=last + 1, epsilon=epsilon))
     assert above is not None
     assert float(above) > 1 + 1e-5
 
 
 def test_a_record_gets_the_least_error_of_two_attributes_together() -> None:
     record = Record(tuple((f"a{number}", ("x", "y")) for number in range(6)))
-    chosen = recommend_for(record, Fraction(1))
-    assert chosen.id == best_for_record(record, Fraction(1)).id
+    chosen = recommend_for_domain(record, Fraction(1))
+    assert chosen.id == best_record_mechanism(record, Fraction(1)).id
     assert chosen.reason.startswith("least error of two attributes together, by telling")
-    kept = recommend_for(record, Fraction(1), permanent=Fraction(2))
-    assert isinstance(kept.mechanism, Renewed)
+    kept = recommend_for_domain(record, Fraction(1), permanent=Fraction(2))
+    assert isinstance(kept.mechanism, MemoizedChain)
     assert linkage(kept.mechanism) <= MAX_LINKAGE
 
 
 def test_numbers_are_asked_as_a_choice() -> None:
     numbers = Number(Fraction(0), Fraction(99), Fraction(1))
     labels = Choice(tuple(map(str, range(100))))
-    ids = {recommend_for(domain, Fraction(1)).id for domain in (numbers, labels)}
+    ids = {recommend_for_domain(domain, Fraction(1)).id for domain in (numbers, labels)}
     assert len(ids) == 1
-    assert ids <= set(for_type("choice"))
+    assert ids <= set(ids_for_domain_type("choice"))
 
 
 def test_of_several_bits_it_is_the_one_of_less_variance() -> None:
     """Split over 5 bits: 1/(4 sinh²(1/10)) + ¼ = 25.2; one of 5: 5·(0.9207 + ¼) = 5.85."""
     labels = tuple("abcde")
-    assert recommend_for(Bits(labels), Fraction(1)).id == "rr-sampled/1"
-    assert recommend_for(Bits(labels, one_hot=True), Fraction(8)).id == "rr/1"
-    one = recommend_for(Bits(("a",)), Fraction(1))
+    assert recommend_for_domain(Bits(labels), Fraction(1)).id == "rr-sampled/1"
+    assert recommend_for_domain(Bits(labels, one_hot=True), Fraction(8)).id == "rr/1"
+    one = recommend_for_domain(Bits(("a",)), Fraction(1))
     assert one.id == "rr/1"
     assert one.ratio_to_optimum == pytest.approx(1)
-    assert recommend_for(Bits(labels), Fraction(1)).ratio_to_optimum is None
+    assert recommend_for_domain(Bits(labels), Fraction(1)).ratio_to_optimum is None
 
 
 @pytest.mark.parametrize(("bits", "epsilon"), list(product((1, 2, 5, 20), ("0.5", "1", "4", "8"))))
 def test_bits_never_need_over_five_percent_more_reports(bits: int, epsilon: str) -> None:
     chosen = recommend("bits", bits, Fraction(epsilon))
-    errors = [error_of(build(id, domain_size=bits, epsilon=epsilon)) for id in for_type("bits")]
-    assert error_of(chosen.mechanism) <= AS_GOOD * min(errors)
+    errors = [
+        mechanism_error(build(id, domain_size=bits, epsilon=epsilon))
+        for id in ids_for_domain_type("bits")
+    ]
+    assert mechanism_error(chosen.mechanism) <= GOOD_ENOUGH_RATIO * min(errors)
 
 
 @pytest.mark.parametrize("size", [2, 5, 10, 64, 1000])
@@ -119,8 +122,8 @@ def test_reports_of_one_device_are_not_linked_unless_the_question_says_so(size: 
     shown = recommend("choice", size, Fraction(1), permanent=Fraction(2), linkable=True)
     assert linkage(hidden.mechanism) <= MAX_LINKAGE
     assert shown.ratio_to_optimum is not None
-    assert shown.ratio_to_optimum <= AS_GOOD
-    assert isinstance(shown.mechanism, Renewed)
+    assert shown.ratio_to_optimum <= GOOD_ENOUGH_RATIO
+    assert isinstance(shown.mechanism, MemoizedChain)
     if hidden.id != shown.id:
         assert f"; {shown.id} has less, with linkable = true" in hidden.reason
         assert linkage(shown.mechanism) > MAX_LINKAGE
@@ -129,16 +132,18 @@ def test_reports_of_one_device_are_not_linked_unless_the_question_says_so(size: 
 def test_a_chain_has_the_sets_that_are_best_for_one_report() -> None:
     chain = recommend("choice", 64, Fraction(1), permanent=Fraction(4), linkable=True)
     once = recommend("choice", 64, Fraction(1))
-    assert isinstance(chain.mechanism, Renewed)
+    assert isinstance(chain.mechanism, MemoizedChain)
     assert chain.mechanism.first.domain_size == 64
-    assert float(error_of(chain.mechanism)) == pytest.approx(float(error_of(once.mechanism)))
+    assert float(mechanism_error(chain.mechanism)) == pytest.approx(
+        float(mechanism_error(once.mechanism))
+    )
 
 
 def test_the_reason_says_how_far_from_the_least_error_it_is() -> None:
-    assert ratio_text(Fraction(1)) == "exactly the least error that any mechanism can have"
-    assert ratio_text(1 + Fraction(1, 10**6)).startswith("less than 0.1% above the least")
-    assert ratio_text(Fraction(1011, 1000)).startswith("1.1% above the least")
-    assert ratio_text(Fraction(92_41, 100)).startswith("92.5 times the least")
+    assert describe_ratio(Fraction(1)) == "exactly the least error that any mechanism can have"
+    assert describe_ratio(1 + Fraction(1, 10**6)).startswith("less than 0.1% above the least")
+    assert describe_ratio(Fraction(1011, 1000)).startswith("1.1% above the least")
+    assert describe_ratio(Fraction(92_41, 100)).startswith("92.5 times the least")
 
 
 def test_what_no_mechanism_takes_is_refused() -> None:
@@ -182,8 +187,8 @@ def test_a_baseline_would_never_be_recommended(
     """So that leaving baselines out changes no answer, nor what is said of it."""
     for epsilon in map(Fraction, ("1/10", "1", "4", "8")):
         whole = 2 * epsilon if permanent else None
-        without = recommend("choice", size, epsilon, permanent=whole, released=released)
+        without = recommend("choice", size, epsilon, permanent=whole, releases_only=released)
         with monkeypatch.context() as patched:
-            patched.setattr(mechanisms, "recommendable", mechanisms.for_type)
-            every = recommend("choice", size, epsilon, permanent=whole, released=released)
+            patched.setattr(mechanisms, "recommendable", mechanisms.ids_for_domain_type)
+            every = recommend("choice", size, epsilon, permanent=whole, releases_only=released)
         assert (every.id, every.reason) == (without.id, without.reason)

@@ -47,9 +47,9 @@ def test_permanent_answers_and_reports_are_the_canonical_ones(vector: dict[str, 
     domain, permanent = record(*vector["radices"]), Fraction(vector["permanent"])
     epsilon = Fraction(vector["epsilon"])
     chain = for_domain(vector["mechanism"], domain, epsilon, permanent=permanent)
-    answer = chain.permanent(*told(vector))
+    answer = chain.memoize(*told(vector))
     coins = [Coins.derive(KEY, *LABELS, answer, bytes([t])) for t in range(4)]
     assert f"0x{chain.permanent_threshold:016x}" == vector["permanent_threshold"]
     assert f"0x{chain.renewal_threshold:016x}" == vector["renewal_threshold"]
     assert answer.hex() == vector["answer"]
-    assert [chain.renew(answer, each).hex() for each in coins] == vector["reports"]
+    assert [chain.rerandomize(answer, each).hex() for each in coins] == vector["reports"]

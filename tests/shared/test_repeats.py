@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_shared.coins import Coins
-from deniable_shared.domain import spelled
+from deniable_shared.domain import manifest_value
 from deniable_shared.dyadic import at_most_exp, renewal_threshold, threshold
 from deniable_shared.errors import ManifestError
 from deniable_shared.linkage import linkage
@@ -290,5 +290,5 @@ def test_any_default_is_an_answer_in_its_spelling_or_refused(value: object, of: 
     except (ManifestError, UnicodeEncodeError):
         return
     encoded = manifest.domain.encode(manifest.default)
-    assert manifest.default == spelled(manifest.domain, value)
+    assert manifest.default == manifest_value(manifest.domain, value)
     manifest.mechanism().validate(manifest.mechanism().randomize(encoded, Coins.system()))

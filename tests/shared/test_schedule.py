@@ -66,7 +66,7 @@ def test_what_is_paid_never_exceeds_the_lifetime_and_one_toss_more_would(
     schedule: Schedule,
 ) -> None:
     paid = schedule.paid_holds * schedule.price
-    assert schedule.spends <= paid <= schedule.lifetime
+    assert schedule.lifetime_cost <= paid <= schedule.lifetime
     assert paid + schedule.price > schedule.lifetime or schedule.repeat == "once"
     assert schedule.repeat != "once" or schedule.paid_holds <= 1
 
@@ -89,18 +89,18 @@ def test_it_says_when_a_device_stops(
 ) -> None:
     assert manifest.answers.startswith(words)
     assert (manifest.paid_holds, manifest.paid_epochs) == (holds, epochs)
-    assert manifest.schedule.spends == spends
+    assert manifest.schedule.lifetime_cost == spends
 
 
 def test_under_a_lower_ceiling_a_device_stops_sooner() -> None:
     under = memoized().schedule_under(Fraction(3))
     assert (under.paid_holds, under.paid_epochs) == (1, 91)
-    assert under.words == "answers 1 hold of 91 epochs, then repeats its last"
+    assert under.description == "answers 1 hold of 91 epochs, then repeats its last"
     assert memoized().schedule_under(Fraction(30)) == memoized().schedule
 
 
 @pytest.mark.parametrize("manifest", [settings(), fresh(), memoized()], ids=lambda m: m.repeat)
 def test_under_a_ceiling_below_one_toss_a_device_says_nothing(manifest: Manifest) -> None:
     under = manifest.schedule_under(Fraction(1, 2))
-    assert under.paid_holds == under.paid_epochs == under.spends == 0
-    assert under.words == "answers 0 epochs"
+    assert under.paid_holds == under.paid_epochs == under.lifetime_cost == 0
+    assert under.description == "answers 0 epochs"

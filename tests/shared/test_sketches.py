@@ -16,9 +16,9 @@ from deniable_shared.domain import Text
 from deniable_shared.dyadic import at_most_exp
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import Mechanism, build
-from deniable_shared.mechanisms.memoization import Renewed
-from deniable_shared.mechanisms.sketched import SketchedBits
-from deniable_shared.recommendation import recommend_for
+from deniable_shared.mechanisms.bit_sketch import BitSketch
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.recommendation import recommend_for_domain
 from support.privacy import (
     EPSILONS,
     check_follows_pmf,
@@ -90,9 +90,9 @@ def test_the_second_round_keeps_the_epsilon_of_one_report_and_no_larger_one_does
 def test_both_epsilon_of_rappor_are_those_of_its_paper(hashes: int) -> None:
     """ε∞ = 2h·ln((1 − f/2)/(f/2)), ε1 = h·ln(q*(1 − p*)/(p*(1 − q*))), with p, q and f as there."""
     chain = build("rappor/1", domain_size=8, epsilon="1", permanent="2", hashes=hashes)
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     f = 2 * (1 - chain.first.p)
-    q, p = (1 + chain.kept) / 2, (1 - chain.kept) / 2
+    q, p = (1 + chain.keep_probability) / 2, (1 - chain.keep_probability) / 2
     q_star, p_star = f * (p + q) / 2 + (1 - f) * q, f * (p + q) / 2 + (1 - f) * p
     assert 2 * hashes * math.log((1 - f / 2) / (f / 2)) == pytest.approx(2, abs=1e-12)
     odds = q_star * (1 - p_star) / (p_star * (1 - q_star))
@@ -104,10 +104,10 @@ def test_both_epsilon_of_rappor_are_those_of_its_paper(hashes: int) -> None:
 @pytest.mark.parametrize("hashes", [1, 2, 3])
 def test_the_chance_of_a_common_cell_is_that_over_all_hash_functions(hashes: int) -> None:
     mechanism = build("rappor/1", domain_size=2, epsilon="1", tables=1, cells=8, hashes=hashes)
-    assert isinstance(mechanism, SketchedBits)
+    assert isinstance(mechanism, BitSketch)
     drawn = list(product(range(8), repeat=hashes))
     share = Fraction(sum(0 in cells for cells in drawn), len(drawn))
-    assert mechanism.agreeing == share
+    assert mechanism.collision_probability == share
     assert mechanism.q == share * mechanism.p + (1 - share) * (1 - mechanism.p)
 
 
@@ -133,7 +133,7 @@ def supporting(mechanism: Mechanism, law: dict[bytes, Fraction], text: tuple[int
 
 def in_table(mechanism: Mechanism, payload: bytes) -> int:
     number = int.from_bytes(payload, "big")
-    return number >> 8 if isinstance(mechanism, SketchedBits) else number // 16
+    return number >> 8 if isinstance(mechanism, BitSketch) else number // 16
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
@@ -155,7 +155,7 @@ def test_variances_are_the_closed_forms_with_their_collisions(epsilon: float) ->
 
 def test_the_bits_of_rappor_are_bytes_of_md5_each_once() -> None:
     mechanism = build("rappor/1", domain_size=8, epsilon="1", hashes=16, cells=64)
-    assert isinstance(mechanism, SketchedBits)
+    assert isinstance(mechanism, BitSketch)
     digest = md5(b"\0\0\0\7" + b"word", usedforsecurity=False).digest()
     cells = mechanism.cells_of(7, b"word")
     assert set(cells) == {byte % 64 for byte in digest}
@@ -191,7 +191,7 @@ def test_shapes_out_of_range_are_refused(id: str, given: dict[str, int], reason:
 
 def test_no_sketch_is_ever_recommended() -> None:
     for epsilon in EPSILONS:
-        assert recommend_for(Text(16), epsilon).id == "prefix-hash/1"
+        assert recommend_for_domain(Text(16), epsilon).id == "prefix-hash/1"
 
 
 def streams(vector: dict[str, Any]) -> tuple[bytes, Coins, Coins]:
@@ -216,12 +216,12 @@ def test_payloads_and_reports_are_the_canonical_ones(vector: dict[str, Any]) -> 
         permanent=vector["permanent"],
         **given,
     )
-    answer = chain.permanent(text, coins, public)
+    answer = chain.memoize(text, coins, public)
     assert f"0x{chain.permanent_threshold:016x}" == vector["permanent_threshold"]
     assert f"0x{chain.renewal_threshold:016x}" == vector["renewal_threshold"]
     assert answer.hex() == vector["answer"]
     again = [Coins.derive(KEY, *LABELS, answer, bytes([t])) for t in range(2)]
-    assert [chain.renew(answer, each).hex() for each in again] == vector["reports"]
+    assert [chain.rerandomize(answer, each).hex() for each in again] == vector["reports"]
 
 
 def test_every_sketch_has_payloads_and_a_chain_in_the_file() -> None:

@@ -15,11 +15,11 @@ from deniable_shared.joint_supports import JointSupports
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism, build
 from deniable_shared.mechanisms.grr import GeneralizedResponse
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.structure import (
     Design,
     IndependentBits,
-    LabelReach,
+    LabelSensitivity,
     OneOf,
     OneOfParts,
     SampledBits,
@@ -72,11 +72,11 @@ def test_sets_are_as_many_and_as_large_as_the_structure_says(
     structure, sets = mechanism.structure, supports(mechanism)
     assert isinstance(structure, OneOf | Subset | Design)
     assert structure.codes == size
-    assert {len(held) for held in sets} == {structure.held}
+    assert {len(held) for held in sets} == {structure.support_size}
     if isinstance(structure, OneOf):
         assert len(sets) == size
     if isinstance(structure, Subset):
-        assert len(sets) == len({*sets}) == comb(size, structure.held)
+        assert len(sets) == len({*sets}) == comb(size, structure.support_size)
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_codes_are_together_in_as_many_sets_as_the_design_says(
         assert together[2] <= {design.triples}
 
 
-def moved(readings: list[list[int]]) -> LabelReach:
+def moved(readings: list[list[int]]) -> LabelSensitivity:
     """The most that each norm of a difference of two messages' readings is."""
     pairs = permutations(readings, 2)
     steps = [[a - b for a, b in zip(one, other, strict=True)] for one, other in pairs]
-    return LabelReach(
+    return LabelSensitivity(
         range=max(max(step) - min(step) for step in steps),
         l1=max(sum(map(abs, step)) for step in steps),
         l2_squared=max(sum(each * each for each in step) for step in steps),
@@ -176,7 +176,7 @@ def test_a_chain_has_the_structure_of_its_first_round() -> None:
     assert chain.structure == OneOf(4)
 
 
-@pytest.mark.parametrize("id", mechanisms.known())
+@pytest.mark.parametrize("id", mechanisms.mechanism_ids())
 def test_every_registered_mechanism_says_what_its_messages_are(id: str) -> None:
     more: dict[str, object] = {"radices": (2, 2)} if id in {"pairs/1", "fourier/1"} else {}
     assert build(id, domain_size=4, epsilon="1", permanent=None, **more).structure is not None
@@ -191,6 +191,6 @@ def test_of_a_mechanism_without_a_structure_what_needs_one_is_not_available() ->
     once = Unstructured(4, Fraction(2))
     assert linkage(once) == 0
     with pytest.raises(ParameterError, match="linkage is not available for grr/1"):
-        linkage(Renewed(once, Fraction(1)))
+        linkage(MemoizedChain(once, Fraction(1)))
     with pytest.raises(ParameterError, match="no one error for sums of choices"):
         JointSupports.of(once)

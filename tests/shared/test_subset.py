@@ -221,4 +221,4 @@ def test_a_law_of_too_many_sets_is_refused_and_their_number_is_not_spelled_out()
     with pytest.raises(ParameterError, match="sets of 17 of 63 choices"):
         subset(63).pmf(0)
     with pytest.raises(ParameterError, match="at most 65,536"):
-        subset(63).renewed_pmf(bytes(8), 0)
+        subset(63).rerandomized_pmf(bytes(8), 0)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_shared.domain import Text, encode, is_text, parse_domain, spelled
+from deniable_shared.domain import Text, encode, is_text, manifest_value, parse_domain
 from deniable_shared.errors import DomainError, ManifestError
 
 WORD = Text(8)
@@ -19,7 +19,7 @@ def test_an_answer_is_its_utf_8_and_keys_its_coins_behind_its_length() -> None:
 
 def test_two_ways_to_type_a_letter_are_one_answer() -> None:
     assert WORD.encode("cafe\u0301") == WORD.encode("café")
-    assert spelled(WORD, "cafe\u0301") == "café"
+    assert manifest_value(WORD, "cafe\u0301") == "café"
 
 
 def test_a_long_way_to_type_a_short_text_is_that_text() -> None:

@@ -78,8 +78,8 @@ def test_every_payload_and_its_renewal_are_valid(
     id: str, size: int, data: st.DataObject, key: bytes
 ) -> None:
     mechanism = build(id, domain_size=size, epsilon="1", permanent="2")
-    payload = mechanism.permanent(data.draw(st.integers(0, size - 1)), Coins.derive(key))
-    renewed = mechanism.renew(payload, Coins.derive(key, payload))
+    payload = mechanism.memoize(data.draw(st.integers(0, size - 1)), Coins.derive(key))
+    renewed = mechanism.rerandomize(payload, Coins.derive(key, payload))
     for sent in (payload, renewed):
         mechanism.validate(sent)
         assert len(sent) == mechanism.payload_size == math.ceil(size / 8)

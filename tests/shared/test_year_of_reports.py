@@ -17,8 +17,8 @@ import pytest
 
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import at_most_exp
-from deniable_shared.mechanisms import build, known
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms import build, mechanism_ids
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.attacker import likelihood, likelihood_by_definition, likelihood_of_vectors
 from support.histories import Values, fresh_device, memoized_device, spans_of
 from support.privacy import Encoded
@@ -73,13 +73,13 @@ LARGE: dict[str, int] = {
 }
 
 
-def chain_of(id: str, size: int, shape: Shape, permanent: Fraction = PERMANENT) -> Renewed:
+def chain_of(id: str, size: int, shape: Shape, permanent: Fraction = PERMANENT) -> MemoizedChain:
     chain = build(id, domain_size=size, epsilon=EPSILON, permanent=permanent, **shape)
-    assert isinstance(chain, Renewed)
+    assert isinstance(chain, MemoizedChain)
     return chain
 
 
-def answers_of(chain: Renewed) -> list[Encoded]:
+def answers_of(chain: MemoizedChain) -> list[Encoded]:
     """All answers, or some of very many."""
     if chain.domain_types == {"text"}:
         return [b"a", b"b", b"c", b"d"]  # type: ignore[list-item]
@@ -95,14 +95,16 @@ def changing(answers: Sequence[Encoded]) -> Values:
     return [None if secrets.randbelow(10) == 0 else secrets.choice(answers) for _ in range(DAYS)]
 
 
-def sent_in(chain: Renewed, values: Values) -> list[list[bytes]]:
+def sent_in(chain: MemoizedChain, values: Values) -> list[list[bytes]]:
     """What a device sends, by the permanent answer behind it."""
     device = memoized_device(chain, hold=HOLD, paid=PAID)
     reports = iter(device(values, Coins.system()))
     return [[next(reports) for _ in span] for span in spans_of(values, HOLD, PAID)]
 
 
-def check_year(chain: Renewed, values: Values, answers: Sequence[Encoded], of: object) -> None:
+def check_year(
+    chain: MemoizedChain, values: Values, answers: Sequence[Encoded], of: object
+) -> None:
     """Each hold tells any two answers apart by its ε at most, all of the year by the lifetime."""
     assert callable(of)
     spans = sent_in(chain, values)
@@ -120,7 +122,7 @@ def check_year(chain: Renewed, values: Values, answers: Sequence[Encoded], of: o
 
 
 def test_every_mechanism_has_its_year() -> None:
-    assert set(SMALL) == set(known())
+    assert set(SMALL) == set(mechanism_ids())
 
 
 @pytest.mark.parametrize("id", SMALL)

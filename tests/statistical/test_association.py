@@ -172,7 +172,7 @@ def seven_epochs(
         for value, weight in enumerate(population):
             for message, chance in first.pmf(value).items():
                 chances[message] = chances.get(message, 0.0) + float(weight * chance)
-        states = [(p, first.renewed_pmf(message, keep)) for message, p in chances.items()]
+        states = [(p, first.rerandomized_pmf(message, keep)) for message, p in chances.items()]
     shares = np.array([share for share, _ in states])
     rows = np.array([[float(law.get(m, 0)) for m in given.messages] for _, law in states])
     rows /= rows.sum(axis=1, keepdims=True)

@@ -23,7 +23,7 @@ from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared.domain import Record
 from deniable_shared.mechanisms import Mechanism, build, for_domain
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.message_laws import generator
 from support.number_laws import pmf_matrix, scale
 
@@ -123,10 +123,10 @@ def law_of_a_device(mechanism: Mechanism, share: float, epochs: int) -> Floats:
     coin: Callable[[float], Floats] = lambda p: np.array(  # noqa: E731
         [math.comb(epochs, k) * p**k * (1 - p) ** (epochs - k) for k in range(epochs + 1)]
     )
-    if not isinstance(mechanism, Renewed):
+    if not isinstance(mechanism, MemoizedChain):
         of_one, of_other = coin(float(mechanism.p)), coin(float(mechanism.q))
         return share * of_one + (1 - share) * of_other
-    first, kept = mechanism.first, float(mechanism.kept)
+    first, kept = mechanism.first, float(mechanism.keep_probability)
     held = share * float(first.p) + (1 - share) * float(first.q)
     again = kept + (1 - kept) / 2
     return held * coin(again) + (1 - held) * coin(1 - again)

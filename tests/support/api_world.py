@@ -19,13 +19,13 @@ from deniable_aggregator.roles import ROLES
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spans import NO_TRACER, Tracer
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
 from deniable_shared.epochs import Clock
-from deniable_shared.keylist import verify_key_list
+from deniable_shared.key_list import verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.report import (
     MEDIA_TYPE,
@@ -170,8 +170,8 @@ class World:
         """Randomize the values and count them, without the way through HTTP."""
         manifest = collection.manifest
         arrivals = [
-            Arrival(
-                Cell(collection.id, epoch, manifest.version),
+            AcceptedReport(
+                TallyKey(collection.id, epoch, manifest.version),
                 Coins.system().bytes(16),
                 manifest.mechanism().randomize(manifest.domain.encode(value), Coins.system()),
             )

@@ -16,27 +16,31 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
-from deniable_shared.mechanisms.contract import Renewable
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Memoizable
 from support.privacy import Encoded
 
 __all__ = ["likelihood", "likelihood_by_definition", "likelihood_of_vectors"]
 
 
-def likelihood_by_definition(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+def likelihood_by_definition(
+    chain: MemoizedChain, reports: Sequence[bytes], answer: Encoded
+) -> Fraction:
     """The sum as it stands, over all permanent answers: for few."""
     seen, total = Counter(reports), Fraction()
     for permanent, chance in chain.first.pmf(answer).items():
-        once = chain.first.renewed_pmf(permanent, chain.renewal_threshold)
+        once = chain.first.rerandomized_pmf(permanent, chain.renewal_threshold)
         total += chance * prod(once.get(sent, Fraction()) ** many for sent, many in seen.items())
     return total
 
 
-def likelihood_of_vectors(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+def likelihood_of_vectors(
+    chain: MemoizedChain, reports: Sequence[bytes], answer: Encoded
+) -> Fraction:
     """The same but for a factor, of vectors that tell nothing openly, by how many bits differ."""
     assert chain.first.alphabet_size == 2
     assert chain.first.public_outcomes == 1
-    flip, every = (1 - chain.kept) / 2, chain.first.coordinates * len(reports)
+    flip, every = (1 - chain.keep_probability) / 2, chain.first.coordinates * len(reports)
     sent, by_errors = [int.from_bytes(report, "big") for report in reports], dict[int, Fraction]()
     for permanent, chance in chain.first.pmf(answer).items():
         told = int.from_bytes(permanent, "big")
@@ -52,42 +56,42 @@ def likelihood_of_vectors(chain: Renewed, reports: Sequence[bytes], answer: Enco
     )
 
 
-def likelihood(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+def likelihood(chain: MemoizedChain, reports: Sequence[bytes], answer: Encoded) -> Fraction:
     """The same but for a factor that no answer changes, for large domains and wide vectors."""
     if chain.first.coordinates > 1 or chain.sampling_fraction < 1:
         return _of_bits(chain, reports, answer)
     return _of_symbol(chain, reports, answer)
 
 
-def _of_symbol(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+def _of_symbol(chain: MemoizedChain, reports: Sequence[bytes], answer: Encoded) -> Fraction:
     assert isinstance(answer, int)
     first, days = chain.first, len(reports)
-    drawn = (1 - chain.kept) / first.alphabet_size
+    drawn = (1 - chain.keep_probability) / first.alphabet_size
     inside = first.p / first.support_size
     outside = (1 - first.p) / (first.alphabet_size - first.support_size)
     never, total = Fraction(1), Fraction()
     for symbol, many in Counter(reports).items():
         chance = inside if first.supports(symbol, answer) else outside
         never -= chance
-        total += chance * (drawn + chain.kept) ** many * drawn ** (days - many)
+        total += chance * (drawn + chain.keep_probability) ** many * drawn ** (days - many)
     return total + never * drawn**days
 
 
-def _of_bits(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+def _of_bits(chain: MemoizedChain, reports: Sequence[bytes], answer: Encoded) -> Fraction:
     first, days, total = chain.first, len(reports), Fraction(1)
-    drawn = (1 - chain.kept) / 2
+    drawn = (1 - chain.keep_probability) / 2
     for label in range(first.domain_size):
         bits = [first.supports(report, label) for report in reports]
         if bits[0] is None:
             assert not any(bit is not None for bit in bits)
             continue
         ones = bits.count(True)
-        one = first.p if _holds(first, answer, label) else first.q
-        kept = (drawn + chain.kept) ** ones * drawn ** (days - ones)
-        not_kept = drawn**ones * (drawn + chain.kept) ** (days - ones)
+        one = first.p if _supports_value(first, answer, label) else first.q
+        kept = (drawn + chain.keep_probability) ** ones * drawn ** (days - ones)
+        not_kept = drawn**ones * (drawn + chain.keep_probability) ** (days - ones)
         total *= one * kept + (1 - one) * not_kept
     return total
 
 
-def _holds(first: Renewable, answer: Encoded, label: int) -> bool:
+def _supports_value(first: Memoizable, answer: Encoded, label: int) -> bool:
     return answer == label if isinstance(answer, int) else bool(answer[label])

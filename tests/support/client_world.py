@@ -21,8 +21,7 @@ from deniable_client.testing import FakeClock, RecordingTransport, Request, acce
 from deniable_client.vouching import Vouchers
 from deniable_shared import dsse, envelope
 from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry, LogPage, extend
-from deniable_shared.keylist import KeyList, PublicKey, delegate, sign_key_list
+from deniable_shared.key_list import KeyList, PublicKey, delegate, sign_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.problems import (
     PROBLEM_MEDIA_TYPE,
@@ -38,6 +37,7 @@ from deniable_shared.report import (
     encode_errors,
     seal_info,
 )
+from deniable_shared.transparency_log import GENESIS, LOG_PAGE, LogEntry, LogPage, extend
 
 URL = "https://telemetry.example.org"
 DAY = 86_400

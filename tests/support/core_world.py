@@ -14,7 +14,7 @@ from deniable_aggregator.settings import Settings
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.envelope import seal
-from deniable_shared.keylist import KeyList, verify_key_list
+from deniable_shared.key_list import KeyList, verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.report import (
     Extension,

@@ -26,7 +26,7 @@ from deniable_aggregator.roles import PEOPLE
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.simulate import simulated_tally
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
@@ -137,9 +137,11 @@ class Filler:
 
     def add(self, collection: Collection, epoch: int, n: int, tally: object) -> None:
         """n reports with this tally, under ids of their own."""
-        cell = Cell(collection.id, epoch, collection.manifest.version)
+        cell = TallyKey(collection.id, epoch, collection.manifest.version)
         ids = Coins.system().bytes(16 * n)
-        arrivals = [Arrival(cell, ids[start : start + 16], b"\0") for start in range(0, 16 * n, 16)]
+        arrivals = [
+            AcceptedReport(cell, ids[start : start + 16], b"\0") for start in range(0, 16 * n, 16)
+        ]
         self.service.store.commit(arrivals, lambda _, rows: tally)  # type: ignore[arg-type,return-value]
 
 

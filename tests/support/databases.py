@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import psycopg
 import pytest
 
-from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store.postgres.store import PostgresStore
 from deniable_aggregator.store.rows import ManifestRow
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from support import postgres_server
 
 if TYPE_CHECKING:

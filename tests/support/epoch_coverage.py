@@ -22,8 +22,8 @@ from deniable_aggregator.estimate import debias
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.payload_arrays import clusters_of
 from deniable_shared import mechanisms
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 PooledLimits = Callable[["Collected", Counts, Counts, float], tuple[Floats, Floats]]
 _DEVIATIONS = 12  # beyond, a sum has less than 1e-12 of its mass, even one of rare large parts
@@ -46,11 +46,11 @@ class Collected:
     def hidden(self, frequency: float) -> tuple[float, float, float]:
         """(θ, low, high): chance of the hidden bit, and of a support if it is 0 and if it is 1."""
         p, q = float(self.mechanism.p), float(self.mechanism.q)
-        if not isinstance(self.mechanism, Renewed):
+        if not isinstance(self.mechanism, MemoizedChain):
             return frequency, q, p
-        first, low = self.mechanism.first, float(self.mechanism.blurred)
+        first, low = self.mechanism.first, float(self.mechanism.redraw_support)
         theta = float(first.q) + float(first.p - first.q) * frequency
-        return theta, low, low + float(self.mechanism.kept)
+        return theta, low, low + float(self.mechanism.keep_probability)
 
 
 def collected(id: str, size: int, epsilon: str, repeat: str, epochs: int) -> Collected:

@@ -39,8 +39,8 @@ def memoized_device(chain: Chain, *, hold: int, paid: int, phase: int = 0) -> De
         reports = []
         for value, tosses in _with_tosses(values, hold, paid, phase):
             if tosses:
-                permanent = chain.permanent(value, coins)
-            reports.append(chain.renew(permanent, coins))
+                permanent = chain.memoize(value, coins)
+            reports.append(chain.rerandomize(permanent, coins))
         return tuple(reports)
 
     return run

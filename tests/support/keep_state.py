@@ -27,7 +27,7 @@ from deniable_aggregator.backup import copying
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import SpooledReport
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_client import Ceiling, Client, Outcome
 from deniable_client.transport import HttpTransport
 from deniable_shared.authoring import manifest_from_toml
@@ -137,7 +137,9 @@ def _count(world: World, made: Mapping[str, Collection]) -> None:
             world.count(made[name], given[age * 3 :], epoch=TODAY - age)
     store = world.service.store
     survey = made["survey"]
-    vouched = Arrival(Cell(survey.id, TODAY, 1), bytes(16), b"\x80", serial=bytes(range(16)))
+    vouched = AcceptedReport(
+        TallyKey(survey.id, TODAY, 1), bytes(16), b"\x80", serial=bytes(range(16))
+    )
     store.commit([vouched], lambda _, rows: survey.estimator.tally(rows))
     for name in values:
         for age in (3, 2):
@@ -145,7 +147,7 @@ def _count(world: World, made: Mapping[str, Collection]) -> None:
     for name in ("settings", "minutes"):
         store.expire_epoch(made[name].id, TODAY - 3, world.clock())
     store.count_rejections(made["settings"].id, {"cannot-open": 2, "too-early": 1})
-    store.note_spool("/srv/spool", world.clock())
+    store.set_spool_progress("/srv/spool", world.clock())
 
 
 def _administer(world: World, made: Mapping[str, Collection]) -> None:

@@ -15,7 +15,7 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared.mechanisms import Mechanism, build
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.message_laws import generator
 
 __all__ = ["SMALL", "a_long_time", "every_level_once", "expected_tally", "hierarchy"]
@@ -96,7 +96,7 @@ def a_long_time(of: HierarchyEstimator, shares: Floats, *, epochs: int, devices:
     """Reports of devices whose value never changes, in all epochs: drawn anew or renewed."""
     people = generator().multinomial(devices, shares)
     mechanism = of.mechanism
-    if not isinstance(mechanism, Renewed):
+    if not isinstance(mechanism, MemoizedChain):
         return simulated_tally(mechanism, np.arange(len(shares)), epochs * people)
     first, renewed, tallies = _chain(mechanism)
     rows = zip(people, first, strict=True)
@@ -109,7 +109,7 @@ def a_long_time(of: HierarchyEstimator, shares: Floats, *, epochs: int, devices:
 
 
 @lru_cache(maxsize=4)
-def _chain(mechanism: Renewed) -> tuple[Floats, Floats, Counts]:
+def _chain(mechanism: MemoizedChain) -> tuple[Floats, Floats, Counts]:
     """The laws of the permanent answer and of its reports, and what each adds."""
     first = cast(Mechanism, mechanism.first)
     payloads = list(first.pmf(0))
@@ -120,6 +120,8 @@ def _chain(mechanism: Renewed) -> tuple[Floats, Floats, Counts]:
 
     permanent = np.array([row(first.pmf(value)) for value in range(first.domain_size)])
     keep = mechanism.renewal_threshold
-    renewed = np.array([row(mechanism.first.renewed_pmf(payload, keep)) for payload in payloads])
+    renewed = np.array(
+        [row(mechanism.first.rerandomized_pmf(payload, keep)) for payload in payloads]
+    )
     of = cast(HierarchyEstimator, estimators.for_mechanism(mechanism))
     return permanent, renewed, np.array([_tally(of, payload) for payload in payloads])

@@ -14,8 +14,8 @@ from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.privacy import by_size
 
 Value = int | tuple[int, ...]
@@ -146,7 +146,7 @@ def law_of(id: str, epsilon: str, size: int) -> MessageLaw:
 
 def label(law: MessageLaw) -> str:
     built = law.mechanism
-    chain = "chain-" if isinstance(built, Renewed) else ""
+    chain = "chain-" if isinstance(built, MemoizedChain) else ""
     return f"{chain}{built.id}-size{built.domain_size}-eps{float(built.epsilon):g}"
 
 

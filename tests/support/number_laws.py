@@ -12,7 +12,7 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_shared.domain import Number
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.message_laws import generator
 
 __all__ = ["SHAPES", "a_month", "drawn_tally", "pmf_matrix", "scale"]
@@ -65,12 +65,12 @@ def a_month(
     """Reports of devices whose value never changes, in all of the epochs: drawn anew or renewed."""
     rng = generator()
     people = rng.multinomial(devices, shares)
-    if not isinstance(mechanism, Renewed):
+    if not isinstance(mechanism, MemoizedChain):
         if repeat != "fresh":
             raise ValueError(f"repeat must be fresh without a chain, got {repeat}")
         return _told(epochs * people, pmf_matrix(mechanism))
     answers = _told(people, pmf_matrix(mechanism.first))
-    kept, size = float(mechanism.kept), len(answers)
+    kept, size = float(mechanism.keep_probability), len(answers)
     return _told(epochs * answers, kept * np.eye(size) + (1 - kept) / size)
 
 

@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import psycopg
 
-from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store.postgres.store import PostgresStore
 from support.patient_postgres import wheel
 
 __all__ = ["copy", "drop", "empty", "execute", "restartable", "server", "template"]

@@ -11,7 +11,7 @@ from typing import TypeVar
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits, Choice, Domain
 from deniable_shared.dyadic import at_most_exp
-from deniable_shared.mechanisms import Chain, Mechanism, for_type, known
+from deniable_shared.mechanisms import Chain, Mechanism, ids_for_domain_type, mechanism_ids
 from support.scripted import exact_law
 
 Encoded = int | tuple[int, ...]
@@ -24,11 +24,13 @@ GAP = Fraction(1, 10**15)
 
 def by_size() -> list[str]:
     """Mechanisms that need to know no more of a domain than its size."""
-    return [id for id in known() if {"bits", "choice", "number"} & {*domain_types(id)}]
+    return [id for id in mechanism_ids() if {"bits", "choice", "number"} & {*domain_types(id)}]
 
 
 def domain_types(id: str) -> list[str]:
-    return [type for type in ("bits", "choice", "number", "record") if id in for_type(type)]
+    return [
+        type for type in ("bits", "choice", "number", "record") if id in ids_for_domain_type(type)
+    ]
 
 
 def bits(m: int) -> Iterable[Bits]:

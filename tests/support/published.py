@@ -14,7 +14,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
@@ -84,9 +84,9 @@ def registered(service: Service, operator: Path, toml: str) -> Collection:
 
 def counted(service: Service, found: Collection, epoch: int, values: Sequence[object]) -> None:
     manifest, coins = found.manifest, Coins.system()
-    cell = Cell(found.id, epoch, manifest.version)
+    cell = TallyKey(found.id, epoch, manifest.version)
     arrivals = [
-        Arrival(
+        AcceptedReport(
             cell,
             coins.bytes(16),
             found.mechanism.randomize(manifest.domain.encode(value), coins),

@@ -94,7 +94,7 @@ def table_of(population: Sequence[Fraction], domain: Record, axes: Sequence[int]
     shape = [domain.radices[axis] for axis in axes]
     cells = [Fraction()] * prod(shape)
     for value, weight in enumerate(population):
-        digits = domain.split(value)
+        digits = domain.label_indices(value)
         place = 0
         for axis, radix in zip(axes, shape, strict=True):
             place = place * radix + digits[axis]

@@ -11,8 +11,8 @@ from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies,
 from deniable_central.accounting import Installation
 from deniable_shared import mechanisms
 from deniable_shared.domain import Bits, Choice, Domain
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.message_laws import MessageLaw
 
 Vector = tuple[int, ...]
@@ -63,7 +63,7 @@ def context(
     labels: tuple[str, ...] | None = None,
     cohorts: int = 1,
 ) -> ReleaseContext:
-    default = "memoized" if isinstance(built, Renewed) else "once"
+    default = "memoized" if isinstance(built, MemoizedChain) else "once"
     return ReleaseContext(
         collection="question-aaaaaa",
         domain=_domain(built, labels),

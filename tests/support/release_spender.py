@@ -23,7 +23,7 @@ from deniable_aggregator.releases.service import ReleaseService
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import ResultRow
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon
 from support.data_directory import Moment

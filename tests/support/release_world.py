@@ -12,9 +12,13 @@ from pathlib import Path
 
 from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.request import EpochSelection, PrepareRelease, ReleaseRequest
+from deniable_aggregator.releases.request import (
+    EpochSelection,
+    PrepareRelease,
+    ReleaseRequest,
+)
 from deniable_aggregator.releases.service import ReleaseService, StoredRelease
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from support import api_world, release_plans
 from support.api_world import TODAY, World, authored
 
@@ -95,8 +99,8 @@ class ReleaseWorld:
     def count(self, epoch: int, payloads: Sequence[bytes]) -> None:
         """Count these very payloads."""
         rows = [
-            Arrival(
-                Cell(self.collection.id, epoch, self.collection.manifest.version),
+            AcceptedReport(
+                TallyKey(self.collection.id, epoch, self.collection.manifest.version),
                 hashlib.sha256(b"%d %d" % (epoch, place)).digest()[:16],
                 payload,
             )

@@ -15,7 +15,7 @@ import httpx
 from deniable_aggregator.app import create_app
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store.postgres.store import PostgresStore
 from deniable_aggregator.store.protocols import Store
 from deniable_client import Reply
 from deniable_client.transport import HttpTransport

@@ -23,7 +23,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.protocols import Store
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_client import Ceiling, Client, Outcome, Reply, TransportError
 from deniable_client.transport import HttpTransport
 from deniable_shared import dsse
@@ -172,9 +172,9 @@ class Spine:
         """Epoch → reports and tally."""
         found: dict[int, tuple[int, list[int]]] = {}
         for cell in self._alive().store.tallies(manifest.collection, 0, 2**31):
-            n, tally = found.get(cell.cell.epoch, (0, [0] * len(cell.tally)))
+            n, tally = found.get(cell.key.epoch, (0, [0] * len(cell.tally)))
             added = [a + b for a, b in zip(tally, cell.tally.tolist(), strict=True)]
-            found[cell.cell.epoch] = (n + cell.n, added)
+            found[cell.key.epoch] = (n + cell.n, added)
         return found
 
     def sent(self, manifest: Manifest) -> list[Sent]:

@@ -146,7 +146,7 @@ def quiet(done: int, total: int) -> None:
 def cells(service: Service, collection: str) -> Cells:
     """(epoch, manifest version, cohort) → n and tally."""
     return {
-        (row.cell.epoch, row.cell.manifest_version, row.cell.cohort): (row.n, row.tally.tolist())
+        (row.key.epoch, row.key.manifest_version, row.key.cohort): (row.n, row.tally.tolist())
         for row in service.store.tallies(collection, 0, 2**32 - 1)
     }
 

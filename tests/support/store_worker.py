@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deniable_aggregator.store.rows import Verdict
+from deniable_aggregator.store.rows import CommitStatus
 from support.databases import Database, at
 from support.stores import arrivals, sums, vouched
 
@@ -51,7 +51,7 @@ def main(address: str, first: str, last: str, size: str, offset: str | None = No
         numbers = range(start, start + int(size))
         batch = arrivals(numbers) if offset is None else vouched(numbers, offset=int(offset))
         verdicts = store.commit(batch, sums)
-        print(verdicts.count(Verdict.COUNTED), start, flush=True)
+        print(verdicts.count(CommitStatus.COUNTED), start, flush=True)
     store.close()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.store.protocols import Store
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from support.databases import COLLECTION, Database, manifest_row, register
 
 __all__ = [
@@ -44,27 +44,27 @@ def arrival(
     version: int = 1,
     collection: str = COLLECTION,
     voucher: int | None = None,
-) -> Arrival:
+) -> AcceptedReport:
     """Report `number`; its payload is a row of small integers that `sums` adds up.
 
     With `voucher` it carries the serial of that number.
     """
     serial = None if voucher is None else sha256(b"voucher %d" % voucher).digest()[:16]
-    return Arrival(Cell(collection, epoch, version), report_id(number), payload, serial)
+    return AcceptedReport(TallyKey(collection, epoch, version), report_id(number), payload, serial)
 
 
-def vouched(numbers: Iterable[int], *, offset: int = 0, epoch: int = EPOCH) -> list[Arrival]:
+def vouched(numbers: Iterable[int], *, offset: int = 0, epoch: int = EPOCH) -> list[AcceptedReport]:
     """Reports of these people: of another `offset` other reports with the same vouchers."""
     return [arrival(number + offset, voucher=number, epoch=epoch) for number in numbers]
 
 
 def arrivals(
     numbers: Iterable[int], payload: bytes = b"\x01", *, epoch: int = EPOCH
-) -> list[Arrival]:
+) -> list[AcceptedReport]:
     return [arrival(number, payload, epoch=epoch) for number in numbers]
 
 
-def sums(cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+def sums(cell: TallyKey, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     """A kernel: one integer of the tally for each byte of the payload."""
     return np.asarray(payloads.sum(axis=0, dtype=np.int64))
 
@@ -73,9 +73,9 @@ def counted(store: Store, collection: str = COLLECTION) -> dict[int, tuple[int, 
     """Epoch → (n, tally), all versions and cohorts together."""
     found: dict[int, tuple[int, list[int]]] = {}
     for row in store.tallies(collection, *EVERY_EPOCH):
-        n, tally = found.get(row.cell.epoch, (0, [0] * len(row.tally)))
+        n, tally = found.get(row.key.epoch, (0, [0] * len(row.tally)))
         added = [a + b for a, b in zip(tally, row.tally.tolist(), strict=True)]
-        found[row.cell.epoch] = (n + row.n, added)
+        found[row.key.epoch] = (n + row.n, added)
     return found
 
 

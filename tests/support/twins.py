@@ -27,7 +27,7 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.coins import Coins
 from support import api_world
 from support.api_world import Moment, World
@@ -51,11 +51,11 @@ class Reports:
 
 def add(world: World, collection: Collection, reports: Reports) -> None:
     """Count them under ids that are the same in every twin."""
-    cell = Cell(collection.id, reports.epoch, collection.manifest.version, reports.cohort)
+    cell = TallyKey(collection.id, reports.epoch, collection.manifest.version, reports.cohort)
     n, tally = sum(reports.counts), np.array(reports.counts, dtype=np.int64)
     name = b"%d %d " % (reports.epoch, reports.cohort)
     ids = [hashlib.sha256(name + b"%d" % place).digest()[:16] for place in range(n)]
-    arrivals = [Arrival(cell, id, b"\0") for id in ids]
+    arrivals = [AcceptedReport(cell, id, b"\0") for id in ids]
     world.service.store.commit(arrivals, lambda _, rows: tally)
 
 

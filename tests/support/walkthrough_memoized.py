@@ -40,12 +40,12 @@ def memoized_walkthrough() -> MemoizedWalkthrough:
     manifest = memoized()
     chain, value = manifest.chain(), manifest.domain.encode(VALUE)
     first = (b"deniable/1 coins", b"\x01", manifest.identity, HOLD.to_bytes(4, "big"), b"\x80")
-    permanent = chain.permanent(value, Coins.derive(HOLD_KEY, *first))
+    permanent = chain.memoize(value, Coins.derive(HOLD_KEY, *first))
     again = (b"deniable/1 coins", b"\x02", manifest.identity, EPOCH.to_bytes(4, "big"), permanent)
     return MemoizedWalkthrough(
         manifest=manifest,
         seed=b"".join(map(lp, (HOLD_KEY, *first))),
         permanent=permanent,
         renewal_seed=b"".join(map(lp, (EPOCH_KEY, *again))),
-        payload=chain.renew(permanent, Coins.derive(EPOCH_KEY, *again)),
+        payload=chain.rerandomize(permanent, Coins.derive(EPOCH_KEY, *again)),
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.coins import Coins
 from support.deniable_command import Deniable
 
@@ -36,9 +36,9 @@ def with_reports(deniable: Deniable, first: int) -> None:
     service = Service.open(Settings(data=deniable.data))
     collection, coins = service.registry.get("theme"), Coins.system()
     for epoch in (first, first + 1):
-        cell = Cell(collection.id, epoch, collection.manifest.version)
+        cell = TallyKey(collection.id, epoch, collection.manifest.version)
         rows = [
-            Arrival(cell, coins.bytes(16), collection.mechanism.randomize(value, coins))
+            AcceptedReport(cell, coins.bytes(16), collection.mechanism.randomize(value, coins))
             for value, people in PEOPLE.items()
             for _ in range(people)
         ]

@@ -19,7 +19,7 @@ from hashlib import sha256
 from deniable_aggregator.access.rows import AuditRow
 from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.errors import DecodeError, ForkError
-from deniable_shared.journal import GENESIS, LogEntry, extend
+from deniable_shared.transparency_log import GENESIS, LogEntry, extend
 
 ACTS = (
     "clock-confirmed",

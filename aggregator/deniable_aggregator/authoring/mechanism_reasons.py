@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deniable_shared.manifest import Manifest
-from deniable_shared.recommendation import over_least, ratio_text, recommend_for
+from deniable_shared.recommendation import describe_ratio, ratio_to_optimum, recommend_for_domain
 
 
 def mechanism_reason(manifest: Manifest) -> Mapping[str, object]:
     """What speaks for the mechanism, and its total error over the least there is."""
-    best = recommend_for(
+    best = recommend_for_domain(
         manifest.domain,
         manifest.epsilon_report,
         permanent=manifest.epsilon_permanent,
         linkable=manifest.linkable,
-        released=manifest.read == "releases",
+        releases_only=manifest.read == "releases",
     )
-    ratio = over_least(manifest.mechanism())
-    reason = "named in the file" if ratio is None else f"named in the file; {ratio_text(ratio)}"
+    ratio = ratio_to_optimum(manifest.mechanism())
+    reason = "named in the file" if ratio is None else f"named in the file; {describe_ratio(ratio)}"
     return {
         "reason": best.reason if best.id == manifest.mechanism_id else reason,
         "ratio_to_optimum": None if ratio is None else float(ratio),

@@ -12,9 +12,9 @@ from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ManifestError
+from deniable_shared.ingest_origins import is_loopback
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest_parser import parse_manifest
-from deniable_shared.origins import is_loopback
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
@@ -61,7 +61,7 @@ class MinimalCeiling:
 
 
 def _cost(group: Sequence[Manifest]) -> Fraction:
-    paid = sum((manifest.schedule.spends for manifest in group), Fraction(0))
+    paid = sum((manifest.schedule.lifetime_cost for manifest in group), Fraction(0))
     return min(paid, max(manifest.epsilon_lifetime for manifest in group))
 
 

@@ -25,9 +25,9 @@ import msgspec
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.portable.ends import Ends, ends_of
-from deniable_aggregator.store.portable.reading import Digest, Snapshot
-from deniable_aggregator.store.portable.soundness import require_sound
+from deniable_aggregator.store.portable.chain_heads import ChainHeads, read_chain_heads
+from deniable_aggregator.store.portable.integrity import require_integrity
+from deniable_aggregator.store.portable.snapshot import Snapshot, TableDigest
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
 
 SPEC = "deniable/backup/1"
@@ -41,8 +41,8 @@ class Manifest:
 
     schema: str
     created: int
-    tables: dict[str, Digest]
-    ends: Ends
+    tables: dict[str, TableDigest]
+    ends: ChainHeads
     spec: str = SPEC
 
 
@@ -82,14 +82,16 @@ def write(
     """
     if path.exists():
         raise StoreError(f"{path} is there already: choose another name")
-    require_sound(found)
+    require_integrity(found)
     draft = path.with_name(path.name + ".new")
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with os.fdopen(descriptor, "w+b") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped:
                 tables = {table.name: _written(zipped, table, found) for table in TABLES}
-                manifest = Manifest(schema.HEAD, int(now), tables, ends_of(found.statements))
+                manifest = Manifest(
+                    schema.HEAD, int(now), tables, read_chain_heads(found.statements)
+                )
                 zipped.writestr(_TRUST, trust)
                 if sealed_keys is not None:
                     zipped.writestr(_KEYS, sealed_keys)
@@ -132,7 +134,7 @@ def _require_ours(manifest: Manifest, path: Path) -> None:
         raise StoreError(f"{path} must name every table of schema {schema.HEAD}")
 
 
-def _written(zipped: zipfile.ZipFile, table: Table, found: Snapshot) -> Digest:
+def _written(zipped: zipfile.ZipFile, table: Table, found: Snapshot) -> TableDigest:
     rows, hashed = 0, sha256()
     with zipped.open(_member(table), "w", force_zip64=True) as file:
         for row in found.rows(table):
@@ -140,7 +142,7 @@ def _written(zipped: zipfile.ZipFile, table: Table, found: Snapshot) -> Digest:
             file.write(line)
             hashed.update(line)
             rows += 1
-    return Digest(rows, hashed.hexdigest())
+    return TableDigest(rows, hashed.hexdigest())
 
 
 def _read(zipped: zipfile.ZipFile, name: str) -> bytes:

@@ -23,12 +23,12 @@ from deniable_aggregator.keys.files import make_directory, write_public
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.heads import Heads, heads_of
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store import auditing
-from deniable_aggregator.store.ledger_chain import End
-from deniable_aggregator.store.portable.ends import Ends, ends_of
-from deniable_aggregator.store.portable.reading import Digest, Snapshot, digests, snapshot
-from deniable_aggregator.store.portable.soundness import require_sound
-from deniable_aggregator.store.portable.writing import Source, fill
+from deniable_aggregator.store import audit_log
+from deniable_aggregator.store.ledger_chain import ChainHead
+from deniable_aggregator.store.portable.chain_heads import ChainHeads, read_chain_heads
+from deniable_aggregator.store.portable.fill import Source, fill
+from deniable_aggregator.store.portable.integrity import require_integrity
+from deniable_aggregator.store.portable.snapshot import Snapshot, TableDigest, digests, snapshot
 from deniable_shared.epochs import Clock
 
 _MAY_LIE_THERE = {
@@ -81,7 +81,7 @@ def restore(
             lock.release()
 
 
-def copy_store(settings: Settings, url: str) -> dict[str, Digest]:
+def copy_store(settings: Settings, url: str) -> dict[str, TableDigest]:
     """Everything into the empty store at `url`, while nobody writes; what was copied."""
     target = replace(settings, store=url, workers=1)
     if target.store == settings.store:
@@ -89,9 +89,13 @@ def copy_store(settings: Settings, url: str) -> dict[str, Digest]:
     lock = DirectoryLock.acquire(settings.data)
     try:
         with snapshot(settings) as found:
-            require_sound(found)
+            require_integrity(found)
             wanted = digests(found)
-            fill(target, Source(found.rows, lambda: wanted), _same_ends(ends_of(found.statements)))
+            fill(
+                target,
+                Source(found.rows, lambda: wanted),
+                _same_ends(read_chain_heads(found.statements)),
+            )
     finally:
         lock.release()
     return wanted
@@ -116,7 +120,7 @@ def _restored(
 
     def check(filled: Snapshot) -> None:
         _same_ends(manifest.ends)(filled)
-        auditing.append(filled.statements, _entry(known, now))
+        audit_log.append(filled.statements, _entry(known, now))
         after.append(heads_of(filled.statements))
 
     try:
@@ -135,15 +139,15 @@ def _restored(
 
 def _entry(known: Heads | None, now: float) -> AuditEntry:
     """What the audit log says of it: also where it was known to end, which may be further on."""
-    was = known.audit if known is not None else End()
+    was = known.audit if known is not None else ChainHead()
     end = f"{was.size}:{was.head}" if was.size else None
     return AuditEntry.of("restored", actor="deniable restore", at=now, known_to_end=end)
 
 
-def _same_ends(wanted: Ends) -> Callable[[Snapshot], None]:
+def _same_ends(wanted: ChainHeads) -> Callable[[Snapshot], None]:
     def check(filled: Snapshot) -> None:
-        require_sound(filled)
-        if ends_of(filled.statements) != wanted:
+        require_integrity(filled)
+        if read_chain_heads(filled.statements) != wanted:
             raise StoreError("ledger and log do not lead to their heads: nothing was written")
 
     return check

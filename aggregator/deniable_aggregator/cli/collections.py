@@ -102,10 +102,10 @@ def new(name: str, kind: str, repeat: str, purpose: str, **domain_options: objec
     """Print a new collection's TOML, every field with its default."""
     from deniable_aggregator.cli.domain_options import domain_of
     from deniable_shared.authoring import template
-    from deniable_shared.templates import Wanted
+    from deniable_shared.templates import TemplateOptions
 
     domain = domain_of(kind, domain_options)
-    text = template(name, domain=domain, repeat=repeat, wanted=Wanted(purpose=purpose))
+    text = template(name, domain=domain, repeat=repeat, options=TemplateOptions(purpose=purpose))
     click.echo(text, nl=False)
 
 

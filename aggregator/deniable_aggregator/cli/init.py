@@ -47,7 +47,7 @@ def init(
     port and PostgreSQL is kept in deniable.toml, which only you can read.
     """
     from deniable_aggregator import keys
-    from deniable_aggregator.settings import keep
+    from deniable_aggregator.settings_sources import keep
 
     settings = settings_for(data)
     given = public_url or _prompted_url(settings, ask=not as_json)
@@ -87,7 +87,7 @@ def _origin(url: str) -> str:
     """SettingsError unless a device would send reports there."""
     from deniable_aggregator.errors import SettingsError
     from deniable_shared.errors import ManifestError
-    from deniable_shared.origins import parse_origins
+    from deniable_shared.ingest_origins import parse_origins
 
     try:
         (origin,) = parse_origins([url.rstrip("/")], "public_url")

@@ -23,7 +23,7 @@ from deniable_shared.domain.number import decimal_text
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
 from deniable_shared.linter import Finding, lint
 from deniable_shared.manifest import Manifest
-from deniable_shared.templates import Wanted
+from deniable_shared.templates import TemplateOptions
 
 MOST_PEOPLE = 10**9
 MOST_EPOCHS = 10_000
@@ -94,7 +94,7 @@ def draft_collection(form: SetUpArguments, *, origin: str, now: float) -> Draft 
             form.name or "question",
             domain=domain,
             repeat=form.repeat,
-            wanted=_template_options(form, epochs),
+            options=_template_options(form, epochs),
             clock=lambda: now,
         )
         manifest = manifest_from_toml(text, ingest=[origin])
@@ -116,9 +116,9 @@ def _has_answers(form: SetUpArguments) -> bool:
     return bool(needed.get(form.type, form.name).strip())
 
 
-def _template_options(form: SetUpArguments, epochs: int) -> Wanted:
-    usual = Wanted()
-    return Wanted(
+def _template_options(form: SetUpArguments, epochs: int) -> TemplateOptions:
+    usual = TemplateOptions()
+    return TemplateOptions(
         purpose=form.purpose or usual.purpose,
         owner=form.owner or usual.owner,
         epsilon=form.epsilon,

@@ -12,10 +12,10 @@ from deniable_aggregator.dashboard.formatting import amount, plural, share
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries.anonymity import relay_anonymity
 from deniable_aggregator.registry import Collection
-from deniable_shared.certainty import certainty_percent
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
-from deniable_shared.recommendation import over_least, ratio_text
+from deniable_shared.posterior import max_posterior_percent
+from deniable_shared.recommendation import describe_ratio, ratio_to_optimum
 
 _LARGE = 1e6
 _HARDLY = 0.0005
@@ -49,7 +49,8 @@ def report_guarantees(manifest: Manifest) -> Iterator[str]:
         lifetime = float(manifest.epsilon_lifetime)
         yield (
             f"Everything a device ever answers here: at most {_times(lifetime)} "
-            f"(ε = {format_epsilon(manifest.epsilon_lifetime)}). It {manifest.schedule.words}."
+            f"(ε = {format_epsilon(manifest.epsilon_lifetime)}). "
+            f"It {manifest.schedule.description}."
         )
 
 
@@ -90,11 +91,11 @@ def fabrication_limits(
 
 def excess_error(collection: Collection) -> tuple[str, str] | None:
     """How far the mechanism is above the least error that any could have: short, and in words."""
-    ratio = over_least(collection.mechanism)
+    ratio = ratio_to_optimum(collection.mechanism)
     if ratio is None:
         return None
     above = float(ratio) - 1
-    return ("optimal" if above < _HARDLY else f"+{share(above)}"), ratio_text(ratio)
+    return ("optimal" if above < _HARDLY else f"+{share(above)}"), describe_ratio(ratio)
 
 
 def _times(epsilon: float) -> str:
@@ -107,7 +108,7 @@ def _times(epsilon: float) -> str:
 
 
 def _sure(epsilon: Fraction) -> str:
-    return f"{certainty_percent(epsilon)}\u202f%"
+    return f"{max_posterior_percent(epsilon)}\u202f%"
 
 
 def _up(value: float, digits: int = 2) -> str:

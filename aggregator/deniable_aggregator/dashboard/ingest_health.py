@@ -22,7 +22,7 @@ from deniable_aggregator.queries.diagnostics import anomaly_warnings
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally, visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
-from deniable_aggregator.store.rows import EpochRow, Verdict
+from deniable_aggregator.store.rows import CommitStatus, EpochRow
 
 NEWEST = 30
 """Epochs whose reports are looked at for what is odd."""
@@ -123,8 +123,8 @@ def _rate(
 ) -> float | None:
     if rates is None:
         return None
-    taken = {Verdict.COUNTED.value, Verdict.DUPLICATE.value}
-    wanted = {Verdict.COUNTED.value} if counted else None
+    taken = {CommitStatus.COUNTED.value, CommitStatus.DUPLICATE.value}
+    wanted = {CommitStatus.COUNTED.value} if counted else None
     return sum(
         rate
         for (collection_id, outcome), rate in rates.items()

@@ -27,7 +27,7 @@ from deniable_aggregator.estimate.protocols import CodeEstimator, Estimator
 from deniable_aggregator.estimate.set_laws import kept_of, law_of
 from deniable_aggregator.estimate.sets import tail_of_known
 from deniable_aggregator.estimate.significance import SupportEvidence, tails_under_null
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 FALSE_ALARMS = 1e-6
 """The most honest estimates in which anything odd is found."""

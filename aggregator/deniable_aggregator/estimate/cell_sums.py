@@ -25,8 +25,8 @@ from deniable_aggregator.estimate.functionals import Functionals
 from deniable_aggregator.estimate.label_sums import LabelSums
 from deniable_aggregator.estimate.score_estimates import estimate_of_scores
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _AT_ONCE = 1 << 21
 _MOST = 1 << 28
@@ -76,7 +76,7 @@ class CellSums:
         once = covariance_of_sums(self.estimator, self.mechanism, every, moved)
         if epochs == 1:
             return once / self.n
-        if isinstance(self.mechanism, Renewed):
+        if isinstance(self.mechanism, MemoizedChain):
             shared = covariance_of_sums(self.estimator, self.mechanism.first, every, moved)
         else:
             shared = np.diag(frequencies) - np.outer(frequencies, frequencies)

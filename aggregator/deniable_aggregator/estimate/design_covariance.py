@@ -22,7 +22,7 @@ from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.message_laws import law_of_messages
 from deniable_aggregator.estimate.protocols import CodeSetEstimator, HasMechanism
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design
 
 _MOST_PRODUCTS = 1 << 31  # sums times sums times messages: about a second

@@ -14,7 +14,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design, IndependentBits, OneOf, Subset
 
 
@@ -22,7 +22,7 @@ def design_of(mechanism: Mechanism) -> tuple[int, int]:
     """K and w; ParameterError for a mechanism whose supports are none of this kind."""
     structure = mechanism.structure
     if isinstance(structure, OneOf | Subset | Design):
-        return structure.codes, structure.held
+        return structure.codes, structure.support_size
     raise ParameterError(f"mechanism {mechanism.id} must support sets of codes of one size")
 
 

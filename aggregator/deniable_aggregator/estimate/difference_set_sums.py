@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_shared.difference_sets import codes_of, difference_set, size_of
+from deniable_shared.difference_sets import difference_set, hyperplane_size, point_count
 
 _SMALL = 64
 _LIMB = 24
@@ -30,7 +30,7 @@ _FARTHEST = 0.25
 
 def shifted_sums(histograms: Counts, q: int, t: int) -> Counts:
     """T (…, K) of histograms (…, K), for sums that fit 63 bits."""
-    size, held = codes_of(q, t), size_of(q, t)
+    size, held = point_count(q, t), hyperplane_size(q, t)
     if size <= _SMALL:
         return np.asarray(histograms @ _matrix(q, t))
     rows = histograms.reshape(-1, size)
@@ -57,7 +57,7 @@ def turned_back(numbers: Counts) -> Counts:
 @lru_cache(maxsize=8)
 def _matrix(q: int, t: int) -> Counts:
     """1 where a message (row) is among the w of a value (column)."""
-    size = codes_of(q, t)
+    size = point_count(q, t)
     values, matrix = np.arange(size), np.zeros((size, size), dtype=np.int64)
     for shift in difference_set(q, t):
         matrix[(values + shift) % size, values] = 1
@@ -91,7 +91,7 @@ def _by_transform(numbers: Counts, q: int, t: int) -> Counts | None:
     near: npt.NDArray[np.float64] = np.fft.irfft(spectrum, length)[:size]
     sums = np.rint(near)
     exact = sums.astype(np.int64)
-    held = size_of(q, t)
+    held = hyperplane_size(q, t)
     if np.abs(near - sums).max() < _FARTHEST and exact.sum() == held * numbers.sum():
         return exact
     return None
@@ -100,7 +100,7 @@ def _by_transform(numbers: Counts, q: int, t: int) -> Counts | None:
 @lru_cache(maxsize=2)
 def spectrum_of(q: int, t: int) -> tuple[npt.NDArray[np.complex128], int]:
     """The transform of D, turned round, and its length, which holds two turns."""
-    length = _length(2 * codes_of(q, t))
+    length = _length(2 * point_count(q, t))
     ones = np.zeros(length)
     ones[-np.asarray(difference_set(q, t), dtype=np.int64) % length] = 1
     spectrum = np.fft.rfft(ones)

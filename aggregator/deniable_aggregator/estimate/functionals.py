@@ -30,8 +30,8 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.debias import check_epochs, tail_of
 from deniable_aggregator.estimate.score_limits import limits
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +104,10 @@ class Repetition:
         check_epochs(epochs)
         if repeat == "once":
             return cls()
-        return cls(epochs, float(mechanism.kept) if isinstance(mechanism, Renewed) else None)
+        return cls(
+            epochs,
+            float(mechanism.keep_probability) if isinstance(mechanism, MemoizedChain) else None,
+        )
 
     def pulls(self, mean: Floats, below: Floats, above: Floats, n: int) -> tuple[Floats, Floats]:
         """How far one device pulls the mean of n reports, if one report pulls a sum that far.

@@ -27,7 +27,7 @@ from deniable_aggregator.estimate.payload_arrays import Payloads
 from deniable_aggregator.estimate.projection import top_down
 from deniable_aggregator.estimate.score_estimates import estimate_of_scores
 from deniable_aggregator.estimate.strata import Strata
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _AT_ONCE = 1 << 20  # numbers of a block of functionals
 

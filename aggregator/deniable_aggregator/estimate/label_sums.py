@@ -38,7 +38,7 @@ from deniable_aggregator.estimate.second_moments import (
     uniform_moments,
 )
 from deniable_aggregator.estimate.support_counts import HistogramEstimator, SupportEstimator
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _MOST_PLACES = 256
 _LEAST_PLACES = 16

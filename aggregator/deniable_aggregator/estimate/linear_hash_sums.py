@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_shared.fields import field_of
-from deniable_shared.recurrences import codes_of
+from deniable_shared.finite_fields import finite_field
+from deniable_shared.recurrences import point_count
 
 _Numbers = TypeVar("_Numbers", Counts, Floats)
 
@@ -32,7 +32,7 @@ def supports_of_codes(messages: _Numbers, g: int, t: int) -> _Numbers:
     """Σ_a messages[a·g + h_a(x)] for every code x: (K,) of (M·g,)."""
     total = np.zeros(1, dtype=messages.dtype)
     for place in range(t):
-        first, here = g * codes_of(g, place), g ** (place + 1)
+        first, here = g * point_count(g, place), g ** (place + 1)
         total = np.tile(total, g) + _exchanged(messages[first : first + here], g, place, 1)
     return total
 
@@ -65,7 +65,7 @@ def _exchanged(numbers: _Numbers, g: int, places: int, sign: int) -> _Numbers:
 @lru_cache(maxsize=8)
 def _tables(g: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Sums and products of any two elements."""
-    field, elements = field_of(g), np.arange(g)
+    field, elements = finite_field(g), np.arange(g)
     if field.sums is None or field.products is None:
         return (elements[:, None] + elements) % g, np.outer(elements, elements) % g
     return np.array(field.sums), np.array(field.products)
@@ -81,7 +81,7 @@ def _negated(g: int) -> npt.NDArray[np.int64]:
 def hashed(functions: Counts, values: Counts, g: int, t: int) -> Counts:
     """h_a(x) of many pairs."""
     sums, scaled = _tables(g)
-    starts = np.array([codes_of(g, place) for place in range(t)])
+    starts = np.array([point_count(g, place) for place in range(t)])
     last = np.searchsorted(starts, functions, side="right") - 1
     rest, digits = functions - starts[last], values
     cells = np.zeros_like(values)

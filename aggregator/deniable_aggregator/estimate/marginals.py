@@ -24,8 +24,8 @@ from deniable_aggregator.estimate.tables import TableEstimator
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design
 
 MAX_CELLS = 65_536
@@ -106,7 +106,7 @@ class ProductTables:
         rest = cube.transpose(*axes, *others).reshape(prod(self.radices[axis] for axis in axes), -1)
         chain = self.mechanism
         law = JointSupports.of(chain)
-        shared = JointSupports.of(chain.first) if isinstance(chain, Renewed) else None
+        shared = JointSupports.of(chain.first) if isinstance(chain, MemoizedChain) else None
         return PooledTable((ReportGroup(reports, rest.sum(axis=1), rest.shape[1], law, shared),))
 
     def _cells(self, axes: Sequence[int]) -> Counts:

@@ -19,7 +19,7 @@ from deniable_aggregator.estimate.likelihood import Fit, fit
 from deniable_aggregator.estimate.protocols import HasMechanism
 from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _TOLERANCE = 0.02  # standard errors of the gradient: a few nats, in twice the steps of half of one
 _Sums = Callable[[Floats], Floats]

@@ -13,8 +13,8 @@ from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.debias import check_epochs
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 Payloads = npt.NDArray[np.uint8]
 
@@ -23,7 +23,7 @@ _Form = TypeVar("_Form")
 
 def first_round(mechanism: Mechanism) -> Mechanism:
     """That of a chain, whose payloads are its; any other is its own."""
-    return mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    return mechanism.first if isinstance(mechanism, MemoizedChain) else mechanism
 
 
 def first_round_as(mechanism: Mechanism, kind: type[_Form], name: str) -> _Form:
@@ -43,9 +43,9 @@ def clusters_of(mechanism: Mechanism, repeat: str, epochs: int) -> Clusters | No
     check_epochs(epochs)
     if repeat == "once" or epochs == 1:
         return None
-    if isinstance(mechanism, Renewed):
-        low = mechanism.blurred
-        return Clusters(low, low + mechanism.kept, Fraction(epochs))
+    if isinstance(mechanism, MemoizedChain):
+        low = mechanism.redraw_support
+        return Clusters(low, low + mechanism.keep_probability, Fraction(epochs))
     return Clusters(mechanism.q, mechanism.p, 1 + (epochs - 1) * mechanism.sampling_fraction)
 
 

@@ -79,12 +79,12 @@ class ReportGroup:
     @property
     def binary(self) -> bool:
         """Whether a report supports a cell once or not at all."""
-        return self.size == 1 or self.law.most == 1
+        return self.size == 1 or self.law.max_support == 1
 
     @property
     def reach(self) -> float:
         """The most that the score of a report can be another one's."""
-        return float(min(self.size, self.law.most) / self.law.gap)
+        return float(min(self.size, self.law.max_support) / self.law.gap)
 
     def variances(self, frequencies: Floats, epochs: int) -> Floats:
         """V_1 + (T − 1)·V_∞ of each cell."""
@@ -178,7 +178,7 @@ def _equal(kind: ReportGroup) -> Fraction:
 
 def _pulls(law: JointSupports, size: int, frequencies: Floats) -> tuple[Floats, Floats]:
     """Supports of a cell are `size` pieces of 0 or 1, but those of a parity all come together."""
-    gap, together = float(law.gap), min(size, law.together)
+    gap, together = float(law.gap), min(size, law.group_size)
     mean = (float(law.mean(size, inside=False)) + gap * frequencies) / size
     return together * mean / gap, together * (1 - mean) / gap
 

@@ -14,9 +14,9 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from deniable_shared.fields import field_of
+from deniable_shared.finite_fields import finite_field
 from deniable_shared.inner_products import logarithms
-from deniable_shared.recurrences import codes_of, recurrence_of, sequence_of
+from deniable_shared.recurrences import point_count, primitive_recurrence, recurrence_sequence
 
 _Numbers = npt.NDArray[np.int64]
 
@@ -24,8 +24,8 @@ _Numbers = npt.NDArray[np.int64]
 @lru_cache(maxsize=2)
 def cycle_points(q: int, t: int) -> tuple[_Numbers, _Numbers]:
     """The point and the value of every turn."""
-    size, vectors, recurrence = codes_of(q, t), _Vectors(q), recurrence_of(q, t)
-    terms = np.asarray(memoryview(sequence_of(q, t, size + t - 1)), dtype=np.int64)
+    size, vectors, recurrence = point_count(q, t), _Vectors(q), primitive_recurrence(q, t)
+    terms = np.asarray(memoryview(recurrence_sequence(q, t, size + t - 1)), dtype=np.int64)
     windows = [terms[j : j + size] for j in range(t)]
     less = [vectors.minus(c) for c in recurrence]
     values = [
@@ -39,7 +39,7 @@ class _Vectors:
     """Many vectors over F_q at once, an array for each coordinate."""
 
     def __init__(self, q: int) -> None:
-        self._field = field_of(q)
+        self._field = finite_field(q)
         powers, logs = logarithms(self._field)
         self._powers, self._logs = np.array(powers), np.array(logs)
 
@@ -70,7 +70,7 @@ class _Vectors:
         """The points they are multiples of: first digit 1."""
         q, t = self._field.q, len(coordinates)
         led = self._number(coordinates, _last_unlike_zero(coordinates[::-1]), 1)
-        before = [codes_of(q, place) for place in range(t)]
+        before = [point_count(q, place) for place in range(t)]
         powers = [q**place for place in range(t)]
         digits = np.searchsorted(powers, led, side="right") - 1
         ranks: _Numbers = led - np.take(powers, digits) + np.take(before, digits)

@@ -12,8 +12,8 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.likelihood import MessageLaw
 from deniable_aggregator.estimate.payload_arrays import Payloads
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 Numbers = TypeVar("Numbers", Counts, Floats)
 
@@ -230,7 +230,7 @@ class TextEstimator(Estimator, Protocol):
 
 def checked_repeat(mechanism: Mechanism, repeat: str | None) -> str:
     """The repeat of a mechanism; ParameterError where one needs a chain and the other is none."""
-    chain = isinstance(mechanism, Renewed)
+    chain = isinstance(mechanism, MemoizedChain)
     if repeat is None:
         return "memoized" if chain else "once"
     if repeat not in REPEATS:

@@ -57,7 +57,7 @@ def sample_sets(
     structure: Subset, p: float, values: Counts, people: Counts, draws: Generator
 ) -> Counts:
     """A set each: by Floyd's way among the others; then they change places."""
-    d, w = structure.codes, structure.held
+    d, w = structure.codes, structure.support_size
     tally = np.zeros(d, dtype=np.int64)
     for truth in senders(values, people, width=d):
         inside = draws.random(len(truth)) < p

@@ -19,8 +19,8 @@ from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.designs import design_of, unary
 from deniable_aggregator.estimate.protocols import CodeSetEstimator, HasMechanism
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design
 
 _MOST_NUMBERS = 1 << 27
@@ -60,7 +60,7 @@ def _squares(estimator: HasMechanism, mechanism: Mechanism, rows: Floats) -> Flo
     _, variance = _over_messages(mechanism, rows)
     every = rows.sum(axis=1, keepdims=True)
     mean = q * every + (p - q) * rows
-    bound: Floats = mean**2 + (p * design.codes / design.held * variance)[:, None]
+    bound: Floats = mean**2 + (p * design.codes / design.support_size * variance)[:, None]
     return bound
 
 
@@ -105,7 +105,7 @@ def _over_messages(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
 def permanent_variances(estimator: HasMechanism, rows: Floats, shares: Floats) -> Floats | None:
     """Var φ of permanent answers, of which a report keeps each bit by itself; None of others."""
     chain = estimator.mechanism
-    if not isinstance(chain, Renewed) or not unary(chain):
+    if not isinstance(chain, MemoizedChain) or not unary(chain):
         return None
     squares = second_moments(estimator, chain.first, rows)
     told = np.clip(squares @ shares, squares.min(axis=1), squares.max(axis=1))

@@ -26,8 +26,8 @@ from deniable_aggregator.estimate.protocols import CodeSetEstimator, Estimator, 
 from deniable_aggregator.estimate.sets import PermanentSetLaw, SetEstimate, SetLaw, estimate_set
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.contract import Mechanism, Renewable
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 from deniable_shared.mechanisms.structure import Design, IndependentBits, OneOf, Subset
 
 _MOST_MESSAGES = 1 << 20  # of affine/1: 20 ms
@@ -91,9 +91,11 @@ def law_of(estimator: Estimator, members: _Members) -> SetLaw:
 def kept_of(estimator: Estimator, members: _Members) -> PermanentSetLaw | None:
     """Of a chain, what all reports of one hold have in common."""
     chain = estimator.mechanism
-    if not isinstance(chain, Renewed):
+    if not isinstance(chain, MemoizedChain):
         return None
-    return PermanentSetLaw(_law(estimator, chain.first, members), chain.kept, chain.blurred)
+    return PermanentSetLaw(
+        _law(estimator, chain.first, members), chain.keep_probability, chain.redraw_support
+    )
 
 
 def _law(estimator: Estimator, mechanism: Mechanism, members: _Members) -> SetLaw:
@@ -107,11 +109,16 @@ def _moments(estimator: Estimator, mechanism: Mechanism, members: _Members) -> _
     if isinstance(structure, OneOf | IndependentBits):
         return *_of_pairs(mechanism, members), 1, 0, a
     if isinstance(structure, Subset):
-        return *_of_pairs(mechanism, members), _most(a, structure.codes, structure.held), 0, a
+        return (
+            *_of_pairs(mechanism, members),
+            _most(a, structure.codes, structure.support_size),
+            0,
+            a,
+        )
     if isinstance(estimator, MessageCodeEstimator):
         return _of_messages(estimator, mechanism, members)
     if isinstance(structure, Design):
-        reach = _most(a, structure.codes, structure.held)
+        reach = _most(a, structure.codes, structure.support_size)
         return *_of_codes(estimator, mechanism, structure, members), reach, 0, a
     raise ParameterError(f"sets are not available for {mechanism.id}")
 
@@ -131,7 +138,7 @@ def _of_messages(
     structure = mechanism.structure
     if isinstance(structure, Design) and structure.triples is not None:
         return *_of_pairs(mechanism, members), reach, int(held.min()), 0
-    squares, form = held**2, cast(Renewable, first_round(mechanism))
+    squares, form = held**2, cast(Memoizable, first_round(mechanism))
     levels = _levels(mechanism.p, len(held) * form.support_size // form.alphabet_size, len(held))
     supporting = estimator.code_supports(squares)
     moments = _of_squares(mechanism, supporting, int(squares.sum()), members, levels)

@@ -22,7 +22,7 @@ from deniable_aggregator.estimate.payload_arrays import (
     clusters_of,
 )
 from deniable_shared.errors import DecodeError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
 

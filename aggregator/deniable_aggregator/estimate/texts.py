@@ -36,7 +36,7 @@ from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.projection import onto_box
 from deniable_aggregator.estimate.protocols import TableGroup, TextCoding, TextEstimator
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 
 MOST_TEXTS = 1_000
 """Texts that can be told together."""
@@ -169,13 +169,15 @@ def _clusters(evidence: TextTally, epochs: int, share: Fraction) -> Clusters | N
     check_epochs(epochs)
     reports = Fraction(1)
     if estimator.repeat != "once":
-        memoized = isinstance(mechanism, Renewed)
+        memoized = isinstance(mechanism, MemoizedChain)
         reports = Fraction(epochs) if memoized else 1 + (epochs - 1) * share
     bits = reports * evidence.form.hashes
     if bits == 1:
         return None
-    if isinstance(mechanism, Renewed):
-        return Clusters(mechanism.blurred, mechanism.blurred + mechanism.kept, bits)
+    if isinstance(mechanism, MemoizedChain):
+        return Clusters(
+            mechanism.redraw_support, mechanism.redraw_support + mechanism.keep_probability, bits
+        )
     return Clusters(mechanism.q, mechanism.p, bits)
 
 

@@ -31,7 +31,7 @@ from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
 from deniable_aggregator.estimators.tree import TreeEstimator
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 __all__ = ["REPEATS", "Estimator", "for_mechanism", "mechanism_ids"]
 

@@ -36,7 +36,7 @@ from deniable_aggregator.estimate.protocols import Numbers
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _SLICE_ROWS = 16_384  # what the steps of a slice touch stays in cache
 _MOST_MESSAGES = 1 << 22  # of 8 bytes each, where messages are counted

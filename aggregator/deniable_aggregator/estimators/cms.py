@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable_aggregator.estimators.sketched import SketchEstimator
+from deniable_aggregator.estimators.bit_sketch import SketchEstimator
 
 
 @dataclass(frozen=True, slots=True)

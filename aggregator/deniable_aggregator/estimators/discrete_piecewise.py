@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable_aggregator.estimators.windowed import WindowedMeanEstimator
+from deniable_aggregator.estimators.windowed_mean import WindowedMeanEstimator
 
 
 @dataclass(frozen=True, slots=True)

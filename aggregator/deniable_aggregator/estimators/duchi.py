@@ -23,7 +23,7 @@ from deniable_aggregator.estimate.payload_arrays import (
     clusters_of,
 )
 from deniable_shared.errors import DecodeError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,9 @@ from deniable_aggregator.estimate.support_counts import histogram
 from deniable_aggregator.estimate.tables import IntervalSettings, one_way
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.fourier import FourierMarginals, place_of
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class FourierEstimator:
         places = [place_of(sorted(subset), form.attributes) for subset in _subsets(axes)]
         told = counts.reshape(-1, 2)[places]
         gap = float(self.mechanism.p - self.mechanism.q)
-        chained = isinstance(self.mechanism, Renewed)
+        chained = isinstance(self.mechanism, MemoizedChain)
         return Parities(
             told=told.sum(axis=1),
             signed=told[:, 0] - told[:, 1],

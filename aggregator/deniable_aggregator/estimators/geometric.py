@@ -22,8 +22,8 @@ from deniable_aggregator.estimate.payload_arrays import first_round
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_shared.difference_sets import difference_set
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.geometric import GeometricResponse
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

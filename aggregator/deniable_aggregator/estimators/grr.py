@@ -23,7 +23,7 @@ from deniable_aggregator.estimate.functionals import (
 from deniable_aggregator.estimate.message_laws import TwoLevelLaw, two_level_law
 from deniable_aggregator.estimate.quantities import isotonic_regression
 from deniable_aggregator.estimate.support_counts import HistogramEstimator
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

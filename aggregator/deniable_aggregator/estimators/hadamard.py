@@ -21,7 +21,7 @@ from deniable_aggregator.estimate.label_sums import MessageSums
 from deniable_aggregator.estimate.message_laws import TwoLevelLaw, two_level_law
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from deniable_aggregator.estimate.payload_arrays import first_round_as
 from deniable_aggregator.estimate.protocols import TableGroup
 from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_aggregator.estimators.sketched import SketchCoding, cells_of
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_aggregator.estimators.bit_sketch import SketchCoding, cells_of
 from deniable_shared.mechanisms.hcms import HadamardSketch
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class HadamardSketchEstimator(HistogramEstimator):
     @property
     def agreeing(self) -> float:
         """1/m."""
-        return float(self.sketch.agreeing)
+        return float(self.sketch.collision_probability)
 
     def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
         """The cell of each text in each table."""

@@ -19,8 +19,8 @@ from deniable_aggregator.estimate.message_laws import TwoLevelLaw, two_level_law
 from deniable_aggregator.estimate.payload_arrays import first_round_as
 from deniable_aggregator.estimate.sampling import Generator, other_cells, senders
 from deniable_aggregator.estimate.support_counts import HistogramEstimator
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.loloha import LocalHashing
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

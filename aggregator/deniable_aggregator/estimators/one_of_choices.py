@@ -13,9 +13,9 @@ from deniable_aggregator.estimate.sampling import Generator, sample_sets
 from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_shared.domain import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 def tally_of(payloads: Payloads, form: OneOfChoices) -> Counts:
@@ -57,7 +57,7 @@ def sample_tally_of(
     mechanism: Mechanism, form: OneOfChoices, values: Counts, people: Counts, draws: Generator
 ) -> Counts:
     """Each choice is told by those who tossed it."""
-    kept = float(mechanism.kept) if isinstance(mechanism, Renewed) else 1.0
+    kept = float(mechanism.keep_probability) if isinstance(mechanism, MemoizedChain) else 1.0
     choices = len(form.choices)
     told = draws.multinomial(people, np.full(choices, 1 / choices))
     parts = [np.asarray(told.sum(axis=0), dtype=np.int64)]

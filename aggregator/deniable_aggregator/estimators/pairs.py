@@ -24,9 +24,9 @@ from deniable_aggregator.estimate.tables import IntervalSettings, one_way
 from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.pairs import SampledPairs
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _PAIR = 2
 
@@ -102,13 +102,13 @@ class PairsEstimator:
     def _kind(self, place: int, n: int, supports: Counts) -> ReportGroup:
         choice = self._form.choices[place]
         chain = self.mechanism
-        kept = chain.kept if isinstance(chain, Renewed) else Fraction(1)
+        kept = chain.keep_probability if isinstance(chain, MemoizedChain) else Fraction(1)
         return ReportGroup(
             n,
             supports,
             choice.domain_size // len(supports),
             JointSupports.of(choice, kept=kept),
-            JointSupports.of(choice) if isinstance(chain, Renewed) else None,
+            JointSupports.of(choice) if isinstance(chain, MemoizedChain) else None,
             self._form.sampling_fraction,
         )
 

@@ -27,8 +27,8 @@ from deniable_aggregator.estimate.protocols import TableGroup
 from deniable_aggregator.estimate.sampling import Generator, other_cells, senders
 from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _ROUNDING = 0.25  # of a report: a count is an integer, and this far off it is none
 

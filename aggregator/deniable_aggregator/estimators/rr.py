@@ -19,7 +19,7 @@ from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.payload_arrays import Payloads, checked_payloads
 from deniable_aggregator.estimate.support_counts import SupportEstimator
 from deniable_shared.errors import DecodeError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _Words = npt.NDArray[np.uint64]
 _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int64)

@@ -44,7 +44,7 @@ from deniable_aggregator.estimate.payload_arrays import (
 from deniable_aggregator.estimate.score_estimates import estimate_of_scores
 from deniable_aggregator.estimate.support_counts import histogram
 from deniable_aggregator.estimate.window_law import WindowLaw
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.square_wave import SquareWave
 
 _PLACES = 32  # of the band at which ramps are compared

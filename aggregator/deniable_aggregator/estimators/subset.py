@@ -24,7 +24,7 @@ from deniable_aggregator.estimate.payload_arrays import (
 )
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.subset import SubsetResponse
 
 _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes

@@ -31,7 +31,7 @@ from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimate.strata import Strata, Stratum
 from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.tree import TreeResponse
 
@@ -63,7 +63,7 @@ class TreeEstimator(HierarchyEstimator):
     def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
         form, chain = self._form, self.mechanism
         told, supports = supports_of(counts, n, form)
-        kept = chain.kept if isinstance(chain, Renewed) else Fraction(1)
+        kept = chain.keep_probability if isinstance(chain, MemoizedChain) else Fraction(1)
         laws = [_Level(choice, kept) for choice in form.choices]
         shares = np.where(told > 0, told, 1)  # of a level that nobody told of nothing is used
         weights = [share / law.error for share, law in zip(shares.tolist(), laws, strict=True)]

@@ -16,7 +16,7 @@ from deniable_aggregator.ingest.group_commit import GroupCommit
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.spans import Tracer
-from deniable_aggregator.store.rows import Arrival, Verdict
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["Ingest"]
 
 _REJECTIONS = {
-    Verdict.CLOSED: ReportError.EPOCH_CLOSED,
-    Verdict.SPENT: ReportError.VOUCHER_SPENT,
+    CommitStatus.CLOSED: ReportError.EPOCH_CLOSED,
+    CommitStatus.SPENT: ReportError.VOUCHER_SPENT,
 }
-_ACCEPTED = (Verdict.COUNTED, Verdict.DUPLICATE)
+_ACCEPTED = (CommitStatus.COUNTED, CommitStatus.DUPLICATE)
 
 
 class Ingest:
@@ -145,19 +145,19 @@ class Ingest:
         for report, status in zip(reports, self._commits.submit(reports), strict=True):
             if status in _REJECTIONS:
                 rejected.append(ReportStatus(report.report_id, _REJECTIONS[status]))
-                if status is Verdict.CLOSED:
-                    self._closed.add((report.cell.collection, report.cell.epoch))
+                if status is CommitStatus.CLOSED:
+                    self._closed.add((report.key.collection, report.key.epoch))
         if rejected:
             self._record_rejections(context.collection.id, rejected)
         return rejected
 
-    def _commit(self, reports: Sequence[Arrival]) -> list[Verdict]:
+    def _commit(self, reports: Sequence[AcceptedReport]) -> list[CommitStatus]:
         """Of all uploads that wait; one thread at a time."""
         with self._tracer.span("commit") as span, self._metrics.commit(len(reports)):
             span.reports = len(reports)
             statuses = self._store.commit(reports, self._registry.tally)
             span.outcome = "durable"
-        collections = [report.cell.collection for report in reports]
+        collections = [report.key.collection for report in reports]
         pairs = Counter(zip(collections, statuses, strict=True))
         for (collection, status), n in pairs.items():
             if status in _ACCEPTED:

@@ -17,7 +17,7 @@ from typing import Self
 from deniable_aggregator.ingest.extensions import Verifier, checked_serial
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.envelope import Opener
 from deniable_shared.epochs import closes_at, starts_too_early
 from deniable_shared.errors import DecodeError, EnvelopeError
@@ -76,14 +76,14 @@ class UploadContext:
 
 def check_reports(
     upload: Upload, context: UploadContext
-) -> tuple[list[Arrival], list[ReportStatus]]:
+) -> tuple[list[AcceptedReport], list[ReportStatus]]:
     """The reports to commit, and the failed ones with their codes; both in the upload's order."""
     groups = {terms: HeaderGroup(header, context) for terms, header in upload.headers.items()}
-    accepted: list[Arrival] = []
+    accepted: list[AcceptedReport] = []
     rejected: list[ReportStatus] = []
     for frame in upload.frames:
         outcome = groups[frame.terms].check(frame)
-        if isinstance(outcome, Arrival):
+        if isinstance(outcome, AcceptedReport):
             accepted.append(outcome)
         else:
             rejected.append(ReportStatus(frame.report_id, outcome))
@@ -96,10 +96,10 @@ class HeaderGroup:
     def __init__(self, header: ReportHeader, context: UploadContext) -> None:
         self._header = header
         self._context = context
-        self._cells: dict[int, Cell] = {}
+        self._cells: dict[int, TallyKey] = {}
         self._error = self._header_error()
 
-    def check(self, frame: Frame) -> Arrival | ReportError:
+    def check(self, frame: Frame) -> AcceptedReport | ReportError:
         """The report to commit, or the code of the first check that it fails."""
         if self._error is not None:
             return self._error
@@ -114,7 +114,7 @@ class HeaderGroup:
             return ReportError.CANNOT_OPEN
         except DecodeError:
             return ReportError.INVALID_MESSAGE
-        return Arrival(self._only_cell or self._cell(report_id), report_id, payload, serial)
+        return AcceptedReport(self._only_cell or self._cell(report_id), report_id, payload, serial)
 
     def _header_error(self) -> ReportError | None:
         header, context = self._header, self._context
@@ -166,11 +166,13 @@ class HeaderGroup:
             epoch=self._header.epoch,
         )
 
-    def _cell(self, report_id: bytes) -> Cell:
+    def _cell(self, report_id: bytes) -> TallyKey:
         collection, header = self._context.collection, self._header
         cohort = self._context.cohorts.of(collection.id, report_id, collection.manifest.cohorts)
         if cohort not in self._cells:
-            self._cells[cohort] = Cell(collection.id, header.epoch, header.manifest_version, cohort)
+            self._cells[cohort] = TallyKey(
+                collection.id, header.epoch, header.manifest_version, cohort
+            )
         return self._cells[cohort]
 
 

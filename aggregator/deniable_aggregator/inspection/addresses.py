@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from deniable_aggregator.inspection.check import Check
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
-from deniable_shared.finding import Finding
-from deniable_shared.keylist import KEYS_TYPE
+from deniable_shared.ingest_origins import is_loopback
+from deniable_shared.key_list import KEYS_TYPE
+from deniable_shared.lint_findings import Finding
 from deniable_shared.manifest import MANIFEST_TYPE
-from deniable_shared.origins import is_loopback
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient

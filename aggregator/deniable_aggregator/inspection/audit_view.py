@@ -8,9 +8,9 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import AuditRow
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.releases.rollback_guard import heads_file
-from deniable_aggregator.store.ledger_chain import End
-from deniable_aggregator.store.migrating import revision
-from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.ledger_chain import ChainHead
+from deniable_aggregator.store.opening import open_read_only
+from deniable_aggregator.store.schema_version import current_revision
 from deniable_shared.errors import DeniableError, ForkError
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ _ROWS = "select entry, head from audit order by position"
 
 def audit_check(settings: Settings) -> Iterator[Check]:
     """One line; none for a database from before there was an audit log."""
-    if (revision(settings) or "") < _FIRST_WITH_AUDIT:
+    if (current_revision(settings) or "") < _FIRST_WITH_AUDIT:
         return
     try:
-        with read_beside(settings) as db:
+        with open_read_only(settings) as db:
             rows = [AuditRow(bytes(entry), bytes(head)) for entry, head in db.execute(_ROWS)]
         size, _ = audit.verify(rows)
         require_end(rows, noted_end(settings.data))
@@ -39,13 +39,13 @@ def audit_check(settings: Settings) -> Iterator[Check]:
         yield Check("ok", "audit log", f"{size:,} entries, unbroken")
 
 
-def noted_end(data: Path) -> End:
+def noted_end(data: Path) -> ChainHead:
     """Where heads.json has seen the audit log end."""
     heads = heads_file.read(data)
-    return End() if heads is None else heads.audit
+    return ChainHead() if heads is None else heads.audit
 
 
-def require_end(rows: Sequence[AuditRow], end: End) -> None:
+def require_end(rows: Sequence[AuditRow], end: ChainHead) -> None:
     """ForkError unless these rows lead through that end."""
     if end.size and (len(rows) < end.size or rows[end.size - 1].head.hex() != end.head):
         raise ForkError(

@@ -24,12 +24,12 @@ from deniable_aggregator.inspection.audit_view import audit_check
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.process import server_file
-from deniable_aggregator.settings import FILE_NAME
+from deniable_aggregator.settings_sources import FILE_NAME
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.migrating import revision
+from deniable_aggregator.store.schema_version import current_revision
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
-from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
+from deniable_shared.key_list import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
@@ -97,7 +97,7 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
 def can_open(settings: Settings) -> bool:
     """Whether looking at the service leaves the database's schema as it is."""
     runs = server_file.find(settings.data) is not None
-    return runs or revision(settings) == schema.HEAD
+    return runs or current_revision(settings) == schema.HEAD
 
 
 def of_service(
@@ -185,10 +185,10 @@ def _expiry(collection: CollectionDocument, now: float) -> Iterator[Check]:
 
 def of_postgres(settings: Settings) -> Iterator[Check]:
     """Whether it answers and keeps what it says; what waits for the roll-up."""
-    from deniable_aggregator.store.opening import read_beside
+    from deniable_aggregator.store.opening import open_read_only
 
     try:
-        with read_beside(settings) as db:
+        with open_read_only(settings) as db:
             [[version, fsync, durable]] = db.execute(_POSTGRES).fetchall()
             [[waiting]] = db.execute(_WAITING).fetchall()
     except AggregatorError as error:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.keys import read_trust
-from deniable_aggregator.store import journal, schema
-from deniable_aggregator.store.connections import INDEXED, require_whole
-from deniable_aggregator.store.migrating import revision
-from deniable_aggregator.store.opening import read_beside
-from deniable_aggregator.store.portable.reading import Snapshot, snapshot
-from deniable_aggregator.store.portable.soundness import damages
+from deniable_aggregator.store import schema, transparency_log
+from deniable_aggregator.store.opening import open_read_only
+from deniable_aggregator.store.portable.integrity import find_damage
+from deniable_aggregator.store.portable.snapshot import Snapshot, snapshot
+from deniable_aggregator.store.schema_version import current_revision
+from deniable_aggregator.store.sqlite.connections import INDEXED_TABLES, require_intact
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest import MANIFEST_TYPE
@@ -28,12 +28,12 @@ MOST_NAMED = 20
 def damage_checks(settings: Settings) -> Iterator[Check]:
     """A line for each damage, at most 20; one line where there is none."""
     try:
-        if revision(settings) != schema.HEAD:  # another check speaks of that
+        if current_revision(settings) != schema.HEAD:  # another check speaks of that
             return
         if not settings.shared:
             _require_whole_file(settings)
         with snapshot(settings) as database:
-            said = [*damages(database), *_unsigned(database, read_trust(settings.data))]
+            said = [*find_damage(database), *_unsigned(database, read_trust(settings.data))]
     except AggregatorError as error:
         yield Check("fail", "counts", str(error))
         return
@@ -47,7 +47,7 @@ def damage_checks(settings: Settings) -> Iterator[Check]:
 
 def _unsigned(database: Snapshot, trust: str) -> Iterator[str]:
     """A sentence for each manifest whose signature is damaged: the service would not start."""
-    for row in journal.manifests(database.statements):
+    for row in transparency_log.manifests(database.statements):
         try:
             dsse.verify(row.envelope, payload_type=MANIFEST_TYPE, trusted=[trust])
         except DeniableError as error:
@@ -59,8 +59,8 @@ def _unsigned(database: Snapshot, trust: str) -> Iterator[str]:
 
 def _require_whole_file(settings: Settings) -> None:
     """Raises StoreError."""
-    with read_beside(settings) as db:
-        require_whole(db, str(settings.database), INDEXED)
+    with open_read_only(settings) as db:
+        require_intact(db, str(settings.database), INDEXED_TABLES)
         [[verdict]] = db.execute(_QUICK).fetchall()
         if verdict != "ok":
             raise AggregatorError(

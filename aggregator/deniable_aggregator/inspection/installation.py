@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.migrating import revision
-from deniable_aggregator.store.opening import read_beside
-from deniable_aggregator.store.spooled import counted_until
+from deniable_aggregator.store.opening import open_read_only
+from deniable_aggregator.store.schema_version import current_revision
+from deniable_aggregator.store.spool_progress import counted_until
+from deniable_aggregator.store.sqlite.schema import LEAST_SQLITE
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
@@ -41,7 +42,7 @@ class Fault:
 
 
 SQLITE_FAULTS = (
-    Fault((0,), schema.LEAST_SQLITE, "fail", "has no STRICT tables: the database cannot be opened"),
+    Fault((0,), LEAST_SQLITE, "fail", "has no STRICT tables: the database cannot be opened"),
     Fault(
         (3, 7, 0),
         (3, 51, 3),
@@ -105,7 +106,7 @@ def proxies(settings: Settings) -> Iterator[Check]:
 def schema_check(settings: Settings) -> Check:
     """Whether the database has this program's schema."""
     try:
-        present = revision(settings)
+        present = current_revision(settings)
         schema.refuse_newer(present, "the database")
     except AggregatorError as error:
         return Check("fail", "schema", str(error))
@@ -136,9 +137,9 @@ def key_age(settings: Settings, now: float) -> Check:
 def spools(settings: Settings, now: float) -> Iterator[Check]:
     """Whether the spools that epochs wait for are counted."""
     try:
-        if revision(settings) != schema.HEAD:
+        if current_revision(settings) != schema.HEAD:
             return
-        with read_beside(settings) as db:
+        with open_read_only(settings) as db:
             deadline = counted_until(db)
     except AggregatorError:
         return  # other checks say what is wrong with the database

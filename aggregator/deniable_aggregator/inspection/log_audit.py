@@ -13,15 +13,21 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.inspection.checkup import Check
-from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.statements import Statements
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError, ForkError
-from deniable_shared.journal import GENESIS, LogEntry, extend, parse_log_page, release_entry
+from deniable_shared.key_list import KeyList, verify_key_list
 from deniable_shared.key_succession import check_successor_keys
-from deniable_shared.keylist import KeyList, verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE
 from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.transparency_log import (
+    GENESIS,
+    LogEntry,
+    extend,
+    parse_log_page,
+    release_entry,
+)
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
@@ -73,7 +79,7 @@ def read_database(settings: Settings) -> Chain:
 
     StoreError where a head that is kept is not the one that the entries lead to.
     """
-    with read_beside(settings) as db:
+    with open_read_only(settings) as db:
         rows = db.execute(_LOG).fetchall()
     chain = Chain.of(LogEntry(kind, body_hash) for _, kind, body_hash, _ in rows)
     for place, (position, _, _, head) in enumerate(rows, start=1):
@@ -103,7 +109,7 @@ def of_database(settings: Settings, chain: Chain, trust: str) -> Iterator[Check]
 
     Every release that is kept: in the log as it is, behind its salt.
     """
-    with read_beside(settings) as db:
+    with open_read_only(settings) as db:
         manifests = db.execute(_MANIFESTS).fetchall()
         key_lists = db.execute(_KEY_LISTS).fetchall()
         results = db.execute(_RESULTS).fetchall() if _is_since(db, _FIRST_WITH_RELEASES) else []

@@ -24,7 +24,7 @@ from deniable_aggregator.keys.files import SEED, read_seed, read_trust
 from deniable_aggregator.keys.keyring import Keys
 from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_shared import dsse, envelope
-from deniable_shared.keylist import delegate
+from deniable_shared.key_list import delegate
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
@@ -83,10 +83,10 @@ def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialis
     from deniable_aggregator.access.audit import AuditEntry
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.store import schema
-    from deniable_aggregator.store.migrating import revision
     from deniable_aggregator.store.opening import open_store
+    from deniable_aggregator.store.schema_version import current_revision
 
-    if revision(settings) not in (None, schema.HEAD):  # opening it would migrate it
+    if current_revision(settings) not in (None, schema.HEAD):  # opening it would migrate it
         raise DataDirectoryError(_PREPARED.format(settings.data))
     store = open_store(settings)
     try:

@@ -25,7 +25,7 @@ from deniable_aggregator.problem import Problem
 from deniable_shared.envelope import Opener
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import EnvelopeError
-from deniable_shared.keylist import PublicKey
+from deniable_shared.key_list import PublicKey
 
 if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Audit, Collections

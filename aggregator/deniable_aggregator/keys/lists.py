@@ -22,8 +22,7 @@ from deniable_aggregator.store.rows import KeyListRow
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError, ForkError, SignatureError
-from deniable_shared.key_succession import check_successor_keys
-from deniable_shared.keylist import (
+from deniable_shared.key_list import (
     DELEGATION_TYPE,
     KEYS_TYPE,
     KeyList,
@@ -31,6 +30,7 @@ from deniable_shared.keylist import (
     sign_key_list,
     verify_key_list,
 )
+from deniable_shared.key_succession import check_successor_keys
 
 LIFE_SECONDS = 14 * 86_400
 """How long devices take a list."""

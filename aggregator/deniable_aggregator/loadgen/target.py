@@ -9,7 +9,7 @@ from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.loadgen.plan import LoadError
 from deniable_shared import dsse
 from deniable_shared.epochs import epoch_at
-from deniable_shared.keylist import verify_key_list
+from deniable_shared.key_list import verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE
 from deniable_shared.manifest_parser import parse_manifest
 

@@ -29,7 +29,7 @@ class StoreHealth:
     def check(self) -> None:
         """Ask the store; raises what it raises."""
         self.up = False
-        waiting = self._store.waiting()
+        waiting = self._store.rollup_backlog()
         self.up = True
         now = self._clock()
         while self._earlier and (not waiting.batches or self._earlier[0][1] < waiting.oldest):

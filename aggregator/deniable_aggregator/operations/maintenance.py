@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator import retention
 from deniable_aggregator.queries.sql_views import publish
-from deniable_aggregator.store.spooled import counted_at
+from deniable_aggregator.store.spool_progress import counted_time
 from deniable_shared.epochs import closes_at
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ class ScheduledMaintenance:
     def run(self) -> None:
         """Do all that is due. Raises Problem("unavailable") while the clock is in doubt."""
         self._store.roll_up()
-        counted = counted_at(self._clock_watch.now(), self._store.spools())
+        counted = counted_time(self._clock_watch.now(), self._store.spool_progress())
         for collection in self._registry.all():
             self._close_due_epochs(collection, counted)
             self._delete_old_tallies(collection)
             publish(self._store, collection, self._store.epochs(collection.id))
         self._maintain_keys(counted)
-        self._store.forget_access(self._clock_watch.now())
+        self._store.delete_expired_access(self._clock_watch.now())
 
     def _maintain_keys(self, counted: float) -> None:
         if self._rotate_keys_days:

@@ -26,8 +26,8 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.lint_numbers import range_variance
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
-from deniable_shared.record_choice import TellsSomeAttributes, two_way_error
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.record_recommendation import AttributeSampler, two_way_error
 
 CANDIDATES = 1_000
 """Texts among which one is to show up."""
@@ -96,7 +96,7 @@ class _OfRanges(ScorePrecision):
     def _of(self, mechanism: Mechanism) -> float:
         found = range_variance(mechanism)
         if found is None:
-            able = " or ".join(mechanisms.for_target("ranges"))
+            able = " or ".join(mechanisms.ids_for_target("ranges"))
             raise ParameterError(f"mechanism must be {able}, got {mechanism.id}")
         return float(found)
 
@@ -131,10 +131,10 @@ class _OfTables(ScorePrecision):
     @property
     def _pull(self) -> float:
         form = _form(self.mechanism)
-        if isinstance(form, TellsSomeAttributes):
-            return form.pull_of_cell(float(self.mechanism.p - self.mechanism.q))
+        if isinstance(form, AttributeSampler):
+            return form.cell_influence(float(self.mechanism.p - self.mechanism.q))
         of_cell = self.mechanism.domain_size // min(self._cells)
-        together = min(of_cell, JointSupports.of(self.mechanism).together)
+        together = min(of_cell, JointSupports.of(self.mechanism).group_size)
         return together / (2 * float(self.mechanism.p - self.mechanism.q))
 
     @property
@@ -142,10 +142,10 @@ class _OfTables(ScorePrecision):
         """One report supports some of a cell's combinations, or tells one of three parities."""
         gap = float(self.mechanism.p - self.mechanism.q)
         form = _form(self.mechanism)
-        if isinstance(form, TellsSomeAttributes):
-            return form.gap_of_cell(gap)
+        if isinstance(form, AttributeSampler):
+            return form.cell_gap(gap)
         of_cell = self.mechanism.domain_size // min(self._cells)
-        return gap / min(of_cell, JointSupports.of(self.mechanism).most)
+        return gap / min(of_cell, JointSupports.of(self.mechanism).max_support)
 
     @property
     def _cells(self) -> list[int]:
@@ -247,7 +247,7 @@ AIMS: Mapping[str, Aim] = MappingProxyType(
 
 
 def _form(mechanism: Mechanism) -> Mechanism:
-    return cast(Mechanism, mechanism.first) if isinstance(mechanism, Renewed) else mechanism
+    return cast(Mechanism, mechanism.first) if isinstance(mechanism, MemoizedChain) else mechanism
 
 
 def _two_sided(error: float, confidence: float, power: float) -> float | None:

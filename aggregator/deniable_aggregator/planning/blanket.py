@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism, Renewable
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,7 +71,9 @@ class Blanket:
         """That of a mechanism for labels, from its own p and q; None for bits and for means."""
         if "choice" not in mechanism.domain_types:
             return None
-        form = mechanism.first if isinstance(mechanism, Renewed) else cast(Renewable, mechanism)
+        form = (
+            mechanism.first if isinstance(mechanism, MemoizedChain) else cast(Memoizable, mechanism)
+        )
         local = float(mechanism.epsilon)
         if form.coordinates > 1:
             q = float(mechanism.q)

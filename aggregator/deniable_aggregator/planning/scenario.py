@@ -16,10 +16,10 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.recommendation import (
     Recommendation,
-    over_least,
-    ratio_text,
+    describe_ratio,
+    ratio_to_optimum,
     recommend,
-    recommend_for,
+    recommend_for_domain,
 )
 
 ASKS = ("labels", "mean", "ranges")
@@ -74,7 +74,7 @@ class Scenario:
         aim = AIMS.get(_OF_TYPE.get(kind, asks))
         if isinstance(domain, int):
             return cls(kind, domain, {}, mechanism, linkable, aim)
-        decided = {name: n for name, n in domain.decides.items() if isinstance(n, int)}
+        decided = {name: n for name, n in domain.mechanism_parameters.items() if isinstance(n, int)}
         known = domain if kind in _OF_TYPE else None
         return cls(kind, _size(domain), decided, mechanism, linkable, aim, known)
 
@@ -108,11 +108,13 @@ class Scenario:
         """
         if self.named is not None:
             built = self._built(self._able(self.named), epsilon, permanent)
-            ratio = None if self.aim else over_least(built)
-            told = "named" if ratio is None else f"named; {ratio_text(ratio)}"
+            ratio = None if self.aim else ratio_to_optimum(built)
+            told = "named" if ratio is None else f"named; {describe_ratio(ratio)}"
             return Recommendation(built.id, told, ratio, built)
         if self.domain is not None:
-            found = recommend_for(self.domain, epsilon, permanent=permanent, linkable=self.linkable)
+            found = recommend_for_domain(
+                self.domain, epsilon, permanent=permanent, linkable=self.linkable
+            )
             return Recommendation(found.id, found.reason, None, found.mechanism)
         if self.aim is not None:
             return self._least(self.aim, epsilon, permanent, shows)
@@ -128,14 +130,14 @@ class Scenario:
     def pinned(self, mechanism_id: str, epsilon: Fraction) -> dict[str, int]:
         """What a manifest would pin: chosen for one report, also in a chain."""
         once = self._built(mechanism_id, epsilon, None)
-        return {name: getattr(once, name) for name in mechanisms.pinned(mechanism_id)}
+        return {name: getattr(once, name) for name in mechanisms.pinned_parameters(mechanism_id)}
 
     def _able(self, mechanism_id: str) -> str:
         """The id, if that mechanism tells what is asked."""
         if self.aim:
-            able = mechanisms.for_target(self.aim.target)
+            able = mechanisms.ids_for_target(self.aim.target)
         else:
-            able = mechanisms.for_type(self._tells)
+            able = mechanisms.ids_for_domain_type(self._tells)
         if mechanism_id not in able:
             raise ParameterError(
                 f"mechanism must tell {'this' if self.aim else 'frequencies'}, one of "
@@ -167,7 +169,7 @@ class Scenario:
         return Recommendation(best.id, reason, None, best)
 
     def _each(self, aim: Aim, epsilon: Fraction, permanent: Fraction | None) -> Iterator[Mechanism]:
-        for mechanism_id in mechanisms.for_target(aim.target, epsilon):
+        for mechanism_id in mechanisms.ids_for_target(aim.target, epsilon):
             with suppress(ParameterError):  # too many values for some
                 yield self._built(mechanism_id, epsilon, permanent)
 

@@ -26,8 +26,8 @@ from deniable_aggregator.estimate.manipulation import worst_share
 from deniable_aggregator.estimate.score_limits import distances
 from deniable_aggregator.planning.power import LabelTest
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Precision:
         one = self.variance - people
         if repeat == "once":
             return self.variance
-        if repeat == "fresh" or not isinstance(self.mechanism, Renewed):
+        if repeat == "fresh" or not isinstance(self.mechanism, MemoizedChain):
             return one / epochs + people
         kept = self._of(self.mechanism.first) - people
         return kept + (one - kept) / epochs + people

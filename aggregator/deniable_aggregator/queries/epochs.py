@@ -15,7 +15,7 @@ from deniable_aggregator.queries.epoch_ranges import epoch_index
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
-from deniable_aggregator.store.spooled import counted_at
+from deniable_aggregator.store.spool_progress import counted_time
 from deniable_shared.epochs import closes_at, epoch_at, epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
 
@@ -30,7 +30,7 @@ def epochs(store: Reports, collection: Collection, now: float) -> EpochsDocument
     """
     manifest = collection.manifest
     known = _EpochContext(
-        collection, store.epochs(collection.id), now, counted_at(now, store.spools())
+        collection, store.epochs(collection.id), now, counted_time(now, store.spool_progress())
     )
     releases_only = manifest.read == "releases"
     return EpochsDocument(

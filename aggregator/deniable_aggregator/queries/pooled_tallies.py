@@ -12,9 +12,9 @@ from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.counted import possible
 from deniable_aggregator.store.protocols import Reports
-from deniable_aggregator.store.rows import CellTally, EpochRow
+from deniable_aggregator.store.rows import EpochRow, KeyedTally
+from deniable_aggregator.store.stored_tallies import require_possible
 
 LAST_EPOCH = 2**32 - 1
 
@@ -175,12 +175,12 @@ def _added_up(store: Reports, collection: Collection, rows: Sequence[EpochRow]) 
     return PooledTally(epochs, any(row.closed_at is None for row in rows), n, tally)
 
 
-def cells_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> Iterator[CellTally]:
+def cells_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> Iterator[KeyedTally]:
     """Every version's and cohort's cell of these epochs, some epochs at a time."""
     wanted = frozenset(epochs)
     step = max(1, INTEGERS_AT_ONCE // collection.mechanism.tally_size)
     for start in range(0, len(epochs), step):
         batch = epochs[start : start + step]
         for cell in store.tallies(collection.id, batch[0], batch[-1]):
-            if cell.cell.epoch in wanted:
-                yield possible(collection.estimator, cell)
+            if cell.key.epoch in wanted:
+                yield require_possible(collection.estimator, cell)

@@ -16,7 +16,7 @@ from deniable_aggregator.queries.estimates import plain_estimates
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
-from deniable_aggregator.store.rows import EpochRow, ShownCollection, ShownEpoch, ShownEstimate
+from deniable_aggregator.store.rows import CollectionView, EpochRow, EpochView, EstimateView
 from deniable_shared.domain import Text
 
 MOST_LABELS = 1_000
@@ -29,16 +29,16 @@ EPOCHS_AT_ONCE = 50
 def publish(store: Reports, collection: Collection, epochs: Sequence[EpochRow]) -> None:
     """Bring up to date what is shown of this collection, whose epochs these are."""
     manifest = collection.manifest
-    shown = ShownCollection(manifest.name, manifest.read, manifest.epoch_seconds)
-    if store.shown_collection(collection.id) != shown:
-        store.show_collection(collection.id, shown)
+    shown = CollectionView(manifest.name, manifest.read, manifest.epoch_seconds)
+    if store.collection_view(collection.id) != shown:
+        store.set_collection_view(collection.id, shown)
     if isinstance(manifest.domain, Text):
         return
-    maker, known = _maker(manifest.version), store.shown_epochs(collection.id)
+    maker, known = _maker(manifest.version), store.epoch_view_makers(collection.id)
     due = [row.epoch for row in epochs if row.closed_at is not None and row.expired_at is None]
     stale = [epoch for epoch in due if known.get(epoch) != maker]
     for epoch in stale[:EPOCHS_AT_ONCE]:
-        store.show_epoch(collection.id, _shown(store, collection, epoch, maker))
+        store.set_epoch_view(collection.id, _shown(store, collection, epoch, maker))
 
 
 @cache
@@ -46,17 +46,17 @@ def _maker(manifest_version: int) -> str:
     return f"{version('deniable-aggregator')}/{manifest_version}"
 
 
-def _shown(store: Reports, collection: Collection, epoch: int, maker: str) -> ShownEpoch:
+def _shown(store: Reports, collection: Collection, epoch: int, maker: str) -> EpochView:
     """Without rows where analysts may read none, or they are too many."""
     try:
         reports = pooled_tally(store, collection, EpochRange(epoch, epoch))
     except (Problem, DamagedError):
-        return ShownEpoch(epoch, maker)
+        return EpochView(epoch, maker)
     document = plain_estimates(collection, reports)
     rows = [
-        ShownEstimate(row.label, row.frequency, row.std_error, row.lower, row.upper)
+        EstimateView(row.label, row.frequency, row.std_error, row.lower, row.upper)
         for row in document.estimates
     ]
     if len(rows) > MOST_LABELS:
-        return ShownEpoch(epoch, maker)
-    return ShownEpoch(epoch, maker, document.n, document.confidence, tuple(rows))
+        return EpochView(epoch, maker)
+    return EpochView(epoch, maker, document.n, document.confidence, tuple(rows))

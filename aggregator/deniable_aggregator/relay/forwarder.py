@@ -22,7 +22,7 @@ from deniable_aggregator.relay.mirror import Mirror
 from deniable_aggregator.relay.queue import Batch, ReportQueue
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.problems import ReportError
-from deniable_shared.replies import field_of, read_problem, read_statuses
+from deniable_shared.replies import header_field, read_problem, read_statuses
 from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, ReportStatus
 
 BASE_SECONDS, CAP_SECONDS = 5.0, 900.0
@@ -57,7 +57,7 @@ class UpstreamReply:
     @property
     def retry_after(self) -> float:
         """Retry-After in seconds; 0 without one."""
-        wait = field_of(self.headers, "retry-after")
+        wait = header_field(self.headers, "retry-after")
         return float(wait[:9]) if wait.isascii() and wait.isdigit() else 0.0
 
 

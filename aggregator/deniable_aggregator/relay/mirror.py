@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from deniable_shared import dsse
 from deniable_shared.errors import DecodeError
-from deniable_shared.keylist import KEYS_TYPE
+from deniable_shared.key_list import KEYS_TYPE
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest_parser import parse_manifest
 

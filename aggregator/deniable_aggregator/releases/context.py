@@ -22,7 +22,7 @@ from deniable_aggregator.releases.request import EpochSelection
 from deniable_aggregator.retention import first_kept
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
-from deniable_aggregator.store.spooled import counted_at
+from deniable_aggregator.store.spool_progress import counted_time
 from deniable_central.accounting import Installation
 from deniable_shared.epochs import closes_at, epoch_at
 
@@ -80,7 +80,7 @@ def _over(
     store: Reports, collection: Collection, selection: EpochSelection, now: float
 ) -> tuple[int, ...]:
     """Those asked for that are over, however few reports they have."""
-    now = counted_at(now, store.spools())
+    now = counted_time(now, store.spool_progress())
     calendar = _EpochCalendar(
         collection, {row.epoch: row for row in store.epochs(collection.id)}, now
     )
@@ -127,7 +127,7 @@ def tallies_of(store: Reports, collection: Collection, context: ReleaseContext) 
     """
     parts: dict[tuple[int, int], TallyPart] = {}
     for row in cells_of(store, collection, context.epochs):
-        place = row.cell.epoch, row.cell.cohort
+        place = row.key.epoch, row.key.cohort
         part = parts.get(place)
         n, counts = (0, 0) if part is None else (part.n, part.counts)
         parts[place] = TallyPart(*place, n + row.n, row.tally + counts)

@@ -21,7 +21,7 @@ from deniable_aggregator.releases.kinds.contract import (
     ReleaseContext,
     ReleaseWithTypicalErrors,
 )
-from deniable_aggregator.store.rows import CellTally
+from deniable_aggregator.store.rows import KeyedTally
 from deniable_shared.canonical import canonical_json
 from deniable_shared.errors import DeniableError
 
@@ -97,13 +97,13 @@ def request_digest(
     return sha256(canonical_json(fields) + request_terms(prepared)).digest()
 
 
-def tally_digest(cells: Iterable[CellTally]) -> bytes:
+def tally_digest(cells: Iterable[KeyedTally]) -> bytes:
     """Of cells in their order: which they are, their n, their counts."""
     digest = sha256()
     for row in cells:
-        cell = row.cell
+        key = row.key
         digest.update(
-            f"{cell.epoch} {cell.manifest_version} {cell.cohort} {row.n} {len(row.tally)} ".encode()
+            f"{key.epoch} {key.manifest_version} {key.cohort} {row.n} {len(row.tally)} ".encode()
         )
         digest.update(row.tally.tobytes())
     return digest.digest()

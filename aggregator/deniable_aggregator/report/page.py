@@ -19,7 +19,7 @@ from deniable_aggregator.report.tables import (
 )
 from deniable_shared.epochs import epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
-from deniable_shared.recommendation import over_least, ratio_text
+from deniable_shared.recommendation import describe_ratio, ratio_to_optimum
 
 
 def page(contents: ReportContents, *, now: float) -> str:
@@ -125,9 +125,9 @@ def _guarantees(contents: ReportContents) -> Iterator[Element]:
 
 def _trust_sentences(contents: ReportContents) -> Iterator[str]:
     mechanism = contents.manifest.mechanism_id
-    ratio = over_least(contents.manifest.mechanism())
+    ratio = ratio_to_optimum(contents.manifest.mechanism())
     if ratio is not None:
-        yield f"{mechanism}: {ratio_text(ratio)}."
+        yield f"{mechanism}: {describe_ratio(ratio)}."
     influence = contents.estimates.trust.influence
     if influence is not None:
         yield influence_sentence(influence, shares=bool(contents.estimates.estimates))

@@ -21,7 +21,7 @@ from deniable_aggregator.ingest.checks import Upload, check_reports
 from deniable_aggregator.scale.worker_context import LoadedContext, WorkerContext, load_context
 from deniable_aggregator.spool import SpooledReport, read_block
 from deniable_aggregator.spool.address import cached_spool
-from deniable_aggregator.store.rows import Cell, Part
+from deniable_aggregator.store.rows import PartialTally, TallyKey
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Frame, split_report
@@ -47,11 +47,11 @@ class BlockTally(msgspec.Struct, array_like=True, frozen=True):
     refused: list[tuple[str, str, int]] = []
     damaged: str | None = None
 
-    def partial_tallies(self) -> list[Part]:
+    def partial_tallies(self) -> list[PartialTally]:
         """The parts as the store takes them."""
         return [
-            Part(
-                Cell(collection, epoch, version, cohort),
+            PartialTally(
+                TallyKey(collection, epoch, version, cohort),
                 [ids[at : at + ID_BYTES] for at in range(0, len(ids), ID_BYTES)],
                 np.frombuffer(payloads, np.uint8).reshape(len(ids) // ID_BYTES, -1),
                 np.frombuffer(tally, "<i8"),
@@ -100,7 +100,7 @@ def tally_records(
             refused[record.collection, ReportError.INVALID_MESSAGE.slug] += 1
         else:
             frames[record.collection].append(frame)
-    cells: dict[Cell, dict[bytes, bytes]] = defaultdict(dict)
+    cells: dict[TallyKey, dict[bytes, bytes]] = defaultdict(dict)
     for collection, collection_frames in frames.items():
         for reason, n in _check_collection(loaded, collection, collection_frames, cells).items():
             refused[collection, reason] += n
@@ -146,7 +146,7 @@ def _check_collection(
     loaded: LoadedContext,
     collection: str,
     frames: list[Frame],
-    cells: dict[Cell, dict[bytes, bytes]],
+    cells: dict[TallyKey, dict[bytes, bytes]],
 ) -> Counter[str]:
     """Put a collection's reports where they count; why others do not, and how many."""
     context = loaded.contexts.get(collection)
@@ -156,14 +156,14 @@ def _check_collection(
     arrivals, failed = check_reports(Upload(frames), context)
     seen: set[tuple[int, bytes]] = set()
     for arrival in arrivals:
-        key = (arrival.cell.epoch, arrival.report_id)
+        key = (arrival.key.epoch, arrival.report_id)
         if key not in seen:
             seen.add(key)
-            cells[arrival.cell][arrival.report_id] = arrival.payload
+            cells[arrival.key][arrival.report_id] = arrival.payload
     return Counter(ReportError(status.error).slug for status in failed)
 
 
-def _encode_part(loaded: LoadedContext, cell: Cell, reports: dict[bytes, bytes]) -> PartFields:
+def _encode_part(loaded: LoadedContext, cell: TallyKey, reports: dict[bytes, bytes]) -> PartFields:
     payloads = b"".join(reports.values())
     matrix = np.frombuffer(payloads, np.uint8).reshape(len(reports), -1)
     tally = loaded.contexts[cell.collection].collection.estimator.tally(matrix)

@@ -28,7 +28,7 @@ from deniable_aggregator.scale.block_tally import (
 )
 from deniable_aggregator.scale.worker_context import make_worker_context
 from deniable_aggregator.spool import UNRELAYED, Spool, blocks, open_spool
-from deniable_aggregator.store.rows import Block, Verdict
+from deniable_aggregator.store.rows import BlockId, CommitStatus
 from deniable_shared.problems import ReportError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _commit(
             intact.append((name, block_tally))
         else:
             summary.damaged.append(block_tally.damaged)
-    block_parts = [(Block(job, name), each.partial_tallies()) for name, each in intact]
+    block_parts = [(BlockId(job, name), each.partial_tallies()) for name, each in intact]
     statuses = service.store.commit_blocks(block_parts, service.registry.tally)
     refused: Counter[tuple[str, str]] = Counter()
     for (_, block_tally), counts in zip(intact, statuses, strict=True):
@@ -136,7 +136,7 @@ def _commit(
 
 
 def _add_block(
-    summary: TallySummary, block_tally: BlockTally, statuses: Mapping[tuple[str, Verdict], int]
+    summary: TallySummary, block_tally: BlockTally, statuses: Mapping[tuple[str, CommitStatus], int]
 ) -> Counter[tuple[str, str]]:
     """To the summary the tally of one block; returns what was refused."""
     summary.blocks += 1
@@ -145,9 +145,9 @@ def _add_block(
     summary.duplicates += block_tally.repeated
     refused = Counter({(collection, reason): n for collection, reason, n in block_tally.refused})
     for (collection, status), n in statuses.items():
-        summary.counted += n if status is Verdict.COUNTED else 0
-        summary.duplicates += n if status is Verdict.DUPLICATE else 0
-        if status is Verdict.CLOSED:
+        summary.counted += n if status is CommitStatus.COUNTED else 0
+        summary.duplicates += n if status is CommitStatus.DUPLICATE else 0
+        if status is CommitStatus.CLOSED:
             refused[collection, ReportError.EPOCH_CLOSED.slug] += n
     summary.refused.update(refused)
     return refused

@@ -75,7 +75,9 @@ class SpoolConsumer:
         self._min_reports = min_reports
         self._interval_seconds = interval_seconds
         self._clock = clock
-        service.store.note_spool(self.where, 0)  # from now on no epoch closes before its reports
+        service.store.set_spool_progress(
+            self.where, 0
+        )  # from now on no epoch closes before its reports
 
     @property
     def where(self) -> str:
@@ -95,7 +97,7 @@ class SpoolConsumer:
         if timely or self._are_enough():
             drained = self._drain(blocks(self._spool))
         if timely:  # alone: when epochs close does not depend on how many reports came
-            self._service.store.note_spool(self.where, begun - MARGIN_SECONDS)
+            self._service.store.set_spool_progress(self.where, begun - MARGIN_SECONDS)
             self._spool.sweep(begun)
         self._service.tick()
         self.publish()
@@ -106,7 +108,7 @@ class SpoolConsumer:
         self._require_database()
         self._service.require_clock()
         drained = self._drain(blocks(self._spool))
-        self._service.store.forget_spool(self.where)
+        self._service.store.remove_spool(self.where)
         self._service.tick()
         return drained
 
@@ -150,7 +152,7 @@ class SpoolConsumer:
         return create_app(self._service)
 
     def _is_time(self, now: float) -> bool:
-        counted = self._service.store.spools().get(self.where, 0)
+        counted = self._service.store.spool_progress().get(self.where, 0)
         return now >= counted + MARGIN_SECONDS + self._interval_seconds
 
     def _are_enough(self) -> bool:

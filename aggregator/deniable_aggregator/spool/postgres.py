@@ -12,12 +12,12 @@ from contextlib import closing, contextmanager
 from psycopg.rows import class_row
 
 from deniable_aggregator.spool.protocol import NOTICES, SpoolFile
-from deniable_aggregator.store.sessions import (
+from deniable_aggregator.store.postgres.pool import (
     BEGIN,
     Connection,
     Lock,
-    connected,
-    refusals,
+    connect,
+    translate_errors,
 )
 
 SCHEMA = b"""
@@ -100,7 +100,7 @@ class PostgresSpool:
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
         """Durable after the block, or rolled back. StoreError if it is refused."""
-        with refusals(), closing(connected(self._url)) as connection:
+        with translate_errors(), closing(connect(self._url)) as connection:
             connection.execute(BEGIN.encode())
             yield connection
             connection.execute(b"commit")

@@ -1,1 +1,1 @@
-"""Where counts live: the contract and its SQLite implementation."""
+"""Where counts live: the protocols of a store, and its two implementations."""

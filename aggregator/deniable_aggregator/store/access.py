@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.access.rows import LinkRow, SessionRow, Token, User
-from deniable_aggregator.store import auditing
-from deniable_aggregator.store.statements import Rows, Statements, named
-from deniable_aggregator.store.tables import Tables
+from deniable_aggregator.store import audit_log
+from deniable_aggregator.store.common_tables import CommonTables
+from deniable_aggregator.store.statements import Rows, Statements, read_rows
 
 _FIND_TOKEN = "select id, role, label, hash, created, expires, revoked, collections from tokens"  # noqa: S105
 _FIND_USER = "select name, role, collections, password, created from users"
@@ -32,7 +32,7 @@ insert into sign_in_links (hash, name, role, collections, expires) values (?, ?,
 Scoped = TypeVar("Scoped", Token, User, SessionRow, LinkRow)
 
 
-class AccessTables(Tables):
+class AccessTables(CommonTables):
     """See `protocols.Access`."""
 
     def add_token(self, token: Token, *, audit: AuditEntry | None) -> None:
@@ -41,7 +41,7 @@ class AccessTables(Tables):
             db.execute(
                 _ADD_TOKEN, (*row, token.expires, token.revoked, _spelled(token.collections))
             )
-            auditing.append(db, audit)
+            audit_log.append(db, audit)
 
     def tokens(self) -> list[Token]:
         with self._connections.read() as db:
@@ -77,16 +77,16 @@ class AccessTables(Tables):
             )
             removed = bool(users or sessions or links)
             if removed:
-                auditing.append(db, detailed(audit, sessions=sessions, links=links))
+                audit_log.append(db, detailed(audit, sessions=sessions, links=links))
         return removed
 
     def add_session(self, row: SessionRow, *, audit: AuditEntry | None) -> bool:
         with self._connections.write() as db:
-            found = db.execute("select 1 from users where name = ?", (row.name,)).fetchall()
-            if row.via == "password" and not found:
+            user_rows = db.execute("select 1 from users where name = ?", (row.name,)).fetchall()
+            if row.via == "password" and not user_rows:
                 return False
             _add_session(db, row)
-            auditing.append(db, audit)
+            audit_log.append(db, audit)
         return True
 
     def sessions(self) -> list[SessionRow]:
@@ -106,7 +106,7 @@ class AccessTables(Tables):
         with self._connections.write() as db:
             scope = _spelled(row.collections)
             db.execute(_ADD_LINK, (row.hash, row.name, row.role, scope, row.expires))
-            auditing.append(db, audit)
+            audit_log.append(db, audit)
 
     def find_link(self, link_hash: bytes) -> LinkRow | None:
         with self._connections.read() as db:
@@ -121,10 +121,10 @@ class AccessTables(Tables):
             used = bool(db.execute(delete, (link_hash, int(now))).rowcount)
             if used:
                 _add_session(db, session)
-                auditing.append(db, audit)
+                audit_log.append(db, audit)
         return used
 
-    def forget_access(self, now: float) -> None:
+    def delete_expired_access(self, now: float) -> None:
         with self._connections.read() as db:
             over = "select 1 from {} where expires <= ? limit 1"
             some = [
@@ -143,7 +143,7 @@ class AccessTables(Tables):
         with self._connections.write() as db:
             changed = bool(db.execute(statement, parameters).rowcount)
             if changed:
-                auditing.append(db, audit)
+                audit_log.append(db, audit)
         return changed
 
 
@@ -157,7 +157,7 @@ def _add_session(db: Statements, row: SessionRow) -> None:
 
 def _scoped(make: Callable[..., Scoped], rows: Rows) -> list[Scoped]:
     """Rows of what is limited to collections."""
-    return [replace(row, collections=_read(row.collections)) for row in named(make, rows)]
+    return [replace(row, collections=_read(row.collections)) for row in read_rows(make, rows)]
 
 
 def _spelled(collections: tuple[str, ...] | None) -> str | None:

@@ -53,11 +53,11 @@ def body(tally: Counts, page: int = 0) -> int:
 
 def seal(n: int, *columns: int) -> int:
     """The checksum of a row: its number first, then what never changes."""
-    return (_seal_of_none(columns) + added_seal(n)) % PRIME
+    return (_seal_of_none(columns) + seal_increment(n)) % PRIME
 
 
-def added_seal(n: int) -> int:
-    """What n reports more add to the seal of a row."""
+def seal_increment(n: int) -> int:
+    """What n more reports add to the seal of a row."""
     return n % PRIME * _FACTORS[0] % PRIME
 
 
@@ -68,7 +68,7 @@ def _seal_of_none(columns: tuple[int, ...]) -> int:
     return (_CONSTANT + sum(value % PRIME * factor for value, factor in pairs)) % PRIME
 
 
-def is_sealed(*columns: str) -> str:
+def seal_check_sql(*columns: str) -> str:
     """SQL of both databases: 1 where the column `seal` is that of these columns, else 0.
 
     A prefix of the columns ("cells.n") is that of the seal, too.
@@ -80,7 +80,7 @@ def is_sealed(*columns: str) -> str:
     return f"case when {own} = ({_CONSTANT} + {terms}) % {PRIME} then 1 else 0 end"
 
 
-CELL_IS_SEALED = is_sealed(
+CELL_IS_SEALED = seal_check_sql(
     "cells.n",
     "cells.collection",
     "cells.epoch",
@@ -90,17 +90,17 @@ CELL_IS_SEALED = is_sealed(
 )
 """SQL: 1 where a row of `cells` is as it was written."""
 
-DELTA_IS_SEALED = is_sealed("deltas.n", "deltas.cell")
+DELTA_IS_SEALED = seal_check_sql("deltas.n", "deltas.cell")
 """SQL: 1 where a row of `deltas` is as it was written."""
 
 
-def of_charge(row: ChargeRow, runs: str) -> int:
+def charge_checksum(row: ChargeRow, runs: str) -> int:
     """The checksum of an entry of the ledger, whose epochs are spelled as they are stored."""
     exact = (row.epsilon, row.rho, row.delta, row.adjacency, row.created)
     return _crc(row.collection, row.release, row.request, row.terms, runs, *exact)
 
 
-def of_record(release: str, number: int, record: bytes) -> int:
+def record_checksum(release: str, number: int, record: bytes) -> int:
     """The checksum of a session's record."""
     return _crc(release, number, record)
 

@@ -11,30 +11,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from deniable_aggregator.store.releases import runs
+from deniable_aggregator.store.ledger_rows import format_epochs
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
-from deniable_shared.journal import GENESIS
+from deniable_shared.transparency_log import GENESIS
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class ChainHead:
     """How many there are, and the head in hex."""
 
     size: int = 0
     head: str = GENESIS.hex()
 
 
-def extended(head: bytes, row: ChargeRow) -> bytes:
+def extend_head(head: bytes, row: ChargeRow) -> bytes:
     """The head after one charge more."""
     return sha256(head + _digest(row)).digest()
 
 
-def head_of(rows: Iterable[ChargeRow]) -> bytes:
+def ledger_head(rows: Iterable[ChargeRow]) -> bytes:
     """The head of a ledger from its beginning."""
     head = GENESIS
     for row in rows:
-        head = extended(head, row)
+        head = extend_head(head, row)
     return head
 
 
@@ -46,7 +46,7 @@ def _digest(row: ChargeRow) -> bytes:
                 "release": row.release,
                 "request": row.request.hex(),
                 "terms": row.terms.hex(),
-                "epochs": runs(row.epochs),
+                "epochs": format_epochs(row.epochs),
                 "epsilon": row.epsilon,
                 "rho": row.rho,
                 "delta": row.delta,

@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 def open_store(settings: Settings) -> Store:
     """SQLite or PostgreSQL, brought up to date. StoreError where it cannot be opened."""
     if not settings.shared:
-        from deniable_aggregator.store.sqlite import SqliteStore
+        from deniable_aggregator.store.sqlite.store import SqliteStore
 
         return SqliteStore(settings.database)
-    with driver_is_there():
-        from deniable_aggregator.store.postgres import PostgresStore
+    with require_driver():
+        from deniable_aggregator.store.postgres.store import PostgresStore
     return PostgresStore(settings.store)
 
 
 @contextmanager
-def read_beside(settings: Settings) -> Iterator[Statements]:
+def open_read_only(settings: Settings) -> Iterator[Statements]:
     """The database for reading alone, whether or not a service has it open; StoreError."""
     if not settings.shared:
-        from deniable_aggregator.store.connections import read_file
+        from deniable_aggregator.store.sqlite.connections import read_file
 
         with read_file(settings.database) as file:
             yield file
         return
-    with driver_is_there():
-        from deniable_aggregator.store.sessions import read_once
+    with require_driver():
+        from deniable_aggregator.store.postgres.pool import read_once
     with read_once(settings.store) as session:
         yield session
 
 
 @contextmanager
-def driver_is_there() -> Iterator[None]:
+def require_driver() -> Iterator[None]:
     """StoreError that says what to install where PostgreSQL's driver is missing."""
     try:
         yield

@@ -22,50 +22,50 @@ from deniable_aggregator.access.sessions import SessionStore
 from deniable_aggregator.access.tokens import TokenStore
 from deniable_aggregator.access.users import UserStore
 from deniable_aggregator.store.rows import (
-    Arrival,
-    Block,
-    CellTally,
+    AcceptedReport,
+    BlockId,
+    ChargeCheck,
     ChargeRow,
     CollectionRow,
-    Decide,
+    CollectionView,
+    CommitStatus,
     DeletedManifest,
+    DeletionCheck,
     EpochRow,
+    EpochView,
+    KeyedTally,
     KeyListRow,
     ManifestRow,
-    MayDelete,
-    Part,
+    PartialTally,
     ResultRow,
-    ShownCollection,
-    ShownEpoch,
-    Tally,
-    Verdict,
-    Waiting,
+    RollupBacklog,
+    TallyKernel,
 )
-from deniable_shared.journal import LogEntry
+from deniable_shared.transparency_log import LogEntry
 
 
 class Reports(Protocol):
     """Counts and never a report. Ids and counts change in one transaction or not at all."""
 
-    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
+    def commit(self, reports: Sequence[AcceptedReport], tally: TallyKernel) -> list[CommitStatus]:
         """Count the ids that are new, in one transaction that re-reads which epochs are closed.
 
-        Serials are redeemed in the same transaction. One verdict an arrival, in order.
+        Serials are redeemed in the same transaction. Returns the status of each report, in order.
         """
 
     def commit_blocks(
-        self, found: Sequence[tuple[Block, Sequence[Part]]], tally: Tally
-    ) -> Sequence[Mapping[tuple[str, Verdict], int] | None]:
+        self, blocks: Sequence[tuple[BlockId, Sequence[PartialTally]]], tally: TallyKernel
+    ) -> Sequence[Mapping[tuple[str, CommitStatus], int] | None]:
         """The same for blocks that were tallied elsewhere, all in one transaction, in their order.
 
-        What is known already is taken off the tallies that came along. For each block its reports
-        by (collection, verdict); None, and nothing of it, if it was counted before.
+        Reports that were counted before are subtracted from the tallies. Returns for each block
+        the number of reports by (collection, status); None if the block was counted before.
         """
 
     def blocks(self, job: str) -> frozenset[str]:
         """Names of the blocks that a job has counted."""
 
-    def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
+    def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[KeyedTally]:
         """Cells of the epochs first..last (inclusive), one snapshot, ordered by cell."""
 
     def epochs(self, collection: str) -> list[EpochRow]:
@@ -91,26 +91,27 @@ class Reports(Protocol):
     def rejections(self, collection: str) -> dict[str, int]:
         """Counters by reason, those not yet written included."""
 
-    def note_spool(self, place: str, until: float) -> None:
-        """What was taken at this spool's door before is counted. Never moves back."""
+    def set_spool_progress(self, place: str, until: float) -> None:
+        """Note that reports which the spool took before `until` are counted. Never moves back."""
 
-    def spools(self) -> dict[str, int]:
-        """Place → until when it is counted: an epoch closes once every spool is past its end."""
+    def spool_progress(self) -> dict[str, int]:
+        """Place → time until which it is counted; an epoch closes once all are past its end."""
 
-    def forget_spool(self, place: str) -> bool:
-        """Nothing waits for it any more; False where nothing did."""
+    def remove_spool(self, place: str) -> bool:
+        """No epoch waits for it any more. False if the place is unknown."""
 
-    def shown_collection(self, collection: str) -> ShownCollection | None:
-        """What the SQL views show of it."""
+    def collection_view(self, collection: str) -> CollectionView | None:
+        """What the SQL views have of the collection."""
 
-    def show_collection(self, collection: str, shown: ShownCollection) -> None:
-        """To the SQL views, in place of what they had."""
+    def set_collection_view(self, collection: str, view: CollectionView) -> None:
+        """Replace what the SQL views have of the collection."""
 
-    def shown_epochs(self, collection: str) -> dict[int, str]:
-        """Epoch → maker of what the SQL views show of it."""
+    def epoch_view_makers(self, collection: str) -> dict[int, str]:
+        """Epoch → maker of what the SQL views have of it."""
 
-    def show_epoch(self, collection: str, shown: ShownEpoch) -> bool:
-        """In place of what they had. False, and they have nothing, unless it is closed and kept."""
+    def set_epoch_view(self, collection: str, view: EpochView) -> bool:
+        """Replace what the SQL views have of the epoch. False, and they have nothing, if it is open
+        or expired."""
 
 
 class Collections(Protocol):
@@ -134,7 +135,7 @@ class Collections(Protocol):
         """Whether lists leave it out."""
 
     def delete_collection(
-        self, collection: str, may: MayDelete, *, audit: AuditEntry | None
+        self, collection: str, may: DeletionCheck, *, audit: AuditEntry | None
     ) -> None:
         """Remove it and its manifests; their log entries stay.
 
@@ -170,7 +171,7 @@ class Collections(Protocol):
 class Ledger(Protocol):
     """What central releases were charged, and what they showed; nothing is ever taken back."""
 
-    def charge(self, row: ChargeRow, decide: Decide, *, audit: AuditEntry | None) -> ChargeRow:
+    def charge(self, row: ChargeRow, decide: ChargeCheck, *, audit: AuditEntry | None) -> ChargeRow:
         """Append the charge, or return the one that is there for the same collection and request.
 
         `decide` is given the collection's charges inside the writing transaction, one at a time
@@ -214,8 +215,8 @@ class Ledger(Protocol):
 class Access(TokenStore, UserStore, SessionStore, Protocol):
     """Tokens, users, sessions of pages and one-time links; secrets come as hashes only."""
 
-    def forget_access(self, now: float) -> None:
-        """Delete sessions and links that are over."""
+    def delete_expired_access(self, now: float) -> None:
+        """Delete sessions and links that have expired."""
 
 
 class Audit(Protocol):
@@ -241,14 +242,14 @@ class Maintenance(Protocol):
     def ping(self) -> None:
         """StoreError where the database does not answer, within a few seconds."""
 
-    def lead(self, *, willing: bool = True) -> bool:
-        """Whether this process keeps house, of all that share the database; never if not `willing`.
+    def try_lead(self, *, willing: bool = True) -> bool:
+        """Whether this process leads those that share the database. Never if not `willing`.
 
         What the leader does is safe when two do it: a connection can be lost unnoticed.
         """
 
-    def waiting(self) -> Waiting:
-        """What `roll_up` has before it. Batches are numbered in about the order they came."""
+    def rollup_backlog(self) -> RollupBacklog:
+        """Batches that `roll_up` has not added yet, numbered in about the order they came."""
 
     def roll_up(self) -> int:
         """Fold what `commit` appended into the counts; how many batches still wait (the lag)."""
@@ -256,10 +257,10 @@ class Maintenance(Protocol):
     def flush(self) -> None:
         """Write what `count_rejections` still keeps in memory."""
 
-    def rest(self, *, at_once: bool = False) -> None:
-        """Called by each housekeeping tick: what can wait until nothing is written.
+    def checkpoint(self, *, at_once: bool = False) -> None:
+        """Called by each maintenance tick: copies the log into the file once nothing is written.
 
-        `at_once`: now, without an error where it cannot be done.
+        `at_once` does it now, and raises nothing if that fails.
         """
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from deniable_aggregator.store.statements import Connections, Row, named
+from deniable_aggregator.store.statements import Connections, Row, read_rows
 
 _ADD = """
 insert into rejections (collection, reason, n)
@@ -33,12 +33,12 @@ class Rejections:
         """By reason, those not yet written included."""
         # Under the lock that `flush` holds: a counter on its way to disk is seen once.
         with self._lock, self.connections.read() as db:
-            rows = named(Row, db.execute(_READ, (number,)))
-            found = Counter({row["reason"]: row["n"] for row in rows})
+            rows = read_rows(Row, db.execute(_READ, (number,)))
+            counts = Counter({row["reason"]: row["n"] for row in rows})
             for (owner, reason), n in self._waiting.items():
                 if owner == number:
-                    found[reason] += n
-        return dict(found)
+                    counts[reason] += n
+        return dict(counts)
 
     def forget(self, number: int) -> None:
         """Those not yet written of a collection that was deleted."""

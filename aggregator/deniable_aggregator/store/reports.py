@@ -5,28 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import blocks, counted, counting, showing, spooled
-from deniable_aggregator.store.rows import ShownCollection, ShownEpoch
-from deniable_aggregator.store.tables import Tables
+from deniable_aggregator.store import (
+    epoch_closing,
+    spool_blocks,
+    spool_progress,
+    sql_views,
+    stored_tallies,
+)
+from deniable_aggregator.store.common_tables import CommonTables
+from deniable_aggregator.store.rows import CollectionView, EpochView
 
 
-class ReportTables(Tables):
+class ReportTables(CommonTables):
     """Most of `protocols.Reports`."""
 
     def blocks(self, job: str) -> frozenset[str]:
         with self._connections.read() as db:
-            return blocks.done(db, job)
+            return spool_blocks.counted_names(db, job)
 
     def is_closed(self, collection: str, epoch: int) -> bool:
         number = self._number(collection)
         with self._connections.read() as db:
-            return counting.is_closed(db, number, epoch)
+            return epoch_closing.is_closed(db, number, epoch)
 
     def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
         number = self._number(collection)
         with self._connections.write() as db:
-            showing.forget(db, number, epoch)
-            return counting.expire(db, number, epoch, now)
+            sql_views.remove_epoch_view(db, number, epoch)
+            return epoch_closing.expire(db, number, epoch, now)
 
     def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None:
         self._rejections.add(self._number(collection), counts)
@@ -34,42 +40,42 @@ class ReportTables(Tables):
     def rejections(self, collection: str) -> dict[str, int]:
         return self._rejections.of(self._number(collection))
 
-    def note_spool(self, place: str, until: float) -> None:
+    def set_spool_progress(self, place: str, until: float) -> None:
         with self._connections.write() as db:
-            spooled.note(db, place, int(until))
+            spool_progress.set_counted_until(db, place, int(until))
 
-    def spools(self) -> dict[str, int]:
+    def spool_progress(self) -> dict[str, int]:
         with self._connections.read() as db:
-            return spooled.counted_until(db)
+            return spool_progress.counted_until(db)
 
-    def forget_spool(self, place: str) -> bool:
+    def remove_spool(self, place: str) -> bool:
         with self._connections.write() as db:
-            return spooled.forget(db, place)
+            return spool_progress.remove(db, place)
 
-    def shown_collection(self, collection: str) -> ShownCollection | None:
-        number = self._number(collection)
-        with self._connections.read() as db:
-            return showing.shown_collection(db, number)
-
-    def show_collection(self, collection: str, shown: ShownCollection) -> None:
-        number = self._number(collection)
-        with self._connections.write() as db:
-            showing.show_collection(db, number, shown)
-
-    def shown_epochs(self, collection: str) -> dict[int, str]:
+    def collection_view(self, collection: str) -> CollectionView | None:
         number = self._number(collection)
         with self._connections.read() as db:
-            return showing.makers(db, number)
+            return sql_views.collection_view(db, number)
 
-    def show_epoch(self, collection: str, shown: ShownEpoch) -> bool:
+    def set_collection_view(self, collection: str, view: CollectionView) -> None:
         number = self._number(collection)
         with self._connections.write() as db:
-            return showing.show_epoch(db, number, shown)
+            sql_views.set_collection_view(db, number, view)
+
+    def epoch_view_makers(self, collection: str) -> dict[int, str]:
+        number = self._number(collection)
+        with self._connections.read() as db:
+            return sql_views.epoch_view_makers(db, number)
+
+    def set_epoch_view(self, collection: str, view: EpochView) -> bool:
+        number = self._number(collection)
+        with self._connections.write() as db:
+            return sql_views.set_epoch_view(db, number, view)
 
     def _require_sealed_facts(self) -> None:
         """Raises StoreError: where one of them is damaged, an epoch that was closed seems open."""
         with self._connections.read() as db:
-            if counted.unsealed_facts(db):
+            if stored_tallies.has_unsealed_epochs(db):
                 raise StoreError(
                     "the database is damaged: an epoch that was closed or deleted cannot be read. "
                     "Restore a backup with `deniable restore`"

@@ -19,7 +19,7 @@ Payloads = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int64]
 
 
-class Cell(NamedTuple):
+class TallyKey(NamedTuple):
     """The finest thing that is counted: reports of one epoch under one manifest, in one cohort."""
 
     collection: str
@@ -28,42 +28,42 @@ class Cell(NamedTuple):
     cohort: int = 0
 
 
-Tally = Callable[[Cell, Payloads], Counts]
+TallyKernel = Callable[[TallyKey, Payloads], Counts]
 """The estimator's kernel: (n, payload_size) uint8 of one cell -> int64[tally_size]."""
 
 
-class Arrival(NamedTuple):
-    """An opened, valid report on its way into a cell, and its voucher's serial; never stored."""
+class AcceptedReport(NamedTuple):
+    """An opened, valid report that is about to be counted. It is never stored."""
 
-    cell: Cell
+    key: TallyKey
     report_id: bytes
     payload: bytes
     serial: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """A block of a spool, which a job counts once."""
+class BlockId:
+    """Names a block of a spool. A job counts it once."""
 
     job: str
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class PartialTally:
     """Opened, valid reports of one cell from one block, and their tally.
 
     No (collection, epoch, id) is in two parts of a block, or twice in one.
     """
 
-    cell: Cell
+    key: TallyKey
     ids: Sequence[bytes]
     payloads: Payloads
     tally: Counts
 
 
-class Verdict(StrEnum):
-    """COUNTED alone changed a number; a DUPLICATE was before; another's voucher is SPENT."""
+class CommitStatus(StrEnum):
+    """What a commit did with a report. Only COUNTED changed a number."""
 
     __hash__ = str.__hash__  # an Enum's own is a call of Python for each report
 
@@ -74,10 +74,10 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CellTally:
+class KeyedTally:
     """A cell's reports and their tally, int64[tally_size]."""
 
-    cell: Cell
+    key: TallyKey
     n: int
     tally: Counts
 
@@ -115,7 +115,7 @@ class ManifestRow:
     envelope: bytes
 
 
-MayDelete = Callable[[bool], None]
+DeletionCheck = Callable[[bool], None]
 """Given whether the collection has reports, closed epochs or charges; returns or raises."""
 
 
@@ -169,16 +169,16 @@ class ChargeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """Batches that wait for the roll-up, and the numbers of the first and the last of them."""
+class RollupBacklog:
+    """Batches that the roll-up has not added yet; numbers of the first and the last."""
 
     batches: int = 0
     oldest: int = 0
     newest: int = 0
 
 
-Decide = Callable[[Sequence[ChargeRow]], None]
-"""Returns if one more charge is admitted beside those given, oldest first, or raises."""
+ChargeCheck = Callable[[Sequence[ChargeRow]], None]
+"""Given the earlier charges, oldest first. Returns if one more is allowed, or raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +192,15 @@ class ResultRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownCollection:
-    """What the SQL views know of its newest manifest."""
+class CollectionView:
+    """What the SQL views have of a collection's newest manifest."""
 
     name: str
     read: str
     epoch_seconds: int
 
 
-class ShownEstimate(NamedTuple):
+class EstimateView(NamedTuple):
     """One label of one epoch, as the API answers; None where that says null."""
 
     label: str
@@ -211,11 +211,11 @@ class ShownEstimate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ShownEpoch:
-    """What the SQL views show of a closed epoch; `maker` names what it was made by."""
+class EpochView:
+    """What the SQL views have of a closed epoch; `maker` is program and manifest version."""
 
     epoch: int
     maker: str
     n: int = 0
     confidence: float = 0.95
-    rows: tuple[ShownEstimate, ...] = ()
+    rows: tuple[EstimateView, ...] = ()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-Made = TypeVar("Made")
+Item = TypeVar("Item")
 Row = dict[str, Any]
 """What to make of a row that has no type of its own."""
 
@@ -52,7 +52,7 @@ class Connections(Protocol):
         ...
 
 
-def named(make: Callable[..., Made], rows: Rows) -> Iterator[Made]:
+def read_rows(make: Callable[..., Item], rows: Rows) -> Iterator[Item]:
     """`make(column=value, ...)` of each row, read one by one.
 
     Raises TypeError for a column that `make` does not take or misses.

@@ -12,7 +12,7 @@ from deniable_shared.domain.bits import MAX_BITS, Bits
 from deniable_shared.domain.choice import MAX_CHOICES, Choice
 from deniable_shared.domain.labels import MAX_LABEL_BYTES, bytes_for, pack
 from deniable_shared.domain.number import Number
-from deniable_shared.domain.record import MAX_ATTRIBUTES, Record, split
+from deniable_shared.domain.record import MAX_ATTRIBUTES, Record, mixed_radix_digits
 from deniable_shared.domain.text import Text, is_text
 from deniable_shared.errors import ManifestError
 
@@ -25,7 +25,7 @@ __all__ = [
     "Bits",
     "Choice",
     "Domain",
-    "Indexed",
+    "IndexedDomain",
     "Number",
     "Record",
     "Text",
@@ -33,19 +33,19 @@ __all__ = [
     "bytes_for",
     "encode",
     "is_text",
+    "manifest_value",
+    "mixed_radix_digits",
     "pack",
     "parse_domain",
-    "spelled",
-    "split",
 ]
 
 Value = object
 """Anything an application may hand in; `encode` decides."""
 
-Indexed = Choice | Number | Record
+IndexedDomain = Choice | Number | Record
 """Domains whose answers are encoded as one index below `size`."""
 
-Domain = Bits | Indexed | Text
+Domain = Bits | IndexedDomain | Text
 
 INDEXED = frozenset({Choice.type, Number.type, Record.type})
 """Types of the domains whose answers are one index."""
@@ -62,8 +62,8 @@ def parse_domain(document: object) -> Domain:
     name = document.get("type")
     kind = _TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
-        known = ", ".join(_TYPES)
-        raise ManifestError(f"domain type must be one of {known} in this version, got {name!r:.80}")
+        names = ", ".join(_TYPES)
+        raise ManifestError(f"domain type must be one of {names} in this version, got {name!r:.80}")
     return kind.from_json(document)
 
 
@@ -79,7 +79,7 @@ def encode(domain: Domain, value: object) -> tuple[int | Sequence[int], bytes]:
     return index, domain.canonical(index)
 
 
-def spelled(domain: Domain, value: object) -> object:
+def manifest_value(domain: Domain, value: object) -> object:
     """A value in the one spelling a manifest has for it; DomainError unless it is one."""
     if isinstance(domain, Bits):
         return domain.named(domain.encode(value))

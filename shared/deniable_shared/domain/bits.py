@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-from deniable_shared.domain.labels import pack, places, read_labels
+from deniable_shared.domain.labels import index_labels, pack, read_labels
 from deniable_shared.errors import DomainError, ManifestError
 
 __all__ = ["MAX_BITS", "Bits"]
@@ -30,7 +30,7 @@ class Bits:
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_positions", places(self.labels, 1, MAX_BITS))
+        object.__setattr__(self, "_positions", index_labels(self.labels, 1, MAX_BITS))
         if self.at_most is None:
             return
         if self.one_hot:
@@ -51,7 +51,7 @@ class Bits:
         return self.labels
 
     @property
-    def decides(self) -> Mapping[str, int | tuple[int, ...]]:
+    def mechanism_parameters(self) -> Mapping[str, int | tuple[int, ...]]:
         """The mechanism's parameters that follow from the domain."""
         return {"distance": self.distance}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-from deniable_shared.domain.labels import bytes_for, places, read_labels
+from deniable_shared.domain.labels import bytes_for, index_labels, read_labels
 from deniable_shared.errors import DomainError
 
 __all__ = ["MAX_CHOICES", "Choice"]
@@ -23,7 +23,7 @@ class Choice:
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_positions", places(self.labels, 2, MAX_CHOICES))
+        object.__setattr__(self, "_positions", index_labels(self.labels, 2, MAX_CHOICES))
 
     @property
     def size(self) -> int:
@@ -36,7 +36,7 @@ class Choice:
         return self.labels
 
     @property
-    def decides(self) -> Mapping[str, int | tuple[int, ...]]:
+    def mechanism_parameters(self) -> Mapping[str, int | tuple[int, ...]]:
         """Nothing: the mechanism's parameters do not follow from the domain."""
         return {}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from deniable_shared.errors import ManifestError
 
-__all__ = ["MAX_LABEL_BYTES", "bytes_for", "check_fields", "pack", "places", "read_labels"]
+__all__ = ["MAX_LABEL_BYTES", "bytes_for", "check_fields", "index_labels", "pack", "read_labels"]
 
 MAX_LABEL_BYTES = 64
 
@@ -23,7 +23,7 @@ def pack(bits: Sequence[int]) -> int:
     return int(bytes(bits).translate(_DIGITS), 2)
 
 
-def places(labels: object, low: int, high: int, *, of: str = "domain") -> dict[str, int]:
+def index_labels(labels: object, low: int, high: int, *, of: str = "domain") -> dict[str, int]:
     """{label: place} of `low` to `high` labels that differ; ManifestError names the broken rule."""
     if not isinstance(labels, tuple) or not low <= len(labels) <= high:
         raise ManifestError(f"{of} labels must be a tuple of {low} to {high:,} texts")
@@ -33,10 +33,10 @@ def places(labels: object, low: int, high: int, *, of: str = "domain") -> dict[s
                 f"{of} labels must each be 1 to {MAX_LABEL_BYTES} bytes of printable UTF-8, "
                 f"got {label!r:.80}"
             )
-    found = {label: index for index, label in enumerate(labels)}
-    if len(found) != len(labels):
+    indices = {label: index for index, label in enumerate(labels)}
+    if len(indices) != len(labels):
         raise ManifestError(f"{of} labels must differ from each other")
-    return found
+    return indices
 
 
 def read_labels(
@@ -50,10 +50,10 @@ def read_labels(
     return tuple(labels)
 
 
-def check_fields(document: Mapping[str, object], *known: str, of: str = "domain") -> None:
+def check_fields(document: Mapping[str, object], *allowed: str, of: str = "domain") -> None:
     """ManifestError for a field that a document of its kind does not have."""
     for name in document:
-        if name not in known:
+        if name not in allowed:
             raise ManifestError(f"{of} must have no field {name!r:.80} here")
 
 

@@ -69,7 +69,7 @@ class Number:
         return (f"a number from {low} to {high}, to the nearest {step}",)
 
     @property
-    def decides(self) -> Mapping[str, int | tuple[int, ...]]:
+    def mechanism_parameters(self) -> Mapping[str, int | tuple[int, ...]]:
         """Nothing: the mechanism's parameters do not follow from the domain."""
         return {}
 

@@ -12,10 +12,10 @@ from math import prod
 from typing import ClassVar, Self
 
 from deniable_shared.domain.choice import MAX_CHOICES
-from deniable_shared.domain.labels import bytes_for, check_fields, places, read_labels
+from deniable_shared.domain.labels import bytes_for, check_fields, index_labels, read_labels
 from deniable_shared.errors import DomainError, ManifestError
 
-__all__ = ["MAX_ATTRIBUTES", "Record", "split"]
+__all__ = ["MAX_ATTRIBUTES", "Record", "mixed_radix_digits"]
 
 MAX_ATTRIBUTES = 64
 
@@ -30,11 +30,14 @@ class Record:
 
     def __post_init__(self) -> None:
         names = tuple(name for name, _ in self.attributes)
-        places(names, 2, MAX_ATTRIBUTES, of="record attributes'")
+        index_labels(names, 2, MAX_ATTRIBUTES, of="record attributes'")
         object.__setattr__(
             self,
             "_places",
-            {name: places(labels, 2, MAX_CHOICES, of=name) for name, labels in self.attributes},
+            {
+                name: index_labels(labels, 2, MAX_CHOICES, of=name)
+                for name, labels in self.attributes
+            },
         )
 
     @property
@@ -62,7 +65,7 @@ class Record:
         return tuple(name for name, _ in self.attributes)
 
     @property
-    def decides(self) -> Mapping[str, int | tuple[int, ...]]:
+    def mechanism_parameters(self) -> Mapping[str, int | tuple[int, ...]]:
         """The mechanism's parameters that follow from the domain, where it is made for records."""
         return {"radices": self.radices}
 
@@ -74,17 +77,17 @@ class Record:
                 "attributes and nothing else"
             )
         index = 0
-        for name, known in self._places.items():
+        for name, indices in self._places.items():
             label = value[name]
-            place = known.get(label, -1) if isinstance(label, str) else -1
+            place = indices.get(label, -1) if isinstance(label, str) else -1
             if place < 0:
-                raise DomainError(f"value must have one of its {len(known)} labels for {name}")
-            index = index * len(known) + place
+                raise DomainError(f"value must have one of its {len(indices)} labels for {name}")
+            index = index * len(indices) + place
         return index
 
-    def split(self, encoded: int) -> tuple[int, ...]:
+    def label_indices(self, encoded: int) -> tuple[int, ...]:
         """The place of each attribute's label."""
-        return split(encoded, self.radices)
+        return mixed_radix_digits(encoded, self.radices)
 
     def canonical(self, encoded: int) -> bytes:
         """The index, big-endian, as wide as the last one: what keys this answer's coins."""
@@ -92,8 +95,8 @@ class Record:
 
     def named(self, encoded: int) -> dict[str, str]:
         """The answer as a manifest spells it: {attribute: label, …}."""
-        told = zip(self.attributes, self.split(encoded), strict=True)
-        return {name: labels[place] for (name, labels), place in told}
+        digits = zip(self.attributes, self.label_indices(encoded), strict=True)
+        return {name: labels[place] for (name, labels), place in digits}
 
     def to_json(self) -> dict[str, object]:
         """The document `parse_domain` reads."""
@@ -110,7 +113,7 @@ class Record:
         return cls(tuple(map(_attribute, attributes)))
 
 
-def split(index: int, radices: Sequence[int]) -> tuple[int, ...]:
+def mixed_radix_digits(index: int, radices: Sequence[int]) -> tuple[int, ...]:
     """The digits of an index in mixed radix, the first most significant."""
     digits = []
     for radix in reversed(radices):

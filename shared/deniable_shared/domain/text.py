@@ -43,7 +43,7 @@ class Text:
         return (f"a text of at most {self.max_bytes} bytes",)
 
     @property
-    def decides(self) -> Mapping[str, int]:
+    def mechanism_parameters(self) -> Mapping[str, int]:
         """Nothing: the mechanism's parameters do not follow from the domain."""
         return {}
 

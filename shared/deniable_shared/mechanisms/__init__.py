@@ -13,7 +13,6 @@ from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.cms import CountMeanSketch
-from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism, RecordKind, Renewable
 from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
@@ -24,12 +23,19 @@ from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.hcms import HadamardSketch
 from deniable_shared.mechanisms.loloha import LocalHashing
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.optimal_mean import OptimalMean
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.projective import ProjectiveResponse
+from deniable_shared.mechanisms.protocols import (
+    Chain,
+    Mechanism,
+    MechanismClass,
+    Memoizable,
+    RecordMechanismClass,
+)
 from deniable_shared.mechanisms.rappor import Rappor
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
@@ -41,15 +47,15 @@ from deniable_shared.mechanisms.tree import TreeResponse
 __all__ = [
     "Chain",
     "Mechanism",
-    "baselines",
+    "baseline_ids",
     "build",
     "for_domain",
-    "for_target",
-    "for_type",
-    "known",
-    "pinned",
-    "recommendable",
-    "released",
+    "ids_for_domain_type",
+    "ids_for_target",
+    "mechanism_ids",
+    "pinned_parameters",
+    "recommendable_ids",
+    "releasable_ids",
 ]
 
 Epsilon = str | int | Fraction
@@ -99,40 +105,42 @@ def build(
     if permanent is None:
         return _created(kind, size, report, report, parameters)
     whole = parse_epsilon(permanent, argument="permanent")
-    return Renewed(_created(kind, size, whole, report, parameters), report)
+    return MemoizedChain(_created(kind, size, whole, report, parameters), report)
 
 
-def known() -> tuple[str, ...]:
+def mechanism_ids() -> tuple[str, ...]:
     """Ids of all mechanisms, sorted."""
     return tuple(sorted(_BY_ID))
 
 
-def for_type(domain_type: str) -> tuple[str, ...]:
+def ids_for_domain_type(domain_type: str) -> tuple[str, ...]:
     """Ids of the mechanisms that answer for a type of domain, sorted."""
     return tuple(
-        mechanism_id for mechanism_id in known() if domain_type in _BY_ID[mechanism_id].domain_types
+        mechanism_id
+        for mechanism_id in mechanism_ids()
+        if domain_type in _BY_ID[mechanism_id].domain_types
     )
 
 
-def baselines() -> tuple[str, ...]:
+def baseline_ids() -> tuple[str, ...]:
     """Ids of the mechanisms that are never recommended, sorted."""
     return tuple(sorted(kind.id for kind in _BASELINES))
 
 
-def recommendable(domain_type: str) -> tuple[str, ...]:
-    """Those of `for_type` that are no baselines."""
-    return tuple(each for each in for_type(domain_type) if each not in baselines())
+def recommendable_ids(domain_type: str) -> tuple[str, ...]:
+    """Those of `ids_for_domain_type` that are no baselines."""
+    return tuple(each for each in ids_for_domain_type(domain_type) if each not in baseline_ids())
 
 
-def released() -> tuple[str, ...]:
+def releasable_ids() -> tuple[str, ...]:
     """Ids of the mechanisms whose reports central releases read, sorted."""
-    return tuple(each for each in known() if _BY_ID[each].released)
+    return tuple(each for each in mechanism_ids() if _BY_ID[each].releasable)
 
 
-def for_target(target: str, epsilon: Fraction | None = None) -> tuple[str, ...]:
+def ids_for_target(target: str, epsilon: Fraction | None = None) -> tuple[str, ...]:
     """Ids of the mechanisms that estimate a target; in a tie the first is taken.
 
-    With the ε of a report, only those that may be the best at it. See `contract.Kind.targets`.
+    With the ε of a report, only those that may be the best at it. See `MechanismClass.targets`.
     """
     return tuple(
         kind.id
@@ -141,7 +149,7 @@ def for_target(target: str, epsilon: Fraction | None = None) -> tuple[str, ...]:
     )
 
 
-def pinned(mechanism_id: str) -> tuple[str, ...]:
+def pinned_parameters(mechanism_id: str) -> tuple[str, ...]:
     """Names of the parameters that a manifest pins for a mechanism; none for an unknown one."""
     return _BY_ID[mechanism_id].parameters if mechanism_id in _BY_ID else ()
 
@@ -181,10 +189,10 @@ def for_domain(
     if domain.type not in types:
         raise ParameterError(
             f"mechanism {mechanism_id} answers for {', '.join(sorted(types))}, "
-            f"not for {domain.type}: use {' or '.join(for_type(domain.type))}"
+            f"not for {domain.type}: use {' or '.join(ids_for_domain_type(domain.type))}"
         )
     takes = _DECIDED.get(types, ())
-    decided = {name: value for name, value in domain.decides.items() if name in takes}
+    decided = {name: value for name, value in domain.mechanism_parameters.items() if name in takes}
     for name in decided.keys() & parameters.keys():
         raise ParameterError(f"{name} follows from the domain: leave it out of the parameters")
     return build(
@@ -213,16 +221,16 @@ def _unknown(mechanism_id: str) -> str:
             "apart by all of ε′: 1.490 for two attributes where 1 is claimed. "
             "Use pairs/1, which says openly what it tells, at ε"
         )
-    return f"mechanism id must be one of {', '.join(known())}, got {mechanism_id!r:.80}"
+    return f"mechanism id must be one of {', '.join(mechanism_ids())}, got {mechanism_id!r:.80}"
 
 
 def _created(
-    kind: Kind | RecordKind,
+    kind: MechanismClass | RecordMechanismClass,
     size: int,
     epsilon: Fraction,
     report: Fraction,
     parameters: Mapping[str, object],
-) -> Renewable:
+) -> Memoizable:
     given = _given(kind, parameters)
     if kind.id not in _OF_RECORDS:
         return _OF_INDICES[kind.id].create(size, epsilon, report=report, given=given)
@@ -239,7 +247,9 @@ def _radices(radices: object, size: int) -> tuple[int, ...]:
     return shape
 
 
-def _given(kind: Kind | RecordKind, parameters: Mapping[str, object]) -> dict[str, int]:
+def _given(
+    kind: MechanismClass | RecordMechanismClass, parameters: Mapping[str, object]
+) -> dict[str, int]:
     """The parameters but for radices, if the mechanism takes each and all of them are integers."""
     takes = (*_DECIDED.get(kind.domain_types, ()), *kind.parameters)
     for name in parameters:
@@ -266,7 +276,7 @@ _DECIDED: Mapping[frozenset[str], tuple[str, ...]] = MappingProxyType(
 )
 """Parameters that the domain decides, and so no manifest names."""
 
-_KINDS: tuple[Kind, ...] = (
+_KINDS: tuple[MechanismClass, ...] = (
     AffineResponse,
     BitwiseResponse,
     CyclicResponse,
@@ -285,7 +295,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 """Of two that are as good for a target, the earlier one is taken."""
 
-_BASELINES: tuple[Kind, ...] = (
+_BASELINES: tuple[MechanismClass, ...] = (
     BucketFlips,
     CountMeanSketch,
     HadamardSketch,
@@ -296,7 +306,7 @@ _BASELINES: tuple[Kind, ...] = (
 )
 """Kept to compare with and to read what was collected by them: a better one always answers."""
 
-_RECORD_KINDS: tuple[RecordKind, ...] = (SampledPairs, FourierMarginals)
-_OF_INDICES: Mapping[str, Kind] = {kind.id: kind for kind in (*_KINDS, *_BASELINES)}
-_OF_RECORDS: Mapping[str, RecordKind] = {kind.id: kind for kind in _RECORD_KINDS}
-_BY_ID: Mapping[str, Kind | RecordKind] = {**_OF_INDICES, **_OF_RECORDS}
+_RECORD_KINDS: tuple[RecordMechanismClass, ...] = (SampledPairs, FourierMarginals)
+_OF_INDICES: Mapping[str, MechanismClass] = {kind.id: kind for kind in (*_KINDS, *_BASELINES)}
+_OF_RECORDS: Mapping[str, RecordMechanismClass] = {kind.id: kind for kind in _RECORD_KINDS}
+_BY_ID: Mapping[str, MechanismClass | RecordMechanismClass] = {**_OF_INDICES, **_OF_RECORDS}

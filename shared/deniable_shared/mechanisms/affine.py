@@ -30,9 +30,9 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import Design
-from deniable_shared.optimum import best_size
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
+from deniable_shared.optimal_error import best_subset_size
 
 __all__ = ["MAX_AFFINE_DOMAIN", "AffineResponse", "prime_from"]
 
@@ -50,12 +50,12 @@ def prime_from(least: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class AffineResponse(IndexSymbol):
+class AffineResponse(IndexToSymbol):
     """d = `domain_size` choices among K = `modulus` codes; a set has w = `subset_size` of them."""
 
     id: ClassVar[str] = "affine/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
-    released: ClassVar[bool] = True
+    releasable: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("modulus", "subset_size")
     domain_size: int
     epsilon: Fraction
@@ -79,13 +79,13 @@ class AffineResponse(IndexSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; `modulus` and `subset_size` are the best for a report."""
+        """See `MechanismClass`; `modulus` and `subset_size` are the best for a report."""
         _check_domain(domain_size)
         modulus = given["modulus"] if "modulus" in given else prime_from(domain_size)
         _check_modulus(domain_size, modulus)
         if "subset_size" in given:
             return cls(domain_size, epsilon, modulus, given["subset_size"])
-        return cls(domain_size, epsilon, modulus, best_size(domain_size, modulus, report))
+        return cls(domain_size, epsilon, modulus, best_subset_size(domain_size, modulus, report))
 
     @property
     def tally_size(self) -> int:
@@ -124,7 +124,7 @@ class AffineResponse(IndexSymbol):
         shift = ((far, near)[inside] - (before + 1) * index) % k
         return (before * k + shift).to_bytes(self.payload_size, "big")
 
-    def _holds(self, place: int, message: int, label: int) -> bool:
+    def _supports_value(self, place: int, message: int, label: int) -> bool:
         before, shift = divmod(message, self.modulus)
         return ((before + 1) * label + shift) % self.modulus < self.subset_size
 

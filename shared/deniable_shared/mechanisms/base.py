@@ -18,12 +18,12 @@ class _Certified(Protocol):
 
 
 class MechanismBase:
-    """What a mechanism does not say itself; see `contract.Renewable` and `contract.Kind`."""
+    """What a mechanism does not say itself; see `protocols.Memoizable` and `MechanismClass`."""
 
     __slots__ = ()
 
     parameters: ClassVar[tuple[str, ...]] = ()
-    released: ClassVar[bool] = False
+    releasable: ClassVar[bool] = False
     targets: ClassVar[frozenset[str]] = frozenset()
     compared_from: ClassVar[int] = 0
 

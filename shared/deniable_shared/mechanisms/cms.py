@@ -2,7 +2,7 @@
 
     h = 1        β = 1/m        n·Var = (m/(m − 1))²/(4·sinh²(ε/4)) + (1 − f)/(m − 1)
 
-What Apple's devices do; the cell is `sketched.cell_of`, which is deniable's own. For k tables that
+This is what Apple's devices do; the cell is deniable's own, `bit_sketch.cell_of`. For k tables that
 everybody shares, what other texts add has mean 0 over the choice of hash functions and a variance
 of Σf²/(k(m − 1)), which more reports do not lower.
 Sources: Apple, *Learning with privacy at scale*, 2017; local-dp §8.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from deniable_shared.mechanisms.sketched import SketchedBits, cell_of
+from deniable_shared.mechanisms.bit_sketch import BitSketch, cell_of
 
 __all__ = ["CountMeanSketch"]
 
@@ -23,7 +23,7 @@ _TABLES, _CELLS = 64, 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class CountMeanSketch(SketchedBits):
+class CountMeanSketch(BitSketch):
     """A text of up to `domain_size` bytes; k = `tables`, m = `cells`."""
 
     id: ClassVar[str] = "cms/1"
@@ -33,7 +33,7 @@ class CountMeanSketch(SketchedBits):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon, given.get("tables", _TABLES), given.get("cells", _CELLS))
 
     @property
@@ -42,7 +42,7 @@ class CountMeanSketch(SketchedBits):
         return 1
 
     @property
-    def agreeing(self) -> Fraction:
+    def collision_probability(self) -> Fraction:
         """1/m."""
         return Fraction(1, self.cells)
 

@@ -39,12 +39,12 @@ class CyclicResponse(GeometricResponse):
         """For each member of D, in order, how many smaller distances are not in D."""
         return _gaps(self.field_order, self.dimension)
 
-    def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
+    def _draw_code(self, index: int, inside: bool, near: int, far: int) -> int:
         gaps = self.gaps
         member, other = gaps[near] + near, far + bisect_right(gaps, far)
         return (index + (other, member)[inside]) % self.alphabet_size
 
-    def _holds(self, place: int, code: int, index: int) -> bool:
+    def _supports_value(self, place: int, code: int, index: int) -> bool:
         members = difference_set(self.field_order, self.dimension)
         distance = (code - index) % self.alphabet_size
         place = bisect_right(members, distance)

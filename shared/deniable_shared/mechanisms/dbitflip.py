@@ -37,14 +37,14 @@ class BucketFlips(SampledResponse):
 
     id: ClassVar[str] = "dbitflip/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
-    released: ClassVar[bool] = False
+    releasable: ClassVar[bool] = False
     parameters: ClassVar[tuple[str, ...]] = ("sampled",)
 
     @classmethod
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; one bucket is told unless `sampled` says otherwise."""
+        """See `MechanismClass`; one bucket is told unless `sampled` says otherwise."""
         if not 2 <= domain_size <= MAX_BITS:
             raise ParameterError(
                 f"domain_size must lie in [2, {MAX_BITS}], got {domain_size}: choose a longer step"
@@ -56,7 +56,7 @@ class BucketFlips(SampledResponse):
         """t of D bits, of which one is true."""
         return SampledBits(self.domain_size, self.sampled, exclusive=True)
 
-    def _packed(self, value: int | Sequence[int]) -> int:
+    def _pack_bits(self, value: int | Sequence[int]) -> int:
         if not isinstance(value, int) or not 0 <= value < self.domain_size:
             raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
         return 1 << (self.domain_size - 1 - value)

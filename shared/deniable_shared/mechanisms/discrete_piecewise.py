@@ -2,7 +2,7 @@
 
     i of 0 … N     the window of w outputs starts at c: (M − w)·i/N, rounded at random, unbiased
 
-The outputs are equally spaced scores, 2y − (M − 1), in the law of `windowed`. The mean of the
+The outputs are equally spaced scores, 2y − (M − 1), in the law of `windowed_mean`. The mean of the
 outputs is (p − q)·c + const for q = (1 − p)w/(M − w), so it is exactly unbiased for the mean of
 the answers. M and w are odd, M is at most 127: of some sizes, the pair whose largest variance over
 all answers is least, in exact rationals. Payload: one byte, the output.
@@ -20,7 +20,7 @@ from typing import ClassVar, Self
 
 from deniable_shared.dyadic import threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.windowed import SCALE, WindowedMean
+from deniable_shared.mechanisms.windowed_mean import SCALE, WindowedMean
 
 __all__ = ["MAX_OUTPUTS", "PiecewiseMean", "best_window", "worst_variance"]
 
@@ -40,7 +40,7 @@ class PiecewiseMean(WindowedMean):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; outputs and window are the best for a report, given together."""
+        """See `MechanismClass`; outputs and window are the best for a report, given together."""
         if given and given.keys() != set(cls.parameters):
             raise ParameterError(f"{cls.id} takes outputs and window together, or neither")
         outputs, window = (given["outputs"], given["window"]) if given else best_window(report)

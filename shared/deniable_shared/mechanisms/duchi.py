@@ -19,8 +19,8 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexValues, OneSymbol
 from deniable_shared.mechanisms.structure import Window
+from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload
 
 __all__ = ["MAX_VALUES", "OneBitMean"]
 
@@ -30,7 +30,7 @@ _PAYLOADS = (b"\0", b"\1")
 
 
 @dataclass(frozen=True, slots=True)
-class OneBitMean(IndexValues, OneSymbol[int]):
+class OneBitMean(IndexInput, SymbolPayload[int]):
     """One of `domain_size` equally spaced values, told as one of the two ends."""
 
     id: ClassVar[str] = "duchi/1"
@@ -53,7 +53,7 @@ class OneBitMean(IndexValues, OneSymbol[int]):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon)
 
     @property

@@ -28,9 +28,9 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import check_radices
-from deniable_shared.mechanisms.one_symbol import IndexSymbol
+from deniable_shared.mechanisms.protocols import check_radices
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 
 __all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
 
@@ -42,7 +42,7 @@ _USUAL_WAYS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class FourierMarginals(IndexSymbol):
+class FourierMarginals(IndexToSymbol):
     """m = `attributes` of two labels each, marginals of up to k = `ways` of them."""
 
     id: ClassVar[str] = "fourier/1"
@@ -81,7 +81,7 @@ class FourierMarginals(IndexSymbol):
         report: Fraction,
         given: Mapping[str, int],
     ) -> Self:
-        """See `contract.RecordKind`; `ways` is 2 if it is not given."""
+        """See `RecordMechanismClass`; `ways` is 2 if it is not given."""
         if any(radix != 2 for radix in radices):  # two labels each
             raise ParameterError(
                 f"{cls.id} is made for attributes of two labels, got {max(radices)}: use pairs/1"
@@ -124,18 +124,18 @@ class FourierMarginals(IndexSymbol):
         return OneOfParts((OneOf(2),), self.coefficients)
 
     @property
-    def openly(self) -> str:
+    def disclosure(self) -> str:
         """What a report says of a record."""
         return (
             f"a report tells one of {self.coefficients:,} parities, which one is open; tables of "
             f"up to {self.ways} attributes follow, of more nothing is known"
         )
 
-    def gap_of_cell(self, gap: float) -> float:
+    def cell_gap(self, gap: float) -> float:
         """One report tells one of three parities."""
         return 2 * gap
 
-    def pull_of_cell(self, gap: float) -> float:
+    def cell_influence(self, gap: float) -> float:
         """The skew of a parity is at most twice its mean, C/n, and a cell has a quarter of each."""
         return self.coefficients / 2
 
@@ -162,8 +162,8 @@ class FourierMarginals(IndexSymbol):
         mask = sum(1 << (last - each) for each in set_at(place, self.attributes))
         return (mask & index).bit_count() & 1
 
-    def _holds(self, place: int, told: int, label: int) -> bool:
-        return told == self._parity(place, label)
+    def _supports_value(self, place: int, symbol: int, label: int) -> bool:
+        return symbol == self._parity(place, label)
 
 
 def set_at(place: int, attributes: int) -> tuple[int, ...]:

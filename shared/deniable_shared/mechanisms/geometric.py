@@ -29,14 +29,14 @@ from math import isqrt
 from typing import ClassVar, Self
 
 from deniable_shared.coins import Coins
-from deniable_shared.difference_sets import codes_of, size_of
+from deniable_shared.difference_sets import hyperplane_size, point_count
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.fields import prime_power
-from deniable_shared.mechanisms.one_symbol import IndexSymbol
+from deniable_shared.finite_fields import prime_power
 from deniable_shared.mechanisms.structure import Design
-from deniable_shared.optimum import design_error
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
+from deniable_shared.optimal_error import design_error
 
 __all__ = ["GeometricResponse", "best_space"]
 
@@ -47,14 +47,14 @@ _MOST_SPREAD = 16
 
 
 @dataclass(frozen=True, slots=True)
-class GeometricResponse(IndexSymbol, ABC):
+class GeometricResponse(IndexToSymbol, ABC):
     """d = `domain_size` choices among K codes, points of t = `dimension` coordinates over F_q."""
 
     id: ClassVar[str]
     most_choices: ClassVar[int]
     most_codes: ClassVar[int]
     domain_types: ClassVar[frozenset[str]] = INDEXED
-    released: ClassVar[bool] = True
+    releasable: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("field_order", "dimension")
     domain_size: int
     epsilon: Fraction
@@ -84,13 +84,13 @@ class GeometricResponse(IndexSymbol, ABC):
             )
         if not _LEAST_DIMENSION <= t <= most.bit_length():
             raise ParameterError(f"dimension must be at least {_LEAST_DIMENSION}, got {t}")
-        codes = codes_of(q, t)
+        codes = point_count(q, t)
         if not d <= codes <= most:
             raise ParameterError(
                 f"field_order and dimension must give {d} to {most} codes, got {codes}: "
                 "use affine/1 for more choices"
             )
-        return codes, size_of(q, t)
+        return codes, hyperplane_size(q, t)
 
     @classmethod
     def _check_domain(cls, domain_size: int) -> None:
@@ -104,7 +104,7 @@ class GeometricResponse(IndexSymbol, ABC):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; field order and dimension are the best for a report."""
+        """See `MechanismClass`; field order and dimension are the best for a report."""
         if given and given.keys() != set(cls.parameters):
             raise ParameterError(f"{cls.id} takes field_order and dimension together, or neither")
         if given:
@@ -137,14 +137,14 @@ class GeometricResponse(IndexSymbol, ABC):
         far = coins.below(
             self.alphabet_size - self.support_size
         )  # both drawn: work tells no outcome
-        return self._drawn(index, inside, near, far).to_bytes(self.payload_size, "big")
+        return self._draw_code(index, inside, near, far).to_bytes(self.payload_size, "big")
 
     @abstractmethod
-    def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
+    def _draw_code(self, index: int, inside: bool, near: int, far: int) -> int:
         """Point `near` of the w that support a value if inside, else point `far` of the others."""
 
     @abstractmethod
-    def _holds(self, place: int, code: int, index: int) -> bool:
+    def _supports_value(self, place: int, code: int, index: int) -> bool:
         """Whether a point supports a value."""
 
 
@@ -154,9 +154,9 @@ def best_space(domain_size: int, epsilon: Fraction, *, most: int) -> tuple[int, 
     e, _ = exp_bounds(epsilon, bits=_BITS)
     near = min(most, _MOST_SPREAD * (domain_size + 1))
     spaces = [
-        (design_error(domain_size, codes_of(q, t), size_of(q, t), e), q, t)
+        (design_error(domain_size, point_count(q, t), hyperplane_size(q, t), e), q, t)
         for q in range(2, min(int(4 * e) + 8, isqrt(most)) + 1)
-        if prime_power(q) is not None and codes_of(q, t := _dimension(domain_size, q)) <= near
+        if prime_power(q) is not None and point_count(q, t := _dimension(domain_size, q)) <= near
     ]
     if not spaces:
         raise ParameterError(
@@ -170,6 +170,6 @@ def best_space(domain_size: int, epsilon: Fraction, *, most: int) -> tuple[int, 
 def _dimension(domain_size: int, q: int) -> int:
     """The least with so many points."""
     t = _LEAST_DIMENSION
-    while codes_of(q, t) < domain_size:
+    while point_count(q, t) < domain_size:
         t += 1
     return t

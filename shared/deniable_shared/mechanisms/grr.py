@@ -17,8 +17,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import OneOf
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 
 __all__ = ["GeneralizedResponse"]
 
@@ -26,13 +26,13 @@ _SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class GeneralizedResponse(IndexSymbol):
+class GeneralizedResponse(IndexToSymbol):
     """One of d = `domain_size` choices."""
 
     id: ClassVar[str] = "grr/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
     targets: ClassVar[frozenset[str]] = frozenset({"tables", "allocations"})
-    released: ClassVar[bool] = True
+    releasable: ClassVar[bool] = True
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -50,7 +50,7 @@ class GeneralizedResponse(IndexSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon)
 
     @property
@@ -83,5 +83,5 @@ class GeneralizedResponse(IndexSymbol):
         other += other >= index  # skip over the true index
         return (other, index)[truthful].to_bytes(self.payload_size, "big")
 
-    def _holds(self, place: int, told: int, label: int) -> bool:
-        return told == label
+    def _supports_value(self, place: int, symbol: int, label: int) -> bool:
+        return symbol == label

@@ -25,8 +25,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 from deniable_shared.range_error import error_of_contrasts
 
 __all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
@@ -38,7 +38,7 @@ _SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class HaarResponse(IndexSymbol):
+class HaarResponse(IndexToSymbol):
     """D = `domain_size` equally spaced values, h = `levels`."""
 
     id: ClassVar[str] = "haar/1"
@@ -65,7 +65,7 @@ class HaarResponse(IndexSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon)
 
     @property
@@ -117,8 +117,8 @@ class HaarResponse(IndexSymbol):
         mask = 2 * (place + 1 - (1 << level)) + 1
         return (mask & index >> (self.levels - 1 - level)).bit_count() & 1
 
-    def _holds(self, place: int, told: int, label: int) -> bool:
-        return told == self._parity(place, label)
+    def _supports_value(self, place: int, symbol: int, label: int) -> bool:
+        return symbol == self._parity(place, label)
 
     def _chance(self, place: int) -> Fraction:
         level = (place + 1).bit_length() - 1

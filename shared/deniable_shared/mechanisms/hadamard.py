@@ -25,8 +25,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import Design
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 
 __all__ = ["HadamardResponse"]
 
@@ -34,13 +34,13 @@ _SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardResponse(IndexSymbol):
+class HadamardResponse(IndexToSymbol):
     """One of d = `domain_size` choices; `codes` = K."""
 
     id: ClassVar[str] = "hadamard/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
     targets: ClassVar[frozenset[str]] = frozenset({"tables"})
-    released: ClassVar[bool] = True
+    releasable: ClassVar[bool] = True
     alphabet_size: ClassVar[int] = 2
     domain_size: int
     epsilon: Fraction
@@ -61,7 +61,7 @@ class HadamardResponse(IndexSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon)
 
     @property
@@ -84,7 +84,7 @@ class HadamardResponse(IndexSymbol):
         """The two halves of all codes that a coefficient parts: three lie alike, too."""
         return Design(
             codes=self.codes,
-            held=self.codes // 2,
+            support_size=self.codes // 2,
             messages=self.tally_size,
             classes=self.public_outcomes,
             triples=max(0, self.codes // 4 - 1),
@@ -99,8 +99,8 @@ class HadamardResponse(IndexSymbol):
         flip = not coins.bernoulli(self.threshold)
         return self._payload(place, _parity(1 + place, index) ^ flip)
 
-    def _holds(self, place: int, told: int, label: int) -> bool:
-        return told == _parity(1 + place, label)
+    def _supports_value(self, place: int, symbol: int, label: int) -> bool:
+        return symbol == _parity(1 + place, label)
 
 
 def _parity(coefficient: int, index: int) -> int:

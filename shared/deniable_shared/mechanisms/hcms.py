@@ -21,9 +21,9 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Text, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.mechanisms.one_symbol import OneSymbol
-from deniable_shared.mechanisms.sketched import cell_of, check_shape, checked_text
+from deniable_shared.mechanisms.bit_sketch import cell_of, check_shape, check_text
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
+from deniable_shared.mechanisms.symbol_payload import SymbolPayload
 
 __all__ = ["HadamardSketch"]
 
@@ -32,7 +32,7 @@ _SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardSketch(OneSymbol[bytes]):
+class HadamardSketch(SymbolPayload[bytes]):
     """A text of up to `domain_size` bytes; k = `tables`, m = `cells`."""
 
     id: ClassVar[str] = "hcms/1"
@@ -56,7 +56,7 @@ class HadamardSketch(OneSymbol[bytes]):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon, given.get("tables", _TABLES), given.get("cells", _CELLS))
 
     @property
@@ -70,14 +70,14 @@ class HadamardSketch(OneSymbol[bytes]):
         return 2 * self.tables * self.cells
 
     @property
-    def agreeing(self) -> Fraction:
+    def collision_probability(self) -> Fraction:
         """1/m."""
         return Fraction(1, self.cells)
 
     @property
     def q(self) -> Fraction:
         """Probability that it supports one given other text, over the choice of hash functions."""
-        return self.p * self.agreeing + (1 - self.agreeing) / 2
+        return self.p * self.collision_probability + (1 - self.collision_probability) / 2
 
     def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
         """The one cell."""
@@ -106,11 +106,11 @@ class HadamardSketch(OneSymbol[bytes]):
         return map(tuple, Text(self.domain_size).every())
 
     def _checked(self, value: int | Sequence[int]) -> bytes:
-        return checked_text(value, self.domain_size)
+        return check_text(value, self.domain_size)
 
-    def _holds(self, place: int, told: int, text: bytes) -> bool:
-        return told == self._parity(place, text)
+    def _supports_value(self, place: int, symbol: int, text: bytes) -> bool:
+        return symbol == self._parity(place, text)
 
     def supports(self, payload: bytes, label: int | Sequence[int]) -> bool:
         """Whether an encoded text has the parity that is told."""
-        return self._holds(*self._read(payload), self._checked(label))
+        return self._supports_value(*self._read(payload), self._checked(label))

@@ -37,12 +37,12 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.fields import prime_power
+from deniable_shared.finite_fields import prime_power
 from deniable_shared.inner_products import inner_products
-from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
-from deniable_shared.optimum import design_error
-from deniable_shared.recurrences import codes_of
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
+from deniable_shared.optimal_error import design_error
+from deniable_shared.recurrences import point_count
 
 __all__ = ["MAX_HASHED_CODES", "LocalHashing", "best_family"]
 
@@ -56,7 +56,7 @@ _LEAST_DIMENSION = 2  # of one digit there is one function, and that is grr/1
 
 
 @dataclass(frozen=True, slots=True)
-class LocalHashing(IndexSymbol):
+class LocalHashing(IndexToSymbol):
     """d = `domain_size` choices among K codes of t = `dimension` digits; g = `field_order`."""
 
     id: ClassVar[str] = "loloha/1"
@@ -77,16 +77,16 @@ class LocalHashing(IndexSymbol):
         _check_family(d, g, t)
         cut = threshold(parse_epsilon(self.epsilon), alphabet_size=g)
         object.__setattr__(self, "codes", g**t)
-        object.__setattr__(self, "public_outcomes", codes_of(g, t))
+        object.__setattr__(self, "public_outcomes", point_count(g, t))
         object.__setattr__(self, "threshold", cut)
         object.__setattr__(self, "payload_size", bytes_for(self.tally_size))
-        object.__setattr__(self, "_starts", tuple(codes_of(g, place) for place in range(t)))
+        object.__setattr__(self, "_starts", tuple(point_count(g, place) for place in range(t)))
 
     @classmethod
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; field order and dimension are the best for a report."""
+        """See `MechanismClass`; field order and dimension are the best for a report."""
         if given and given.keys() != set(cls.parameters):
             raise ParameterError(f"{cls.id} takes field_order and dimension together, or neither")
         if given:
@@ -138,7 +138,7 @@ class LocalHashing(IndexSymbol):
         other += other >= true  # skip over the true cell
         return self._payload(function, (other, true)[truthful])
 
-    def _holds(self, function: int, cell: int, label: int) -> bool:
+    def _supports_value(self, function: int, cell: int, label: int) -> bool:
         return cell == self.hashed(function, label)
 
 

@@ -23,23 +23,23 @@ from deniable_shared.dyadic import parse_epsilon, renewal_threshold
 from deniable_shared.errors import ParameterError
 
 if TYPE_CHECKING:  # the registry of mechanisms imports this module
-    from deniable_shared.mechanisms.contract import Renewable
+    from deniable_shared.mechanisms.protocols import Memoizable
     from deniable_shared.mechanisms.structure import MessageStructure
 
-__all__ = ["MAX_HISTORIES", "Renewed"]
+__all__ = ["MAX_HISTORIES", "MemoizedChain"]
 
 MAX_HISTORIES = 65_536
 _SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class Renewed:
+class MemoizedChain:
     """The chain of a mechanism `first`, built at ε_permanent, and of `epsilon`, that of one report.
 
     ParameterError unless epsilon < ε_permanent.
     """
 
-    first: Renewable
+    first: Memoizable
     epsilon: Fraction
     renewal_threshold: int = field(init=False)
 
@@ -99,29 +99,29 @@ class Renewed:
         return self.first.threshold
 
     @property
-    def kept(self) -> Fraction:
+    def keep_probability(self) -> Fraction:
         """Exact probability a that a symbol of the permanent answer is kept."""
         return Fraction(self.renewal_threshold, _SCALE)
 
     @property
-    def blurred(self) -> Fraction:
+    def redraw_support(self) -> Fraction:
         """Exact probability (1 − a)w/K that a symbol is drawn anew and supports a given thing."""
-        return (1 - self.kept) * self.first.support_size / self.first.alphabet_size
+        return (1 - self.keep_probability) * self.first.support_size / self.first.alphabet_size
 
     @property
     def p(self) -> Fraction:
         """Exact probability that one report supports what is true."""
-        return self.kept * self.first.p + self.blurred
+        return self.keep_probability * self.first.p + self.redraw_support
 
     @property
     def q(self) -> Fraction:
         """Exact probability that one report supports one thing that is not true."""
-        return self.kept * self.first.q + self.blurred
+        return self.keep_probability * self.first.q + self.redraw_support
 
     @property
-    def released(self) -> bool:
+    def releasable(self) -> bool:
         """That of the mechanism."""
-        return self.first.released
+        return self.first.releasable
 
     @property
     def structure(self) -> MessageStructure | None:
@@ -142,18 +142,18 @@ class Renewed:
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """The first report of a permanent answer that nobody keeps."""
-        return self.renew(self.permanent(value, coins, public), coins)
+        return self.rerandomize(self.memoize(value, coins, public), coins)
 
-    def permanent(
+    def memoize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """The answer to keep; DomainError unless the value is encoded."""
         return self.first.randomize(value, coins, public)
 
-    def renew(self, permanent: bytes, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, coins: Coins) -> bytes:
         """One report; DecodeError unless `permanent` is a payload."""
         self.first.validate(permanent)
-        return self.first.renewed(permanent, self.renewal_threshold, coins)
+        return self.first.rerandomize(permanent, self.renewal_threshold, coins)
 
     def supports(self, payload: bytes, label: int) -> bool | None:
         """As in the mechanism: a report has its form."""
@@ -185,7 +185,7 @@ class Renewed:
             )
         history: dict[tuple[bytes, ...], Fraction] = {}
         for permanent, chance in permanents.items():
-            once = self.first.renewed_pmf(permanent, self.renewal_threshold)
+            once = self.first.rerandomized_pmf(permanent, self.renewal_threshold)
             for reports, kept in _repeated(once, len(values)):
                 history[reports] = history.get(reports, Fraction()) + chance * kept
         return history

@@ -4,7 +4,7 @@
     the code that the value has in that choice of d, told by `subset/1` at ε with its best w
 
 Which one is told depends on no value, so the report costs what one choice costs: ε. With the best w
-a choice is told with the least total error there is (`optimum`).
+a choice is told with the least total error there is (`optimal_error`).
 
 A choice of few codes has a larger share w/d than one of many, and so a smaller T. `threshold`, p
 and q are those of the choice of least w/d. In a chain that one decides A: the A that keeps ε rises
@@ -27,9 +27,9 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexValues
 from deniable_shared.mechanisms.structure import OneOfParts
 from deniable_shared.mechanisms.subset import SubsetResponse
+from deniable_shared.mechanisms.symbol_payload import IndexInput
 
 __all__ = ["OneOfChoices"]
 
@@ -37,7 +37,7 @@ _MAX_PAYLOADS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class OneOfChoices(IndexValues, ABC):
+class OneOfChoices(IndexInput, ABC):
     """`choices` are the best for one report; `narrowest` is that of least w/d."""
 
     thing: ClassVar[str] = "choice"
@@ -48,12 +48,12 @@ class OneOfChoices(IndexValues, ABC):
 
     def _prepare(self, sizes: Sequence[int], epsilon: Fraction, report: Fraction) -> None:
         """Set the fields: a choice of each size."""
-        told = {size: _choice(size, parse_epsilon(epsilon), report) for size in {*sizes}}
+        by_size = {size: _choice(size, parse_epsilon(epsilon), report) for size in {*sizes}}
         head = bytes_for(len(sizes))
-        object.__setattr__(self, "choices", tuple(told[size] for size in sizes))
-        object.__setattr__(self, "narrowest", min(told.values(), key=_share))
+        object.__setattr__(self, "choices", tuple(by_size[size] for size in sizes))
+        object.__setattr__(self, "narrowest", min(by_size.values(), key=_share))
         object.__setattr__(self, "_head", head)
-        longest = max(choice.payload_size for choice in told.values())
+        longest = max(choice.payload_size for choice in by_size.values())
         object.__setattr__(self, "payload_size", head + longest)
 
     @abstractmethod
@@ -116,26 +116,26 @@ class OneOfChoices(IndexValues, ABC):
         """The place by `public`, its code by `coins`; DomainError unless 0 ≤ value < size."""
         index = self._checked(value)
         place = (coins if public is None else public).below(len(self.choices))
-        told = self.choices[place].randomize(self.code(index, place), coins)
-        return self._payload(place, told)
+        answer = self.choices[place].randomize(self.code(index, place), coins)
+        return self._payload(place, answer)
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """The same choice; its set kept with probability keep/2^64, else any set of its size."""
-        place, told = self.read(permanent)
-        return self._payload(place, self.choices[place].renewed(told, keep, coins))
+        place, answer = self.read(permanent)
+        return self._payload(place, self.choices[place].rerandomize(answer, keep, coins))
 
     def read(self, payload: bytes) -> tuple[int, bytes]:
         """The place of the choice, and what is told of it."""
         place = int.from_bytes(payload[: self._head], "big")
         return place, payload[self._head : self._head + self.choices[place].payload_size]
 
-    def _payload(self, place: int, told: bytes) -> bytes:
-        return (place.to_bytes(self._head, "big") + told).ljust(self.payload_size, b"\0")
+    def _payload(self, place: int, answer: bytes) -> bytes:
+        return (place.to_bytes(self._head, "big") + answer).ljust(self.payload_size, b"\0")
 
     def supports(self, payload: bytes, label: int) -> bool:
         """Whether it supports the code that a value has in the choice that is told."""
-        place, told = self.read(payload)
-        return self.choices[place].supports(told, self.code(self._checked(label), place))
+        place, answer = self.read(payload)
+        return self.choices[place].supports(answer, self.code(self._checked(label), place))
 
     def validate(self, payload: bytes) -> None:
         """DecodeError unless `payload` names a choice, and one of its sets, zero padded."""
@@ -143,10 +143,10 @@ class OneOfChoices(IndexValues, ABC):
             raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
         if int.from_bytes(payload[: self._head], "big") >= len(self.choices):
             raise DecodeError(f"payload must name a {self.thing} in [0, {len(self.choices) - 1}]")
-        place, told = self.read(payload)
-        if any(payload[self._head + len(told) :]):
+        place, answer = self.read(payload)
+        if any(payload[self._head + len(answer) :]):
             raise DecodeError("payload must be padded with zeros")
-        self.choices[place].validate(told)
+        self.choices[place].validate(answer)
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
@@ -156,15 +156,15 @@ class OneOfChoices(IndexValues, ABC):
                 f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf: use fewer labels"
             )
         return {
-            self._payload(place, told): self.sampling_fraction * chance
+            self._payload(place, answer): self.sampling_fraction * chance
             for place, choice in enumerate(self.choices)
-            for told, chance in choice.pmf(self.code(index, place)).items()
+            for answer, chance in choice.pmf(self.code(index, place)).items()
         }
 
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
-        place, told = self.read(permanent)
-        law = self.choices[place].renewed_pmf(told, keep)
+    def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `rerandomize` can give."""
+        place, answer = self.read(permanent)
+        law = self.choices[place].rerandomized_pmf(answer, keep)
         return {self._payload(place, drawn): chance for drawn, chance in law.items()}
 
 

@@ -1,6 +1,6 @@
 """The mean with almost the least error there is, at any ε: a window of unequally spaced scores.
 
-The law is that of `windowed`, with M ≤ 32 outputs. Their scores are those of `mean_scores`, which
+The law is that of `windowed_mean`, with M ≤ 32 outputs. The scores of `optimal_mean_scores`
 make the variance the same for all answers and as small as it then can be: for 0.1 ≤ ε ≤ 6 at most
 3% above the least worst case that a linear program finds over all mechanisms that keep ε.
 
@@ -23,8 +23,8 @@ from typing import ClassVar, Self
 
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
-from deniable_shared.mean_scores import scores_for
-from deniable_shared.mechanisms import windowed
+from deniable_shared.mechanisms import windowed_mean
+from deniable_shared.optimal_mean_scores import scores_for
 
 __all__ = ["MAX_OUTPUTS", "OptimalMean", "best_shape", "worst_case"]
 
@@ -58,7 +58,7 @@ _SHAPES = (
 
 
 @dataclass(frozen=True, slots=True)
-class OptimalMean(windowed.WindowedMean):
+class OptimalMean(windowed_mean.WindowedMean):
     """One of `domain_size` equally spaced values, told as one of M = `outputs`; w = `window`."""
 
     id: ClassVar[str] = "optimal-mean/1"
@@ -68,7 +68,7 @@ class OptimalMean(windowed.WindowedMean):
     _sums: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        windowed.WindowedMean.__post_init__(self)
+        windowed_mean.WindowedMean.__post_init__(self)
         scores = scores_for(self.outputs, self.window, Fraction(self.odds, _ODDS))
         starts = range(self.outputs - self.window + 1)
         sums = tuple(sum(scores[start : start + self.window]) for start in starts)
@@ -85,7 +85,7 @@ class OptimalMean(windowed.WindowedMean):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; outputs, window and odds fit a report, and are given together."""
+        """See `MechanismClass`; outputs, window and odds fit a report, and are given together."""
         if given and given.keys() != set(cls.parameters):
             raise ParameterError(f"{cls.id} takes odds, outputs and window together, or none")
         if given:
@@ -94,7 +94,7 @@ class OptimalMean(windowed.WindowedMean):
 
     @property
     def scores(self) -> tuple[int, ...]:
-        """Those of `mean_scores`."""
+        """Those of `optimal_mean_scores`."""
         return self._scores
 
     def _start(self, value: int) -> tuple[int, int, int]:
@@ -127,4 +127,4 @@ def best_shape(epsilon: Fraction) -> tuple[int, int, int]:
 def worst_case(epsilon: Fraction) -> Fraction:
     """n·Var of the mean of answers in [−1, 1], at the answer where it is largest, exactly."""
     mechanism = OptimalMean(2, epsilon, *best_shape(epsilon))
-    return windowed.worst_variance(mechanism.scores, mechanism.window, mechanism.p)
+    return windowed_mean.worst_variance(mechanism.scores, mechanism.window, mechanism.p)

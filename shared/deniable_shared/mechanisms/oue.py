@@ -34,7 +34,7 @@ class OptimizedUnary(UnaryEncoding):
         """Exact probability that the bit of the choice is told as 1."""
         return Fraction(1, 2)
 
-    def _tossed(self, shift: int, coins: Coins) -> int:
+    def _flip_bits(self, shift: int, coins: Coins) -> int:
         fair = coins.bits(1)
         others = coins.bernoulli_vector(self._flip, self.domain_size)
         return others & ~(1 << shift) | fair << shift

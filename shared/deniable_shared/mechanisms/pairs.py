@@ -20,11 +20,11 @@ from itertools import combinations
 from math import prod
 from typing import ClassVar, Self
 
-from deniable_shared.domain import split
+from deniable_shared.domain import mixed_radix_digits
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.contract import check_radices
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
+from deniable_shared.mechanisms.protocols import check_radices
 from deniable_shared.mechanisms.subset import MAX_SUBSET_DOMAIN
 
 __all__ = ["MAX_PAIR_TALLY", "SampledPairs"]
@@ -63,7 +63,7 @@ class SampledPairs(OneOfChoices):
         report: Fraction,
         given: Mapping[str, int],
     ) -> Self:
-        """See `contract.RecordKind`."""
+        """See `RecordMechanismClass`."""
         return cls(radices, epsilon, report)
 
     @property
@@ -73,23 +73,23 @@ class SampledPairs(OneOfChoices):
 
     def code(self, index: int, place: int) -> int:
         """The labels of that pair as one index."""
-        digits = split(index, self.radices)
+        digits = mixed_radix_digits(index, self.radices)
         i, j = self.pairs[place]
         return digits[i] * self.radices[j] + digits[j]
 
     @property
-    def openly(self) -> str:
+    def disclosure(self) -> str:
         """What a report says of a record."""
         return (
             f"a report tells of one of {len(self.pairs):,} pairs of attributes, which one is "
             "open; of three attributes together nothing is known"
         )
 
-    def gap_of_cell(self, gap: float) -> float:
+    def cell_gap(self, gap: float) -> float:
         """A report that tells of the pair tells of its cells."""
         return gap
 
-    def pull_of_cell(self, gap: float) -> float:
+    def cell_influence(self, gap: float) -> float:
         """Half of what a report that tells of the pair adds to one of its cells."""
         return 1 / (2 * gap * float(self.sampling_fraction))
 

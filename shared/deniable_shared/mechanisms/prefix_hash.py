@@ -40,8 +40,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_LABEL_BYTES, Text, bytes_for
 from deniable_shared.dyadic import at_most_exp, parse_epsilon, threshold
 from deniable_shared.errors import DomainError, ParameterError
-from deniable_shared.mechanisms.one_symbol import OneSymbol
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
+from deniable_shared.mechanisms.symbol_payload import SymbolPayload
 
 __all__ = ["PrefixHash", "best_base", "entry"]
 
@@ -83,7 +83,7 @@ def entry(table: int, place: int, byte: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixHash(OneSymbol[Sequence[int]]):
+class PrefixHash(SymbolPayload[Sequence[int]]):
     """A text of up to `domain_size` bytes; g = `base`, m = `digits`, R = `tables`."""
 
     id: ClassVar[str] = "prefix-hash/1"
@@ -115,7 +115,7 @@ class PrefixHash(OneSymbol[Sequence[int]]):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         base = given.get("base", best_base(report))
         if base not in _BASES:
             raise ParameterError(
@@ -212,17 +212,17 @@ class PrefixHash(OneSymbol[Sequence[int]]):
 
     def supports(self, payload: bytes, label: int | Sequence[int]) -> bool | None:
         """Whether a payload supports an encoded text; None if it is not held out."""
-        position, told = divmod(int.from_bytes(payload, "big"), self.base)
+        position, symbol = divmod(int.from_bytes(payload, "big"), self.base)
         if self.group_of(position // self.points):
             return None
-        return self._sum(position, self._checked(label)) == told
+        return self._sum(position, self._checked(label)) == symbol
 
     def inputs(self) -> Iterator[tuple[int, ...]]:
         """Every text, as its bytes; there are few only where they are one byte long."""
         return map(tuple, Text(self.domain_size).every())
 
-    def _holds(self, position: int, told: int, text: Sequence[int]) -> bool:
-        return told == self._sum(position, text)
+    def _supports_value(self, position: int, symbol: int, text: Sequence[int]) -> bool:
+        return symbol == self._sum(position, text)
 
 
 def _digits(base: int) -> int:

@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from deniable_shared.inner_products import inner_products
 from deniable_shared.mechanisms.geometric import GeometricResponse
-from deniable_shared.recurrences import codes_of
+from deniable_shared.recurrences import point_count
 
 __all__ = ["ProjectiveResponse"]
 
@@ -40,7 +40,7 @@ class ProjectiveResponse(GeometricResponse):
     most_choices: ClassVar[int] = 1_000_000
     most_codes: ClassVar[int] = 1 << 22
 
-    def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
+    def _draw_code(self, index: int, inside: bool, near: int, far: int) -> int:
         numbers, q = _numbers(self.field_order, self.dimension), self.field_order
         gaps, ends = numbers.gaps, numbers.ends
         behind, first = numbers.families[bisect_right(numbers.starts, index) - 1]
@@ -53,7 +53,7 @@ class ProjectiveResponse(GeometricResponse):
         number = (head * q + digit) * behind + tail
         return number - gaps[bisect_right(numbers.powers, number)] - 1
 
-    def _holds(self, place: int, code: int, index: int) -> bool:
+    def _supports_value(self, place: int, code: int, index: int) -> bool:
         numbers = _numbers(self.field_order, self.dimension)
         behind, first = numbers.families[bisect_right(numbers.starts, index) - 1]
         number = code + 1 + numbers.gaps[bisect_left(numbers.ends, code + 1)]
@@ -89,11 +89,11 @@ class _Numbers:
             width += 1
         powers = tuple(q**place for place in range(t + 1))
         starts = (0, *accumulate(powers[t - 1 : 0 : -1]))
-        gaps = (powers[place] - codes_of(q, place) - 1 for place in range(t))
+        gaps = (powers[place] - point_count(q, place) - 1 for place in range(t))
         object.__setattr__(self, "powers", powers)
         object.__setattr__(self, "starts", starts)
         object.__setattr__(self, "families", tuple(zip(powers, starts, strict=False)))
-        object.__setattr__(self, "ends", tuple(codes_of(q, place) for place in range(t + 1)))
+        object.__setattr__(self, "ends", tuple(point_count(q, place) for place in range(t + 1)))
         object.__setattr__(self, "gaps", (0, *gaps))
         object.__setattr__(self, "_sum", products.of)
         object.__setattr__(self, "_chunk", q**width)

@@ -24,7 +24,7 @@ from hashlib import md5
 from typing import ClassVar, Self
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.sketched import SketchedBits
+from deniable_shared.mechanisms.bit_sketch import BitSketch
 
 __all__ = ["Rappor"]
 
@@ -33,7 +33,7 @@ _MOST_BITS, _MOST_HASHES = 256, 16
 
 
 @dataclass(frozen=True, slots=True)
-class Rappor(SketchedBits):
+class Rappor(BitSketch):
     """A text of up to `domain_size` bytes; `tables` cohorts of filters of `cells` bits."""
 
     id: ClassVar[str] = "rappor/1"
@@ -53,12 +53,12 @@ class Rappor(SketchedBits):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         shape = (given.get("tables", _COHORTS), given.get("cells", _BITS))
         return cls(domain_size, epsilon, *shape, given.get("hashes", _HASHES))
 
     @property
-    def agreeing(self) -> Fraction:
+    def collision_probability(self) -> Fraction:
         """1 − (1 − 1/m)^h."""
         return 1 - (1 - Fraction(1, self.cells)) ** self.hashes
 

@@ -36,7 +36,7 @@ class BitwiseResponse(MechanismBase):
 
     id: ClassVar[str] = "rr/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"bits"})
-    released: ClassVar[bool] = True
+    releasable: ClassVar[bool] = True
     domain_size: int
     epsilon: Fraction
     distance: int
@@ -61,7 +61,7 @@ class BitwiseResponse(MechanismBase):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; `distance` is all m places if it is not given."""
+        """See `MechanismClass`; `distance` is all m places if it is not given."""
         return cls(domain_size, epsilon, given.get("distance", domain_size))
 
     @property
@@ -98,20 +98,20 @@ class BitwiseResponse(MechanismBase):
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """The bits, each flipped by a coin of its own; DomainError unless m zeros and ones."""
-        told = self._packed(value) ^ coins.bernoulli_vector(self._flip, self.domain_size)
-        return self._payload(told)
+        bits = self._pack_bits(value) ^ coins.bernoulli_vector(self._flip, self.domain_size)
+        return self._payload(bits)
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """Each bit kept with probability keep/2^64, else a fair coin."""
         kept = coins.bernoulli_vector(keep, self.domain_size)
         drawn = coins.bits(self.domain_size)  # always drawn: work must not tell the outcome
-        told = int.from_bytes(permanent, "big") >> self._padding
-        return self._payload(drawn ^ (drawn ^ told) & kept)
+        bits = int.from_bytes(permanent, "big") >> self._padding
+        return self._payload(drawn ^ (drawn ^ bits) & kept)
 
-    def _payload(self, told: int) -> bytes:
-        return (told << self._padding).to_bytes(self.payload_size, "big")
+    def _payload(self, bits: int) -> bytes:
+        return (bits << self._padding).to_bytes(self.payload_size, "big")
 
-    def _packed(self, value: int | Sequence[int]) -> int:
+    def _pack_bits(self, value: int | Sequence[int]) -> int:
         if isinstance(value, int) or len(value) != self.domain_size:
             raise DomainError(f"value must be a sequence of {self.domain_size} zeros and ones")
         try:
@@ -132,19 +132,19 @@ class BitwiseResponse(MechanismBase):
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload, for up to 16 bits; ParameterError beyond."""
-        return self._law(self._packed(value), self.q)
+        return self._law(self._pack_bits(value), self.q)
 
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give, for up to 16 bits."""
-        told = int.from_bytes(permanent, "big") >> self._padding
-        return self._law(told, Fraction(_SCALE - keep, 2 * _SCALE))
+    def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `rerandomize` can give, for up to 16 bits."""
+        bits = int.from_bytes(permanent, "big") >> self._padding
+        return self._law(bits, Fraction(_SCALE - keep, 2 * _SCALE))
 
     def _law(self, truth: int, flip: Fraction) -> dict[bytes, Fraction]:
         m = self.domain_size
         if m > _MAX_PMF_BITS:
             raise ParameterError(f"domain_size must be at most {_MAX_PMF_BITS} for a pmf, got {m}")
         by_flips = [(1 - flip) ** (m - flips) * flip**flips for flips in range(m + 1)]
-        return {self._payload(told): by_flips[(told ^ truth).bit_count()] for told in range(1 << m)}
+        return {self._payload(bits): by_flips[(bits ^ truth).bit_count()] for bits in range(1 << m)}
 
     def inputs(self) -> Iterator[tuple[int, ...]]:
         """All vectors if k = m, else all of at most k/2 ones: any two within distance k."""

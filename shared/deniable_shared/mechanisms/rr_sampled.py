@@ -58,7 +58,7 @@ class SampledResponse(MechanismBase):
 
     id: ClassVar[str] = "rr-sampled/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"bits"})
-    released: ClassVar[bool] = True
+    releasable: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("sampled",)
     domain_size: int
     epsilon: Fraction
@@ -87,7 +87,7 @@ class SampledResponse(MechanismBase):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; `distance` is all m places, `sampled` the best for a report."""
+        """See `MechanismClass`; `distance` is all m places, `sampled` the best for a report."""
         distance = given.get("distance", domain_size)
         if "sampled" in given:
             return cls(domain_size, epsilon, distance, given["sampled"])
@@ -140,12 +140,12 @@ class SampledResponse(MechanismBase):
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """t places by `public`, their bits by `coins`; DomainError unless m zeros and ones."""
-        vector, last = self._packed(value), self.domain_size - 1
+        vector, last = self._pack_bits(value), self.domain_size - 1
         places = self._sample(coins if public is None else public)
         flips = coins.bernoulli_vector(self._flip, self.sampled)
-        return self._payload(places, _gathered(vector, places, last) ^ flips)
+        return self._payload(places, _gather_bits(vector, places, last) ^ flips)
 
-    def _packed(self, value: int | Sequence[int]) -> int:
+    def _pack_bits(self, value: int | Sequence[int]) -> int:
         if isinstance(value, int) or len(value) != self.domain_size:
             raise DomainError(f"value must be a sequence of {self.domain_size} zeros and ones")
         try:
@@ -169,13 +169,13 @@ class SampledResponse(MechanismBase):
             return bytes(codes)
         return b"".join(code.to_bytes(self._width, "big") for code in codes)
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """The same places; each bit kept with probability keep/2^64, else a fair coin."""
         codes = self._codes(permanent)
         kept = coins.bernoulli_vector(keep, self.sampled)
         drawn = coins.bits(self.sampled)  # always drawn: work must not tell the outcome
-        told = pack([code & 1 for code in codes])
-        return self._payload([code >> 1 for code in codes], drawn ^ (drawn ^ told) & kept)
+        bits = pack([code & 1 for code in codes])
+        return self._payload([code >> 1 for code in codes], drawn ^ (drawn ^ bits) & kept)
 
     def _codes(self, payload: bytes) -> list[int]:
         if self._width == 1:
@@ -199,7 +199,7 @@ class SampledResponse(MechanismBase):
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
-        vector, m, t = self._packed(value), self.domain_size, self.sampled
+        vector, m, t = self._pack_bits(value), self.domain_size, self.sampled
         if self.public_outcomes << t > _MAX_PAYLOADS:
             raise ParameterError(
                 f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.public_outcomes} "
@@ -207,15 +207,15 @@ class SampledResponse(MechanismBase):
             )
         law: dict[bytes, Fraction] = {}
         for places in combinations(range(m), t):
-            truth = _gathered(vector, places, m - 1)
+            truth = _gather_bits(vector, places, m - 1)
             law |= self._law(places, truth, self.q, Fraction(1, self.public_outcomes))
         return law
 
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
+    def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `rerandomize` can give."""
         codes = self._codes(permanent)
-        places, told = [code >> 1 for code in codes], pack([code & 1 for code in codes])
-        return self._law(places, told, Fraction(_SCALE - keep, 2 * _SCALE), Fraction(1))
+        places, bits = [code >> 1 for code in codes], pack([code & 1 for code in codes])
+        return self._law(places, bits, Fraction(_SCALE - keep, 2 * _SCALE), Fraction(1))
 
     def _law(
         self, places: Sequence[int], truth: int, flip: Fraction, chance: Fraction
@@ -223,8 +223,8 @@ class SampledResponse(MechanismBase):
         t = self.sampled
         by_flips = [chance * (1 - flip) ** (t - flips) * flip**flips for flips in range(t + 1)]
         return {
-            self._payload(places, told): by_flips[(told ^ truth).bit_count()]
-            for told in range(1 << t)
+            self._payload(places, bits): by_flips[(bits ^ truth).bit_count()]
+            for bits in range(1 << t)
         }
 
     def inputs(self) -> Iterator[int] | Iterator[tuple[int, ...]]:
@@ -234,7 +234,7 @@ class SampledResponse(MechanismBase):
         return (bits for bits in product((0, 1), repeat=m) if sum(bits) <= most)
 
 
-def _gathered(vector: int, places: Sequence[int], last: int) -> int:
+def _gather_bits(vector: int, places: Sequence[int], last: int) -> int:
     """The bits at `places` of a vector whose place 0 is bit `last`, in their order."""
     bits = 0
     for place in places:

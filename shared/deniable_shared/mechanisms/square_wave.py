@@ -29,8 +29,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import Window
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 
 __all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
 
@@ -42,7 +42,7 @@ _EXP_BITS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class SquareWave(IndexSymbol):
+class SquareWave(IndexToSymbol):
     """One of D = `domain_size` equally spaced values; B = `reach`."""
 
     id: ClassVar[str] = "square-wave/1"
@@ -71,7 +71,7 @@ class SquareWave(IndexSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; the reach is the best for a report."""
+        """See `MechanismClass`; the reach is the best for a report."""
         reach = given["reach"] if given else best_reach(report, domain_size)
         return cls(domain_size, epsilon, reach)
 
@@ -126,7 +126,7 @@ class SquareWave(IndexSymbol):
         d, w = self.domain_size, self.window
         return [Fraction(min(y + 1, w, d, self.outputs - y), d) for y in range(self.outputs)]
 
-    def _holds(self, place: int, output: int, label: int) -> bool:
+    def _supports_value(self, place: int, output: int, label: int) -> bool:
         return label <= output < label + self.window
 
 

@@ -26,16 +26,16 @@ from typing import Protocol
 
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mutual_information import (
-    of_bit,
-    of_encoding,
-    of_outputs,
-    of_symbol,
+    bit_information,
+    encoding_information,
+    output_information,
+    symbol_information,
 )
 
 __all__ = [
     "Design",
     "IndependentBits",
-    "LabelReach",
+    "LabelSensitivity",
     "MessageStructure",
     "OneOf",
     "OneOfParts",
@@ -46,7 +46,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class LabelReach:
+class LabelSensitivity:
     """How far one report replaced moves all readings: their range, L1, L2² and largest move.
 
     `sets` is the most that it moves the sum of the readings of any set of labels.
@@ -59,7 +59,7 @@ class LabelReach:
     sets: int
 
     @classmethod
-    def of_supports(cls, apart: int, sets: int) -> LabelReach:
+    def of_supports(cls, apart: int, sets: int) -> LabelSensitivity:
         """Where two reports differ in at most `apart` labels, and each has some of its own."""
         return cls(range=2, l1=apart, l2_squared=apart, linf=1, sets=sets)
 
@@ -79,7 +79,9 @@ class MessageStructure(Protocol):
         Each keeps a symbol of it with the chance `kept`.
         """
 
-    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach | None:
+    def one_report_moves(
+        self, labels: int, unit: int = 1, blank: int = 0
+    ) -> LabelSensitivity | None:
         """How far one report replaced moves the readings of the first `labels` codes, at most.
 
         A report adds `unit` to what it supports, less `blank` where it tells of a label at all.
@@ -94,7 +96,7 @@ class OneOf:
     codes: int
 
     @property
-    def held(self) -> int:
+    def support_size(self) -> int:
         """w: how many codes a message supports."""
         return 1
 
@@ -104,23 +106,23 @@ class OneOf:
 
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
         """That of one symbol."""
-        return of_symbol(self.codes, kept)
+        return symbol_information(self.codes, kept)
 
-    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach:
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelSensitivity:
         """One count falls by one, another rises."""
-        return LabelReach.of_supports(2, 1)
+        return LabelSensitivity.of_supports(2, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """Any w = `held` of K = `codes` codes."""
+    """Any w = `support_size` of K = `codes` codes."""
 
     codes: int
-    held: int
+    support_size: int
 
     def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports:
         """A set holds x or not, and is uniform otherwise."""
-        k, w = self.codes, self.held
+        k, w = self.codes, self.support_size
         both = p * Fraction(w - 1, k - 1)
         ways = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
         neither = ways / ((k - 1) * (k - 2)) if k > 2 else Fraction(0)
@@ -128,23 +130,23 @@ class Subset:
 
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
         """A symbol is a set."""
-        return of_symbol(comb(self.codes, self.held), kept)
+        return symbol_information(comb(self.codes, self.support_size), kept)
 
-    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach:
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelSensitivity:
         """No two sets differ by more than w codes on either side, or K − w."""
-        return _of_sets(labels, min(self.held, self.codes - self.held))
+        return _of_sets(labels, min(self.support_size, self.codes - self.support_size))
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """`messages` sets of w = `held` of K = `codes` codes, each pair of codes in as many of them.
+    """`messages` sets of w = `support_size` of K = `codes` codes; each pair is in as many of them.
 
     The sets are in `classes` of equal size; which class a message is of is told openly.
     `triples`: in how many sets three codes are together; None where that depends on the three.
     """
 
     codes: int
-    held: int
+    support_size: int
     messages: int
     classes: int = 1
     triples: int | None = None
@@ -152,12 +154,12 @@ class Design:
     @property
     def supporting(self) -> int:
         """How many of the messages support one code."""
-        return self.messages * self.held // self.codes
+        return self.messages * self.support_size // self.codes
 
     @property
     def pairs(self) -> int:
         """λ: how many of the messages support each two codes."""
-        return self.supporting * (self.held - 1) // (self.codes - 1)
+        return self.supporting * (self.support_size - 1) // (self.codes - 1)
 
     def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports | None:
         """Where any three codes lie alike; all that a message supports may be one choice."""
@@ -167,17 +169,17 @@ class Design:
         both = p * Fraction(self.pairs, inside)
         neither = p * Fraction(self.triples, inside)
         neither += (1 - p) * Fraction(self.pairs - self.triples, outside)
-        return JointSupports(p, q, both, neither, self.held, self.held)
+        return JointSupports(p, q, both, neither, self.support_size, self.support_size)
 
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
         """That of the class, and of one of its messages."""
-        return math.log2(self.classes) + of_symbol(self.messages // self.classes, kept)
+        return math.log2(self.classes) + symbol_information(self.messages // self.classes, kept)
 
-    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach:
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelSensitivity:
         """Where there are as many messages as codes, any two share λ of them."""
         if self.messages == self.codes:
-            return _of_sets(labels, self.held - self.pairs)
-        return _of_sets(labels, min(self.held, self.codes - self.held))
+            return _of_sets(labels, self.support_size - self.pairs)
+        return _of_sets(labels, min(self.support_size, self.codes - self.support_size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +196,13 @@ class IndependentBits:
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
         """That of all bits; an upper bound where they exclude each other."""
         if self.exclusive:
-            return of_encoding(p, q, self.bits, kept)
-        return self.bits * of_symbol(2, kept)
+            return encoding_information(p, q, self.bits, kept)
+        return self.bits * symbol_information(2, kept)
 
-    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach:
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelSensitivity:
         """Every count by one, up or down."""
         m = self.bits
-        return LabelReach(range=2 if m > 1 else 0, l1=m, l2_squared=m, linf=1, sets=m)
+        return LabelSensitivity(range=2 if m > 1 else 0, l1=m, l2_squared=m, linf=1, sets=m)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +220,13 @@ class SampledBits:
         """That of the places, and of their bits; a bound for two bits or more that exclude."""
         openly = math.log2(comb(self.bits, self.sampled))
         if not self.exclusive:
-            return openly + self.sampled * of_symbol(2, kept)
+            return openly + self.sampled * symbol_information(2, kept)
         if self.sampled == 1:
-            return openly + of_bit(q + (p - q) / self.bits, kept)
+            return openly + bit_information(q + (p - q) / self.bits, kept)
         share = float(Fraction(self.sampled, self.bits))
-        return openly + share * of_encoding(p, q, self.bits, kept)
+        return openly + share * encoding_information(p, q, self.bits, kept)
 
-    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach:
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelSensitivity:
         """A place that one of two reports tells of moves a reading by unit − blank at most.
 
         One that both tell of moves it by the unit. With u places of the second kind there are
@@ -232,7 +234,7 @@ class SampledBits:
         """
         m, t, one, both = self.bits, self.sampled, unit - blank, unit
         ends = [(2 * (t - u), u) for u in (max(0, 2 * t - m), t)]
-        return LabelReach(
+        return LabelSensitivity(
             range=0 if m == 1 else 2 * (one if t == 1 else both),
             l1=max(alone * one + shared * both for alone, shared in ends),
             l2_squared=max(alone * one**2 + shared * both**2 for alone, shared in ends),
@@ -279,12 +281,12 @@ class Window:
         """Summed over classes of outputs that are as likely."""
         inside, outside = p / self.window, (1 - p) / (self.outputs - self.window)
         chances = Counter(outside + (inside - outside) * share for share in self.shares())
-        return of_outputs(tuple(chances.items()), kept)
+        return output_information(tuple(chances.items()), kept)
 
     def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> None:
         """None: a tally has no count for a label."""
 
 
-def _of_sets(labels: int, own: int) -> LabelReach:
+def _of_sets(labels: int, own: int) -> LabelSensitivity:
     """Of two sets of which each holds at most `own` codes that the other lacks."""
-    return LabelReach.of_supports(min(labels, 2 * own), min(labels, own))
+    return LabelSensitivity.of_supports(min(labels, 2 * own), min(labels, own))

@@ -4,7 +4,7 @@
 
 Every set that holds the true choice is equally likely, and every set that does not. A set supports
 each choice in it. With the best w this has the least total error of all mechanisms that keep ε, for
-every d (`optimum`): w = 1 is `grr/1`. If w is not given it is the best for one report.
+every d (`optimal_error`): w = 1 is `grr/1`. If w is not given it is the best for one report.
 
 Floyd's way draws w of N = d − 1 items with one draw for each place last = N − w … N − 1, and its
 last w − 1 draws choose w − 1 of them. So the first draw is an item, or N, which stands for the true
@@ -28,9 +28,9 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexValues
 from deniable_shared.mechanisms.structure import Subset
-from deniable_shared.optimum import best_size
+from deniable_shared.mechanisms.symbol_payload import IndexInput
+from deniable_shared.optimal_error import best_subset_size
 
 __all__ = ["MAX_SUBSET_DOMAIN", "SubsetResponse"]
 
@@ -43,13 +43,13 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetResponse(IndexValues):
+class SubsetResponse(IndexInput):
     """w = `subset_size` of d = `domain_size` choices."""
 
     id: ClassVar[str] = "subset/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
     targets: ClassVar[frozenset[str]] = frozenset({"tables"})
-    released: ClassVar[bool] = True
+    releasable: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("subset_size",)
     domain_size: int
     epsilon: Fraction
@@ -76,11 +76,11 @@ class SubsetResponse(IndexValues):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; `subset_size` is the best for a report."""
+        """See `MechanismClass`; `subset_size` is the best for a report."""
         _check_domain(domain_size)
         if "subset_size" in given:
             return cls(domain_size, epsilon, given["subset_size"])
-        return cls(domain_size, epsilon, best_size(domain_size, domain_size, report))
+        return cls(domain_size, epsilon, best_subset_size(domain_size, domain_size, report))
 
     @property
     def tally_size(self) -> int:
@@ -118,7 +118,7 @@ class SubsetResponse(IndexValues):
         moved = (chosen >> index ^ chosen >> others) & 1
         return self._payload(chosen ^ (moved << index) ^ (moved << others))
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """The set kept with probability keep/2^64, else any set of w choices."""
         kept = coins.bernoulli(keep)
         item = coins.below(self.domain_size - self.subset_size + 1)
@@ -174,8 +174,8 @@ class SubsetResponse(IndexValues):
             payload: inside if index in names else outside for names, payload in self._payloads()
         }
 
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
+    def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `rerandomize` can give."""
         self._check_few()
         drawn = Fraction(_SCALE - keep, _SCALE * self.alphabet_size)
         law = {payload: drawn for _, payload in self._payloads()}

@@ -30,5 +30,5 @@ class SymmetricUnary(UnaryEncoding):
         """Exact probability that the bit of the choice is told as 1."""
         return Fraction(self.threshold, SCALE)
 
-    def _tossed(self, shift: int, coins: Coins) -> int:
+    def _flip_bits(self, shift: int, coins: Coins) -> int:
         return 1 << shift ^ coins.bernoulli_vector(self._flip, self.domain_size)

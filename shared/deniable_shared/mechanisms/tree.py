@@ -57,7 +57,7 @@ class TreeResponse(OneOfChoices):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; the fan-out is the best for a report."""
+        """See `MechanismClass`; the fan-out is the best for a report."""
         _check_leaves(domain_size)
         fan_out = given["fan_out"] if given else best_fan_out(domain_size, report)
         return cls(domain_size, epsilon, report, fan_out)

@@ -21,8 +21,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_BITS
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexValues
 from deniable_shared.mechanisms.structure import IndependentBits
+from deniable_shared.mechanisms.symbol_payload import IndexInput
 
 __all__ = ["SCALE", "UnaryEncoding"]
 
@@ -31,13 +31,13 @@ _MAX_PMF_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class UnaryEncoding(IndexValues, ABC):
+class UnaryEncoding(IndexInput, ABC):
     """d = `domain_size` choices; what `sue/1` and `oue/1` have in common."""
 
     id: ClassVar[str]
     max_differing_coordinates: ClassVar[int]
     domain_types: ClassVar[frozenset[str]] = INDEXED
-    released: ClassVar[bool] = True
+    releasable: ClassVar[bool] = True
     alphabet_size: ClassVar[int] = 2
     domain_size: int
     epsilon: Fraction
@@ -64,7 +64,7 @@ class UnaryEncoding(IndexValues, ABC):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon)
 
     @property
@@ -96,20 +96,20 @@ class UnaryEncoding(IndexValues, ABC):
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """All d bits; DomainError unless 0 ≤ value < d."""
-        return self._payload(self._tossed(self._shift(value), coins))
+        return self._payload(self._flip_bits(self._shift(value), coins))
 
     @abstractmethod
-    def _tossed(self, shift: int, coins: Coins) -> int:
+    def _flip_bits(self, shift: int, coins: Coins) -> int:
         """The d bits for the choice whose bit is `shift` places from the least significant."""
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """Each bit kept with probability keep/2^64, else a fair coin."""
         drawn = coins.bits(self.domain_size)  # always drawn: work must not tell the outcome
         kept = coins.bernoulli_vector(keep, self.domain_size)
         return self._payload(drawn ^ (drawn ^ self._bits(permanent)) & kept)
 
-    def _payload(self, told: int) -> bytes:
-        return (told << self._padding).to_bytes(self.payload_size, "big")
+    def _payload(self, bits: int) -> bytes:
+        return (bits << self._padding).to_bytes(self.payload_size, "big")
 
     def _bits(self, payload: bytes) -> int:
         return int.from_bytes(payload, "big") >> self._padding
@@ -133,17 +133,17 @@ class UnaryEncoding(IndexValues, ABC):
         truth, d = 1 << self._shift(value), self._enumerable()
         others = [(1 - self.q) ** (d - 1 - ones) * self.q**ones for ones in range(d)]
         return {
-            self._payload(told): others[(told & ~truth).bit_count()]
-            * (self.p if told & truth else 1 - self.p)
-            for told in range(1 << d)
+            self._payload(bits): others[(bits & ~truth).bit_count()]
+            * (self.p if bits & truth else 1 - self.p)
+            for bits in range(1 << d)
         }
 
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give, for up to 16 choices."""
+    def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `rerandomize` can give, for up to 16 choices."""
         truth, d = self._bits(permanent), self._enumerable()
         flip = Fraction(SCALE - keep, 2 * SCALE)
         by_flips = [(1 - flip) ** (d - flips) * flip**flips for flips in range(d + 1)]
-        return {self._payload(told): by_flips[(told ^ truth).bit_count()] for told in range(1 << d)}
+        return {self._payload(bits): by_flips[(bits ^ truth).bit_count()] for bits in range(1 << d)}
 
     def _enumerable(self) -> int:
         d = self.domain_size

@@ -10,8 +10,8 @@ import pytest
 
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM
 from support.central_queries import binomial_tail
 from support.message_laws import MessageLaw
@@ -77,9 +77,9 @@ def _sent(built: Mechanism, devices: int, epochs: int, runs: int) -> Any:
     """(runs, 4): values of frequencies 0.4 and 0.2 thrice, drawn once a device."""
     random = np.random.default_rng()  # noqa: TID251  # simulates devices in a test
     values = random.choice(4, size=(runs, devices), p=[0.4, 0.2, 0.2, 0.2])
-    if isinstance(built, Renewed):
+    if isinstance(built, MemoizedChain):
         values = _answered(random, values, float(built.first.p))
-        truthful = float(built.kept + built.blurred)
+        truthful = float(built.keep_probability + built.redraw_support)
     else:
         truthful = float(built.p)
     sent = _answered(random, np.repeat(values, epochs, axis=1), truthful)

@@ -18,7 +18,7 @@ from deniable_aggregator.releases.kinds.selection import PreparedSelection
 from deniable_central.accounting import contracted_guarantee
 from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
 from deniable_central.pmf import Pmf
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_pmfs import (
     check_approximate,
     check_delta_is_reached,

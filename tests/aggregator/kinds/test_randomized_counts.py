@@ -19,8 +19,8 @@ from deniable_aggregator.releases.kinds.randomized_counts import (
 from deniable_central.queries import intervals
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM
 from support.central_queries import Integers, binomial_tail
 from support.message_laws import MessageLaw, Population
@@ -88,9 +88,9 @@ def test_other_counts_have_another_fingerprint() -> None:
     assert len(prints) == 2
 
 
-def chain(epsilon: str) -> Renewed:
+def chain(epsilon: str) -> MemoizedChain:
     built = mechanisms.build("grr/1", domain_size=4, epsilon=epsilon, permanent="2")
-    assert isinstance(built, Renewed)
+    assert isinstance(built, MemoizedChain)
     return built
 
 
@@ -110,7 +110,7 @@ def test_every_query_is_within_tau_of_the_truth_for_devices_that_answer_alike(al
     chances = np.full(4, float(first.q))
     chances[0] = float(first.p)
     truth, missed = np.array([1.0, 0, 0, 0]), 0
-    keep = float(built.kept)
+    keep = float(built.keep_probability)
     for _ in range(1000):
         permanent = draw.multinomial(devices, chances / chances.sum())
         kept = draw.binomial(permanent * alike, keep)

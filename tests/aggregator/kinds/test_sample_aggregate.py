@@ -23,7 +23,7 @@ from deniable_central.accounting import Installation, group_guarantee, promise
 from deniable_central.pmf import Pmf
 from deniable_central.stability import SampleAggregate, agreement
 from deniable_shared.errors import DeniableError, ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM, check_follows
 from support.central_pmfs import check_approximate, check_delta_is_reached, check_epsilon_is_reached
 from support.central_queries import binomial_tail

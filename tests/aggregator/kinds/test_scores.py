@@ -21,7 +21,7 @@ from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
 from deniable_aggregator.releases.kinds.sensitivity import sensitivity_of
 from deniable_central.stability import find_violation, propose_quantile
 from deniable_shared.domain import Bits
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.message_laws import MessageLaw
 from support.release_contexts import (
     CHOICES,

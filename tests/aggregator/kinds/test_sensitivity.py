@@ -18,7 +18,7 @@ from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity, se
 from deniable_aggregator.releases.kinds.set_messages import SubsetMessages
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.release_contexts import SMALL, mechanism, messages
 
 NAMES = sorted(SMALL)
@@ -178,7 +178,7 @@ class Stranger:
     domain_size: int = 2
     p: Fraction = Fraction(3, 4)
     q: Fraction = Fraction(1, 4)
-    released: bool = True
+    releasable: bool = True
     structure: None = None
 
 
@@ -188,7 +188,7 @@ def test_an_unknown_mechanism_is_refused_by_the_names_of_those_known() -> None:
 
 
 def test_releases_read_every_mechanism_for_labels_but_local_hashing_and_buckets() -> None:
-    unread = {*mechanisms.known()} - {*mechanisms.released()}
+    unread = {*mechanisms.mechanism_ids()} - {*mechanisms.releasable_ids()}
     assert unread == {
         "cms/1",
         "dbitflip/1",

@@ -15,7 +15,7 @@ from deniable_aggregator.releases.kinds.sample_aggregate import PreparedSampleAg
 from deniable_aggregator.releases.kinds.scores import Mode
 from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
-from deniable_shared.recommendation import recommend_for
+from deniable_shared.recommendation import recommend_for_domain
 from support.message_laws import MessageLaw
 from support.release_contexts import CHOICES, PRICES, context, mechanism, messages, tallies
 
@@ -77,7 +77,7 @@ def test_allocation_names_the_mechanism_that_it_reads() -> None:
 
 
 def test_a_list_of_sixteen_labels_is_still_answered_by_sets() -> None:
-    assert recommend_for(Choice(LABELS), Fraction(2)).id == "affine/1"
+    assert recommend_for_domain(Choice(LABELS), Fraction(2)).id == "affine/1"
 
 
 @pytest.mark.parametrize("name", sorted(CHOICES))

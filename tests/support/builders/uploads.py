@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from deniable_shared.envelope import seal
-from deniable_shared.keylist import PublicKey
+from deniable_shared.key_list import PublicKey
 from deniable_shared.manifest import Manifest
 from deniable_shared.problems import ReportError
 from deniable_shared.report import (

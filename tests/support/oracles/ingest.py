@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from deniable_aggregator.ingest.checks import UploadContext
-from deniable_aggregator.store.rows import Arrival, Cell
+from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.envelope import Opener
 from deniable_shared.errors import DecodeError, EnvelopeError
 from deniable_shared.extensions import EXTENSIONS
@@ -157,7 +157,7 @@ def first_error(checked: ReportUnderCheck) -> ReportError | None:
     return None
 
 
-def outcome(report: Report, context: UploadContext) -> Arrival | ReportError:
+def outcome(report: Report, context: UploadContext) -> AcceptedReport | ReportError:
     """The report as it is committed, or the code of the first check that it fails."""
     checked = ReportUnderCheck(report, context)
     error = first_error(checked)
@@ -165,8 +165,8 @@ def outcome(report: Report, context: UploadContext) -> Arrival | ReportError:
         return error
     found, header = context.collection, report.header
     cohort = context.cohorts.of(found.id, header.report_id, found.manifest.cohorts)
-    cell = Cell(found.id, header.epoch, header.manifest_version, cohort)
-    return Arrival(cell, header.report_id, checked.plaintext.payload, checked.serial)
+    cell = TallyKey(found.id, header.epoch, header.manifest_version, cohort)
+    return AcceptedReport(cell, header.report_id, checked.plaintext.payload, checked.serial)
 
 
 @dataclass(slots=True)
@@ -179,14 +179,14 @@ class CommitOracle:
     closed: set[tuple[str, int]] = field(default_factory=set)
     ids: set[tuple[str, int, bytes]] = field(default_factory=set)
     serials: set[tuple[str, int, bytes]] = field(default_factory=set)
-    reports: dict[Cell, list[bytes]] = field(default_factory=dict)
+    reports: dict[TallyKey, list[bytes]] = field(default_factory=dict)
 
-    def commit(self, arrivals: Sequence[Arrival]) -> list[ReportError | None]:
+    def commit(self, arrivals: Sequence[AcceptedReport]) -> list[ReportError | None]:
         """Of each report its code, or None for one that is counted or a duplicate."""
         return [self._commit(arrival) for arrival in arrivals]
 
-    def _commit(self, arrival: Arrival) -> ReportError | None:
-        epoch = (arrival.cell.collection, arrival.cell.epoch)
+    def _commit(self, arrival: AcceptedReport) -> ReportError | None:
+        epoch = (arrival.key.collection, arrival.key.epoch)
         if epoch in self.closed:
             return ReportError.EPOCH_CLOSED
         if (*epoch, arrival.report_id) in self.ids:
@@ -196,5 +196,5 @@ class CommitOracle:
                 return ReportError.VOUCHER_SPENT
             self.serials.add((*epoch, arrival.serial))
         self.ids.add((*epoch, arrival.report_id))
-        self.reports.setdefault(arrival.cell, []).append(arrival.payload)
+        self.reports.setdefault(arrival.key, []).append(arrival.payload)
         return None

@@ -39,8 +39,8 @@ from deniable_central.samplers.uniform import uniform_order
 from deniable_central.scores import Integers
 from deniable_central.selection.privacy_parameters import Epsilon
 from deniable_shared.coins import Coins
-from deniable_shared.mechanisms import build, for_target
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms import build, ids_for_target
+from deniable_shared.mechanisms.protocols import Mechanism
 
 PROTECTS = "all that one buyer would ever report"
 READERS = "everyone, the server included"
@@ -65,7 +65,7 @@ class LocalAllocationPlan:
             raise MarketError(
                 f"buyers must be at least one a round, got {self.buyers} for {self.rounds} rounds"
             )
-        able = for_target("allocations")
+        able = ids_for_target("allocations")
         if self.mechanism.tally_size != self.menu.size or self.mechanism.id not in able:
             raise MarketError(
                 f'mechanism must be "{able[0]}" over the {self.menu.size} options, got '
@@ -133,7 +133,7 @@ def allocate_locally(
     """The whole way on one machine: each buyer's answer through the real mechanism, once."""
     options = menu if menu is not None else singles_for(worths)
     buyers, source = Buyers(worths, options), coins or Coins.system()
-    mechanism = build(for_target("allocations")[0], domain_size=options.size, epsilon=epsilon)
+    mechanism = build(ids_for_target("allocations")[0], domain_size=options.size, epsilon=epsilon)
     plan = LocalAllocationPlan(
         len(buyers), options, checked_supply(supply, options), rounds, mechanism
     )

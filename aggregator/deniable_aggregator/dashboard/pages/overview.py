@@ -73,7 +73,7 @@ def view(query: OverviewArguments) -> Context:
         "today": sum(counts.today or 0 for _, counts in rows if counts),
         "reports": sum(counts.reports or 0 for _, counts in rows if counts),
         "hidden": sum(counts.today is None for _, counts in rows if counts),
-        "waiting": service().store.waiting().batches if reads else None,
+        "waiting": service().store.rollup_backlog().batches if reads else None,
         "late": max((counts.late_seconds for _, counts in rows if counts), default=0.0),
         "alerts": alert_list[:MOST_ALERTS],
         "more_alerts": max(len(alert_list) - MOST_ALERTS, 0),

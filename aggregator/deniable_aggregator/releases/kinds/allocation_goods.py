@@ -21,7 +21,7 @@ from deniable_central.auctions.demand_noise import MOST_ROUNDS
 from deniable_central.auctions.price_updates import HIGHEST
 from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms import for_target
+from deniable_shared.mechanisms import ids_for_target
 
 MOST_GOODS = 1024
 MOST_PEOPLE = 10**9
@@ -77,7 +77,7 @@ def read_goods(complete: Mapping[str, object], context: ReleaseContext) -> Goods
 
 
 def _labels(context: ReleaseContext) -> tuple[str, ...]:
-    able = for_target("allocations")
+    able = ids_for_target("allocations")
     if not isinstance(context.domain, Choice) or context.mechanism.id not in able:
         names = " or ".join(f'"{each}"' for each in able)
         raise ParameterError(

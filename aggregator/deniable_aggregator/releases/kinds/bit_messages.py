@@ -17,7 +17,7 @@ from deniable_aggregator.releases.kinds.norms import (
     norms_of_bits,
     norms_of_images,
 )
-from deniable_shared.mechanisms.structure import IndependentBits, LabelReach, SampledBits
+from deniable_shared.mechanisms.structure import IndependentBits, LabelSensitivity, SampledBits
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class IndependentBitMessages:
         return self.size
 
     @property
-    def label_sensitivity(self) -> LabelReach:
+    def label_sensitivity(self) -> LabelSensitivity:
         return IndependentBits(self.size).one_report_moves(self.size)
 
     def label_counts(self, counts: Counts) -> Counts:
@@ -69,7 +69,7 @@ class SampledBitMessages:
         return self.sampled
 
     @property
-    def label_sensitivity(self) -> LabelReach:
+    def label_sensitivity(self) -> LabelSensitivity:
         bits = SampledBits(self.size, self.sampled)
         return bits.one_report_moves(self.size, self.unit, self.offset)
 

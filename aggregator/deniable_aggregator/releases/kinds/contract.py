@@ -27,7 +27,7 @@ from deniable_central.release import ErrorBar
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Domain
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 Counts = npt.NDArray[np.int64]
 

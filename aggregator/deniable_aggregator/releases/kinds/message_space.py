@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.releases.kinds.norms import Matrix
-from deniable_shared.mechanisms.structure import LabelReach
+from deniable_shared.mechanisms.structure import LabelSensitivity
 
 Counts = npt.NDArray[np.int64]
 
@@ -39,7 +39,7 @@ class MessageSpace(Protocol):
         """How many labels one report supports at most."""
 
     @property
-    def label_sensitivity(self) -> LabelReach:
+    def label_sensitivity(self) -> LabelSensitivity:
         """How far one report moves the counts, one a label."""
 
     def label_counts(self, counts: Counts) -> Counts:

@@ -27,8 +27,8 @@ from deniable_aggregator.releases.kinds.message_space import MessageSpace
 from deniable_aggregator.releases.kinds.point_messages import DesignPointMessages, LabelMessages
 from deniable_aggregator.releases.kinds.set_messages import DesignSetMessages, SubsetMessages
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms import released
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms import releasable_ids
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import (
     Design,
     IndependentBits,
@@ -43,9 +43,9 @@ _UNIT_BITS = 16
 def message_space_of(mechanism: Mechanism) -> MessageSpace:
     """The messages of a mechanism or of a chain; ParameterError for one that is not known."""
     structure = mechanism.structure
-    if not mechanism.released or type(structure) not in _OF_STRUCTURE:
+    if not mechanism.releasable or type(structure) not in _OF_STRUCTURE:
         raise ParameterError(
-            f"mechanism must be one of {', '.join(released())} for central releases, got "
+            f"mechanism must be one of {', '.join(releasable_ids())} for central releases, got "
             f"{mechanism.id!r:.80}: estimates of this collection can be read, releases cannot; "
             "name one of these in a collection that is to be released from"
         )
@@ -66,7 +66,7 @@ def _told_bits(form: Mechanism, structure: SampledBits) -> MessageSpace:
 
 
 def _subsets(_form: Mechanism, structure: Subset) -> MessageSpace:
-    return SubsetMessages(structure.codes, structure.held)
+    return SubsetMessages(structure.codes, structure.support_size)
 
 
 def _design(form: Mechanism, structure: Design) -> MessageSpace:

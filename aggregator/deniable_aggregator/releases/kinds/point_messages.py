@@ -27,8 +27,8 @@ from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.releases.kinds.message_space import Counts
 from deniable_aggregator.releases.kinds.norms import Matrix, norms_of_images
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.structure import Design, LabelReach, OneOf
+from deniable_shared.mechanisms.protocols import Mechanism
+from deniable_shared.mechanisms.structure import Design, LabelSensitivity, OneOf
 
 _MOST_PRODUCTS = 1 << 29
 
@@ -44,7 +44,7 @@ class LabelMessages:
     most_labels: int = 1
 
     @property
-    def label_sensitivity(self) -> LabelReach:
+    def label_sensitivity(self) -> LabelSensitivity:
         return OneOf(self.size).one_report_moves(self.size)
 
     def label_counts(self, counts: Counts) -> Counts:
@@ -65,7 +65,7 @@ class DesignPointMessages:
     """A histogram of messages that support several labels each."""
 
     decoder: MessageCodeEstimator
-    label_sensitivity: LabelReach
+    label_sensitivity: LabelSensitivity
     most_labels: int
     unit: int = 1
     offset: int = 0
@@ -74,7 +74,7 @@ class DesignPointMessages:
     @classmethod
     def of(cls, form: Mechanism, design: Design) -> DesignPointMessages:
         """The messages of a design; `form` is the mechanism of one round."""
-        return cls(_decoder(form), _apart(form, design), min(design.held, form.domain_size))
+        return cls(_decoder(form), _apart(form, design), min(design.support_size, form.domain_size))
 
     def label_counts(self, counts: Counts) -> Counts:
         return self.decoder.supports(counts)
@@ -102,7 +102,7 @@ def _spread(matrix: Matrix) -> Counts:
 
 
 @lru_cache(maxsize=64)
-def _apart(form: Mechanism, design: Design) -> LabelReach:
+def _apart(form: Mechanism, design: Design) -> LabelSensitivity:
     """In how many labels two messages differ at most, and how many one has that the other lacks.
 
     Two messages of one class, if there are several classes, have none in common: that is the bound.
@@ -113,4 +113,4 @@ def _apart(form: Mechanism, design: Design) -> LabelReach:
     held = _decoder(form).held(np.eye(d, dtype=np.int64)).astype(np.float32)
     shared = held.T @ held
     lacked = np.diagonal(shared)[:, None] - shared
-    return LabelReach.of_supports(int((lacked + lacked.T).max()), int(lacked.max()))
+    return LabelSensitivity.of_supports(int((lacked + lacked.T).max()), int(lacked.max()))

@@ -27,7 +27,7 @@ from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _AT_ONCE = 1 << 22  # numbers of a block of queries
 _LARGEST_ROWS = (1 << 31) - 1  # times the rows of a small database stays exact in a float

@@ -24,8 +24,8 @@ from deniable_aggregator.releases.kinds.norms import (
     affordable,
     checked_matrix,
 )
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.structure import LabelReach
+from deniable_shared.mechanisms.protocols import Mechanism
+from deniable_shared.mechanisms.structure import LabelSensitivity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +69,6 @@ def sensitivity_of(mechanism: Mechanism, matrix: npt.ArrayLike) -> Sensitivity:
     return Sensitivity(message_space_of(mechanism), np.ascontiguousarray(rows))
 
 
-def label_sensitivity(mechanism: Mechanism) -> LabelReach:
+def label_sensitivity(mechanism: Mechanism) -> LabelSensitivity:
     """Of the label counts themselves, in closed form and for any number of labels."""
     return message_space_of(mechanism).label_sensitivity

@@ -33,7 +33,7 @@ from deniable_aggregator.releases.kinds.norms import (
     affordable,
     norms_of_images,
 )
-from deniable_shared.mechanisms.structure import Design, LabelReach, Subset
+from deniable_shared.mechanisms.structure import Design, LabelSensitivity, Subset
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class SubsetMessages:
         return self.held
 
     @property
-    def label_sensitivity(self) -> LabelReach:
+    def label_sensitivity(self) -> LabelSensitivity:
         return Subset(self.size, self.held).one_report_moves(self.size)
 
     def label_counts(self, counts: Counts) -> Counts:
@@ -82,10 +82,10 @@ class DesignSetMessages:
 
     @property
     def most_labels(self) -> int:
-        return min(self.design.held, self.size)
+        return min(self.design.support_size, self.size)
 
     @property
-    def label_sensitivity(self) -> LabelReach:
+    def label_sensitivity(self) -> LabelSensitivity:
         return self.design.one_report_moves(self.size)
 
     def label_counts(self, counts: Counts) -> Counts:
@@ -96,7 +96,7 @@ class DesignSetMessages:
         return np.concatenate([matrix, unused], axis=1)
 
     def row_ranges(self, matrix: Matrix) -> Counts:
-        bound = _of_any_set(matrix, self.design.held)
+        bound = _of_any_set(matrix, self.design.support_size)
         high, low = _span(next(self.estimator.held_blocks(matrix)))
         open_rows = np.flatnonzero(high - low < bound)
         if len(open_rows) * self.design.messages > MOST_STEPS or not len(open_rows):

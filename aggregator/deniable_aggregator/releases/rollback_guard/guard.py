@@ -23,9 +23,9 @@ from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.heads import Heads
-from deniable_aggregator.store.ledger_chain import End, extended, head_of
+from deniable_aggregator.store.ledger_chain import ChainHead, extend_head, ledger_head
 from deniable_aggregator.store.protocols import Audit, Collections, Ledger
-from deniable_shared.journal import GENESIS
+from deniable_shared.transparency_log import GENESIS
 
 logger = logging.getLogger(__name__)
 
@@ -169,11 +169,11 @@ def updated_heads(heads: Heads, store: HeadStore) -> Heads:
     """The heads with everything that the store has added since."""
     for row in store.ledger(heads.ledger.size):
         heads = heads.with_charge(row)
-    newer = replace(without_deleted_collections(heads, store), log=End(*store.log_head()))
+    newer = replace(without_deleted_collections(heads, store), log=ChainHead(*store.log_head()))
     ids = newer.collection_ids.union(store.collections())
     newer = replace(newer, collections=tuple(sorted(ids)))
     if audit_log_continues(heads, store):
-        newer = replace(newer, audit=End(*store.audit_head()))
+        newer = replace(newer, audit=ChainHead(*store.audit_head()))
     return newer
 
 
@@ -208,7 +208,7 @@ def owes_charges(heads: Heads, store: HeadStore) -> bool:
 def is_behind(heads: Heads, store: HeadStore) -> bool:
     """Whether the store lacks anything that the file has seen, from the beginning on."""
     rows = store.ledger()[: heads.ledger.size]
-    same = len(rows) == heads.ledger.size and head_of(rows).hex() == heads.ledger.head
+    same = len(rows) == heads.ledger.size and ledger_head(rows).hex() == heads.ledger.head
     return heads.unknown or not same or store.log_head_at(heads.log.size) != heads.log.head
 
 
@@ -219,4 +219,4 @@ def _last_charge_matches(heads: Heads, store: HeadStore) -> bool:
         return True
     before = heads.charges[-2].head if len(heads.charges) > 1 else GENESIS.hex()
     rows = store.ledger(heads.ledger.size - 1)[:1]
-    return bool(rows) and extended(bytes.fromhex(before), rows[0]).hex() == heads.ledger.head
+    return bool(rows) and extend_head(bytes.fromhex(before), rows[0]).hex() == heads.ledger.head

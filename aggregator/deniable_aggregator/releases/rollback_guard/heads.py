@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import auditing, journal, releases
-from deniable_aggregator.store.ledger_chain import End, extended
-from deniable_aggregator.store.releases import epochs_in, runs
+from deniable_aggregator.store import audit_log, ledger_rows, transparency_log
+from deniable_aggregator.store.ledger_chain import ChainHead, extend_head
+from deniable_aggregator.store.ledger_rows import format_epochs, parse_epochs
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_aggregator.store.statements import Statements
 
@@ -29,7 +29,7 @@ SPEC = "deniable/heads/1"
 RECENT = 256
 """Charges that are kept whole: at least two, the last one and the head before it."""
 
-_EMPTY = End()
+_EMPTY = ChainHead()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class RecentCharge:
             release=release,
             request=request,
             terms=self.terms.encode(),
-            epochs=tuple(epochs_in(self.epochs)),
+            epochs=tuple(parse_epochs(self.epochs)),
             epsilon=self.epsilon,
             rho=self.rho,
             delta=self.delta,
@@ -67,9 +67,9 @@ class RecentCharge:
 class Heads:
     """The whole file."""
 
-    ledger: End = _EMPTY
-    log: End = _EMPTY
-    audit: End = _EMPTY
+    ledger: ChainHead = _EMPTY
+    log: ChainHead = _EMPTY
+    audit: ChainHead = _EMPTY
     charges: tuple[RecentCharge, ...] = ()
     totals: dict[str, int] = field(default_factory=dict)
     sessions: dict[str, int] = field(default_factory=dict)
@@ -86,12 +86,12 @@ class Heads:
 
     def with_charge(self, row: ChargeRow) -> Heads:
         """With one charge more."""
-        head = extended(bytes.fromhex(self.ledger.head), row).hex()
+        head = extend_head(bytes.fromhex(self.ledger.head), row).hex()
         more = RecentCharge(
             collection=row.collection,
             release=row.release,
             terms=row.terms.decode(),
-            epochs=runs(row.epochs),
+            epochs=format_epochs(row.epochs),
             epsilon=row.epsilon,
             rho=row.rho,
             delta=row.delta,
@@ -101,7 +101,7 @@ class Heads:
         )
         return replace(
             self,
-            ledger=End(self.ledger.size + 1, head),
+            ledger=ChainHead(self.ledger.size + 1, head),
             charges=(*self.charges, more)[-RECENT:],
             totals={**self.totals, row.collection: self.totals.get(row.collection, 0) + 1},
         )
@@ -123,13 +123,13 @@ def parse(data: bytes, where: str) -> Heads:
 
 def heads_of(db: Statements) -> Heads:
     """What the file beside this database would hold."""
-    size, head = journal.head(db)
-    acts, last = auditing.head(db)
+    size, head = transparency_log.head(db)
+    acts, last = audit_log.head(db)
     heads = Heads(
-        log=End(size, bytes(head).hex()),
-        audit=End(acts, bytes(last).hex()),
-        sessions=releases.session_sizes(db),
+        log=ChainHead(size, bytes(head).hex()),
+        audit=ChainHead(acts, bytes(last).hex()),
+        sessions=ledger_rows.session_sizes(db),
     )
-    for row in releases.ledger(db, 0):
+    for row in ledger_rows.ledger(db, 0):
         heads = heads.with_charge(row)
     return heads

@@ -35,7 +35,7 @@ from deniable_aggregator.releases.rollback_guard.guard import (
     without_deleted_collections,
 )
 from deniable_aggregator.releases.rollback_guard.heads import Heads, RecentCharge
-from deniable_aggregator.store.ledger_chain import End, head_of
+from deniable_aggregator.store.ledger_chain import ChainHead, ledger_head
 from deniable_aggregator.store.protocols import Audit, Ledger
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
@@ -80,7 +80,7 @@ def reconcile(
         if not is_behind(heads, store) and not owes_charges(heads, store):
             if cut:
                 _record(store, audit)
-                heads_file.write(data, updated_heads(replace(heads, audit=End()), store))
+                heads_file.write(data, updated_heads(replace(heads, audit=ChainHead()), store))
             return Reconciliation(lost=lost)
         audit = detailed(audit, lost=lost or None)
         registered = [each for each in collections if each.id in stored_ids]
@@ -175,7 +175,7 @@ def _same_before(recent: Sequence[RecentCharge], rows: Sequence[ChargeRow], firs
         return True
     if len(rows) <= first or not recent:
         return False
-    return head_of(rows[: first + 1]).hex() == recent[0].head
+    return ledger_head(rows[: first + 1]).hex() == recent[0].head
 
 
 def _whole(collection: Collection, now: float) -> ChargeRow:

@@ -10,7 +10,13 @@ import numpy as np
 from alembic import op
 from sqlalchemy import Connection, text
 
-from deniable_aggregator.store.checksums import BODY_MASK, body, of_charge, of_record, seal
+from deniable_aggregator.store.checksums import (
+    BODY_MASK,
+    body,
+    charge_checksum,
+    record_checksum,
+    seal,
+)
 from deniable_aggregator.store.rows import ChargeRow
 
 _FILLED = ("cells", "deltas", "closed_epochs", "expired_epochs", "charges", "session_records")
@@ -84,13 +90,13 @@ def _facts(db: Connection, table: str, moment: str) -> None:
 def _charges(db: Connection) -> None:
     for position, collection, release, request, terms, epochs, *exact in _rows(db, _CHARGES):
         row = ChargeRow(collection, release, request, terms, (), *exact)
-        _set(db, "charges", {"position": position}, checksum=of_charge(row, epochs))
+        _set(db, "charges", {"position": position}, checksum=charge_checksum(row, epochs))
 
 
 def _records(db: Connection) -> None:
     for release, number, record in _rows(db, _RECORDS):
         key = {"release": release, "number": number}
-        _set(db, "session_records", key, checksum=of_record(release, number, record))
+        _set(db, "session_records", key, checksum=record_checksum(release, number, record))
 
 
 def _rows(db: Connection, statement: str, **values: object) -> Sequence[Any]:

@@ -1,0 +1,175 @@
+"""Sketches of texts: for each table its reports, and how many of them have a one in each cell.
+
+    f̂ = (c/n − q)/(p − q)        c ones among the n bits of the cells of a text
+
+`estimate.texts` tells given texts together, by least squares over the cells that they share. There
+is no search, and no label to estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.payload_arrays import (
+    Payloads,
+    checked_payloads,
+    checked_tally,
+    first_round,
+)
+from deniable_aggregator.estimate.protocols import TableGroup
+from deniable_aggregator.estimate.support_counts import SupportEstimator
+from deniable_aggregator.estimators.rr import column_sums
+from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.bit_sketch import BitSketch
+from deniable_shared.mechanisms.protocols import Mechanism
+
+
+class Sketch(Protocol):
+    """What `SketchCoding` needs of a mechanism."""
+
+    @property
+    def domain_size(self) -> int:
+        """The most bytes of a text."""
+
+    @property
+    def tables(self) -> int:
+        """k."""
+
+    @property
+    def cells(self) -> int:
+        """m."""
+
+    @property
+    def hashes(self) -> int:
+        """h."""
+
+    def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
+        """The cells of a text in a table, each once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchCoding:
+    """See `contract.TextForm`: one group, and a code is a cell."""
+
+    told: ClassVar[Fraction] = Fraction(1)
+    groups: ClassVar[int] = 1
+    sketch: Sketch
+
+    @property
+    def codes(self) -> int:
+        """The cells of a table."""
+        return self.sketch.cells
+
+    @property
+    def all_tables(self) -> int:
+        """Each of them tells of whole texts."""
+        return self.sketch.tables
+
+    @property
+    def hashes(self) -> int:
+        """The most cells of a text in a table."""
+        return self.sketch.hashes
+
+    @property
+    def domain_size(self) -> int:
+        """The most bytes of a text."""
+        return self.sketch.domain_size
+
+    def length(self, group: int) -> int:
+        """Whole texts."""
+        return self.sketch.domain_size
+
+    def tables_of(self, group: int) -> range:
+        """All tables."""
+        return range(self.sketch.tables)
+
+
+def cells_of(sketch: Sketch, texts: Sequence[bytes]) -> Counts:
+    """(tables, hashes, texts), −1 where a text has fewer cells than there are hashes."""
+    cells = np.full((sketch.tables, sketch.hashes, len(texts)), -1, dtype=np.int64)
+    for table in range(sketch.tables):
+        for place, text in enumerate(texts):
+            own = sketch.cells_of(table, text)
+            cells[table, : len(own), place] = own
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class SketchEstimator(SupportEstimator):
+    """The estimator of "cms/1" and "rappor/1"."""
+
+    default_projection: ClassVar[str] = "clip"
+    tells: ClassVar[str] = "texts"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def sketch(self) -> BitSketch:
+        """The mechanism, or the first round of the chain."""
+        first = first_round(self.mechanism)
+        if not isinstance(first, BitSketch):
+            raise ParameterError(f"mechanism must be a sketch, got {self.mechanism.id}")
+        return first
+
+    @property
+    def form(self) -> SketchCoding:
+        """How texts become cells."""
+        return SketchCoding(self.sketch)
+
+    def tally(self, payloads: Payloads) -> Counts:
+        rows, sketch = checked_payloads(payloads, self.mechanism.payload_size), self.sketch
+        ahead = self.mechanism.payload_size - sketch.cells // 8
+        places = 256 ** np.arange(ahead - 1, -1, -1, dtype=np.int64)
+        tables = rows[:, :ahead].astype(np.int64) @ places
+        if len(tables) and tables.max() >= sketch.tables:
+            raise DecodeError(
+                f"payloads must name tables below {sketch.tables}, got {tables.max()}: "
+                "validate them first"
+            )
+        order = np.argsort(tables, kind="stable")
+        reports = np.bincount(tables, minlength=sketch.tables)
+        parts = np.split(rows[order, ahead:], np.cumsum(reports)[:-1])
+        counted = [np.append(n, column_sums(part)) for n, part in zip(reports, parts, strict=True)]
+        return np.concatenate(counted)
+
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies[..., :0]
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        """The tally and n, if n reports can give it; ParameterError otherwise."""
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        every = self.group(counts, 0)
+        if every.n != reports:
+            raise ParameterError(f"tally must be of n = {reports} reports, got {every.n}")
+        if (every.supports > every.trials[:, None]).any():
+            raise ParameterError("tally must have at most as many ones in a cell as reports")
+        return counts, reports
+
+    def reports_of(self, tally: Counts) -> int:
+        """Those of all tables."""
+        return self.group(tally, 0).n
+
+    def group(self, tally: Counts, group: int) -> TableGroup:
+        """The reports of each table, and the ones in each of its cells."""
+        rows = tally.reshape(self.sketch.tables, self.sketch.cells + 1)
+        return TableGroup(rows[:, 0], rows[:, 1:])
+
+    @property
+    def agreeing(self) -> float:
+        """β, see `deniable_shared.mechanisms.bit_sketch`."""
+        return float(self.sketch.collision_probability)
+
+    @property
+    def inside(self) -> float:
+        """The chance of a one in a cell that the text has not: bits are told alike."""
+        return 1 - float(self.mechanism.p)
+
+    def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
+        """The cells of each text in each table."""
+        return cells_of(self.sketch, texts)

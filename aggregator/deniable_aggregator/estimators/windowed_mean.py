@@ -1,0 +1,122 @@
+"""The mean by a window of outputs: how often each was told, and what that says of the mean.
+
+    x̄ = ½ + w·ā/(2(p − q)W)        ā the mean score of the outputs, W that of all of the last window
+
+The mean as a share of the way from the lowest value to the highest. Scores are those of `windowed`:
+equally spaced in `discrete-piecewise/1`. The variance of an output is at least that at a point mass
+in x̄, because the second moment is convex in the value; the larger of that and the sample's goes
+into the standard error, so that a lucky sample never claims certainty.
+
+What the reports of one device in T epochs have in common is that of `functionals`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, cast
+
+import numpy as np
+
+from deniable_aggregator.estimate import Estimate
+from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.debias import tail_of
+from deniable_aggregator.estimate.functionals import Moments, Repetition
+from deniable_aggregator.estimate.payload_arrays import (
+    Payloads,
+    checked_histogram,
+    checked_payloads,
+)
+from deniable_aggregator.estimate.score_estimates import estimate_of_scores
+from deniable_shared.errors import DecodeError
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
+from deniable_shared.mechanisms.windowed_mean import WindowedMean, moments
+
+
+@dataclass(frozen=True, slots=True)
+class WindowedMeanEstimator:
+    """Of "discrete-piecewise/1" and "optimal-mean/1". Its tally is the histogram of the outputs."""
+
+    default_projection: ClassVar[str] = "clip"
+    tells: ClassVar[str] = "mean"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def _first(self) -> WindowedMean:
+        chain = self.mechanism
+        return cast(WindowedMean, chain.first if isinstance(chain, MemoizedChain) else chain)
+
+    @property
+    def channel(self) -> Channel:
+        """The law of a score as a share of their whole range, as if it were a bit."""
+        scores, window = self._first.scores, self._first.window
+        of_window = Fraction(sum(scores[len(scores) - window :]), window)
+        gap = (self.mechanism.p - self.mechanism.q) * of_window / max(scores)
+        return Channel((1 + gap) / 2, (1 - gap) / 2)
+
+    def tally(self, payloads: Payloads) -> Counts:
+        told = checked_payloads(payloads, self.mechanism.payload_size)[:, 0]
+        histogram = np.bincount(told, minlength=self.mechanism.tally_size)
+        if len(histogram) > self.mechanism.tally_size:
+            raise DecodeError(f"payloads must hold outputs below {self.mechanism.tally_size}")
+        return histogram.astype(np.int64, copy=False)
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        return checked_histogram(tally, n, self.mechanism.tally_size)
+
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies[..., :0]
+
+    def estimate(
+        self,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+        family: str = "each",
+    ) -> Estimate:
+        counts, reports = self.checked(tally, n)
+        of = Repetition.of(self.mechanism, self.repeat, epochs)
+        sure = 1 - 2 * tail_of(confidence, family, 1)
+        moments = self._moments(counts, reports)
+        return estimate_of_scores(
+            moments.functionals(reports, of, sure),
+            moments.low,
+            moments.high,
+            reports,
+            confidence=confidence,
+            family=family,
+            epochs=epochs,
+        )
+
+    def _moments(self, counts: Counts, n: int) -> Moments:
+        """Of the scores as shares of the way from the lowest value to the highest."""
+        every, channel = self._first.scores, self.channel
+        top, gap, of = max(every), float(channel.gap), max(n, 1)
+        told = list(zip(counts.tolist(), (score + top for score in every), strict=True))
+        mean = sum(count * score for count, score in told) / (2 * top * of)
+        square = sum(count * score * score for count, score in told) / (4 * top * top * of)
+        least = self._least_variance(mean)
+        uniform = sum((score / top) ** 2 for score in every) / (4 * len(every))
+        return Moments(
+            mean=channel.frequency_of(np.array([mean])),
+            variance=np.array([max(square - mean * mean, 0.0) / gap**2]),
+            low=channel.frequency_of(np.zeros(1)),
+            high=channel.frequency_of(np.ones(1)),
+            least=np.array([max(least, 0.0) / gap**2]),
+            pulls=(np.full(1, math.inf),) * 2,
+            uniform_mean=np.full(1, 0.5),
+            uniform_variance=np.array([uniform / gap**2]),
+        )
+
+    def _least_variance(self, mean: float) -> float:
+        """Of a score whose expectation is `mean`: that of one and the same value."""
+        starts = moments(self._first.scores, self._first.window, self.mechanism.p)
+        places, squares = zip(*((float(at), float(moment)) for at, moment in starts), strict=True)
+        reach = float(self.channel.gap) / 2
+        answer = min(max((mean - 0.5) / reach, -1.0), 1.0)
+        return float(np.interp(answer, places, squares) - answer**2) * reach**2

@@ -1,0 +1,126 @@
+"""The roll-up: deltas leave, what they hold is added to the cells, in one transaction.
+
+The process that folds holds the lock FOLD, so that no other changes n and pages. Writers go on
+appending: a delta they have not committed is not seen, and is folded another time. Folding any of
+them in any order gives the same sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from deniable_aggregator.store.checksums import BODY_MASK, CELL_IS_SEALED, PRIME, seal
+from deniable_aggregator.store.rows import Counts, RollupBacklog
+from deniable_aggregator.store.statements import Row, Rows, Statements, read_rows
+from deniable_aggregator.store.tally_pages import add_to_pages
+
+FOLD_DELTAS = 2_000
+FOLD_BYTES = 1 << 26
+"""At most so much is folded in one transaction, but at least one delta."""
+
+_RETURNING = "returning cell, n, places, counts, seal, body"
+_TAKE = f"""
+delete from deltas where number = any(array(
+    select number from (
+        select deltas.number,
+            sum(length(counts)) over (order by deltas.number) - length(counts) as before
+        from deltas join cells on cells.number = deltas.cell order by deltas.number limit ?
+    ) as oldest where before < ?
+)) {_RETURNING}"""  # noqa: S608
+_TAKE_EPOCH = f"""
+delete from deltas where cell in (select number from cells where collection = ? and epoch = ?)
+{_RETURNING}"""  # noqa: S608
+_SIZES = f"""
+select number, case {CELL_IS_SEALED} when 1 then tally_size else 0 end as tally_size
+from cells where number = any(?)"""  # noqa: S608
+_WAITING = """
+select count(*) as batches, coalesce(min(number), 0) as oldest, coalesce(max(number), 0) as newest
+from deltas"""
+_ADD = f"""
+update cells set n = n + ?, seal = (seal + ?) % {PRIME},
+    body = ((body & {BODY_MASK}) + ?) & {BODY_MASK}
+where number = ?"""  # noqa: S608
+
+
+class _RemovedDelta(NamedTuple):
+    """A delta that has left its table."""
+
+    cell: int
+    n: int
+    places: bytes | None
+    counts: bytes
+    seal: int
+    body: int
+
+
+def encode_delta(delta: Counts) -> tuple[bytes | None, bytes]:
+    """(places, counts) of a tally: the whole of it, or what is not zero if that is shorter."""
+    [places] = np.nonzero(delta)
+    if 12 * len(places) >= 8 * len(delta):
+        return None, delta.astype("<i8", copy=False).tobytes()
+    return places.astype("<u4").tobytes(), delta[places].astype("<i8", copy=False).tobytes()
+
+
+def add_delta(total: Counts, places: bytes | None, counts: bytes) -> None:
+    """Add what `encode_delta` gave, in place; nothing where damage makes that impossible.
+
+    The body, which is added whatever the counts are, then differs from that of the total.
+    """
+    with suppress(ValueError, IndexError):
+        part = np.frombuffer(counts, "<i8")
+        if places is None:
+            total += part
+        else:
+            total[np.frombuffer(places, "<u4")] += part
+
+
+def fold(db: Statements) -> int:
+    """Fold the oldest deltas; how many they were. The caller holds FOLD."""
+    return _fold(db, db.execute(_TAKE, (FOLD_DELTAS, FOLD_BYTES)))
+
+
+def fold_epoch(db: Statements, number: int, epoch: int) -> None:
+    """Fold all of one epoch. The caller holds FOLD, and has locked writers of the epoch out."""
+    _fold(db, db.execute(_TAKE_EPOCH, (number, epoch)))
+
+
+def backlog(db: Statements) -> RollupBacklog:
+    """Deltas that are not folded yet."""
+    [row] = read_rows(RollupBacklog, db.execute(_WAITING))
+    return row
+
+
+@dataclass(slots=True)
+class _Sum:
+    tally: Counts
+    n: int = 0
+    seal: int = 0
+    body: int = 0
+
+
+def _fold(db: Statements, rows: Rows) -> int:
+    taken = list(read_rows(_RemovedDelta, rows))
+    for cell, total in sorted(_sums(db, taken).items()):
+        db.execute(_ADD, (total.n, total.seal % PRIME, total.body & BODY_MASK, cell))
+        add_to_pages(db, cell, total.tally)
+    return len(taken)
+
+
+def _sums(db: Statements, taken: Iterable[_RemovedDelta]) -> dict[int, _Sum]:
+    cells = sorted({delta.cell for delta in taken})
+    sums = {
+        row["number"]: _Sum(np.zeros(row["tally_size"], np.int64))
+        for row in read_rows(Row, db.execute(_SIZES, (cells,)))
+    }
+    for delta in taken:
+        total = sums[delta.cell]
+        total.n += delta.n
+        total.seal += delta.seal - seal(0, delta.cell)
+        total.body += delta.body
+        add_delta(total.tally, delta.places, delta.counts)
+    return sums

@@ -1,0 +1,165 @@
+"""The store that many processes share: PostgreSQL, append-only counting, one roll-up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import psycopg
+
+from deniable_aggregator.access.audit import AuditEntry
+from deniable_aggregator.store import audit_log, epoch_closing
+from deniable_aggregator.store.access import AccessTables
+from deniable_aggregator.store.audit_log import AuditTables
+from deniable_aggregator.store.collections import CollectionTables
+from deniable_aggregator.store.ledger import LedgerTables
+from deniable_aggregator.store.postgres import commit, rollup, schema, tallies
+from deniable_aggregator.store.postgres.commit import CellRow
+from deniable_aggregator.store.postgres.leadership import Leadership
+from deniable_aggregator.store.postgres.pool import Factory, Lock, PostgresPool
+from deniable_aggregator.store.reports import ReportTables
+from deniable_aggregator.store.rows import (
+    AcceptedReport,
+    BlockId,
+    CommitStatus,
+    EpochRow,
+    KeyedTally,
+    PartialTally,
+    RollupBacklog,
+    TallyKernel,
+    TallyKey,
+)
+
+MOST_KNOWN_CELLS = 100_000
+PING_SECONDS = 3.0
+
+
+class PostgresReports(ReportTables):
+    """Counts are appended, by many writers."""
+
+    _connections: PostgresPool
+
+    def __init__(self, connections: PostgresPool) -> None:
+        super().__init__(connections)
+        self._cells: dict[TallyKey, CellRow] = {}
+
+    def commit(self, reports: Sequence[AcceptedReport], tally: TallyKernel) -> list[CommitStatus]:
+        if not reports:
+            return []
+        collections = {report.key.collection for report in reports}
+        numbers = {collection: self._number(collection) for collection in collections}
+        with self._connections.begin() as db:
+            result = commit.commit_reports(db, numbers, self._cells, reports, tally)
+        if result.cells:
+            self._remember(result.cells)
+        return result.statuses
+
+    def commit_blocks(
+        self, blocks: Sequence[tuple[BlockId, Sequence[PartialTally]]], tally: TallyKernel
+    ) -> Sequence[Mapping[tuple[str, CommitStatus], int] | None]:
+        names = {part.key.collection for _, parts in blocks for part in parts}
+        numbers = {name: self._number(name) for name in names}
+        with self._connections.begin() as db:
+            statuses, cells = commit.commit_blocks(db, numbers, self._cells, blocks, tally)
+        if cells:
+            self._remember(cells)
+        return statuses
+
+    def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[KeyedTally]:
+        with self._connections.read() as db:
+            return tallies.tallies(db, collection, first_epoch, last_epoch)
+
+    def epochs(self, collection: str) -> list[EpochRow]:
+        number = self._number(collection)
+        with self._connections.read() as db:
+            return tallies.epochs(db, collection, number)
+
+    def close_epoch(
+        self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
+    ) -> bool:
+        """The fact and SWEEP_IDS ids together, more ids in transactions of their own.
+
+        Without an entry it waits for no other writer but those of the epoch.
+        """
+        number = self._number(collection)
+        transaction = self._connections.begin if audit is None else self._connections.write
+        with transaction() as db:
+            new = commit.close(db, number, epoch, now)
+            if new:
+                audit_log.append(db, audit)
+            swept = commit.sweep(db, number, epoch)
+        if not swept:
+            self._sweep(number, epoch)
+        return new
+
+    def _remember(self, cells: Mapping[TallyKey, CellRow]) -> None:
+        if len(self._cells) > MOST_KNOWN_CELLS:
+            self._cells = {}
+        self._cells = {**self._cells, **cells}
+
+    def _finish_sweeps(self) -> None:
+        with self._connections.read() as db:
+            pending = epoch_closing.interrupted_sweeps(db)
+        for number, epoch in pending:
+            self._sweep(number, epoch)
+
+    def _sweep(self, number: int, epoch: int) -> None:
+        swept = False
+        while not swept:
+            with self._connections.begin() as db:
+                swept = commit.sweep(db, number, epoch)
+
+
+class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTables, AuditTables):
+    """See `protocols.Store`. Opening migrates the database and finishes an interrupted closing."""
+
+    def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
+        self.migrated_from = schema.migrate(url)
+        self._connections = PostgresPool(url, factory=factory)
+        self._leadership = Leadership(url)
+        try:
+            super().__init__(self._connections)
+            self._require_sealed_facts()
+            self._finish_sweeps()
+        except BaseException:
+            self._connections.close()
+            raise
+
+    def checkpoint(self, *, at_once: bool = False) -> None:
+        """PostgreSQL checkpoints by itself."""
+
+    def try_lead(self, *, willing: bool = True) -> bool:
+        if willing:
+            return self._leadership.take()
+        self._leadership.close()
+        return False
+
+    def ping(self) -> None:
+        with self._connections.ask(PING_SECONDS) as db:
+            db.execute("select version_num from alembic_version").fetchall()
+
+    def rollup_backlog(self) -> RollupBacklog:
+        with self._connections.ask(PING_SECONDS) as db:
+            return rollup.backlog(db)
+
+    def roll_up(self) -> int:
+        """Slice by slice; where another process folds already, only look how much waits."""
+        while self._fold():
+            pass
+        with self._connections.read() as db:
+            return rollup.backlog(db).batches
+
+    def flush(self) -> None:
+        self._rejections.flush()
+
+    def close(self) -> None:
+        """Write the rejections, give the lead to another, close every connection."""
+        try:
+            self.flush()
+        finally:
+            self._leadership.close()
+            self._connections.close()
+
+    def _fold(self) -> bool:
+        """Whether there may be more."""
+        with self._connections.begin() as db:
+            return db.get(Lock.FOLD) and rollup.fold(db) > 0
