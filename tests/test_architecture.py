@@ -19,7 +19,15 @@ import pytest
 from deniable_shared import mechanisms
 
 ROOT = Path(__file__).parent.parent
-MEMBERS = ["aggregator", "aggregator/estimators", "client", "shared"]
+MEMBERS = {
+    "aggregator": "aggregator",
+    "central": "aggregator/central",
+    "client": "client",
+    "estimators": "aggregator/estimators",
+    "shared": "shared",
+}
+"""Where each distribution lies: `deniable-central` in aggregator/central."""
+
 LONGEST_MODULE = 400
 MOST_EXCEPTIONS = 4
 MECHANISMS = ROOT / "shared" / "deniable_shared" / "mechanisms"
@@ -34,7 +42,7 @@ def normalize(name: str) -> str:
 
 
 def declared(member: str) -> set[str]:
-    project = tomllib.loads((ROOT / member / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / MEMBERS[member] / "pyproject.toml").read_text())["project"]
     extras = project.get("optional-dependencies", {}).values()
     requirements = [*project["dependencies"], *(r for extra in extras for r in extra)]
     return {normalize(re.split(r"[\s\[<>=!~;]", r, maxsplit=1)[0]) for r in requirements}
@@ -57,7 +65,7 @@ def package(member: str) -> str:
 
 
 def modules(member: str) -> list[Path]:
-    return sorted((ROOT / member / package(member)).rglob("*.py"))
+    return sorted((ROOT / MEMBERS[member] / f"deniable_{member}").rglob("*.py"))
 
 
 def strings(path: Path) -> Iterator[str]:

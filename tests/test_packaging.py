@@ -13,9 +13,16 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 PINS = ROOT / "deploy" / "requirements.txt"
+FOLDERS = {
+    "aggregator": ROOT / "aggregator",
+    "central": ROOT / "aggregator" / "central",
+    "client": ROOT / "client",
+    "estimators": ROOT / "aggregator" / "estimators",
+    "shared": ROOT / "shared",
+}
 PROJECTS = {
-    member: tomllib.loads((ROOT / member / "pyproject.toml").read_text())["project"]
-    for member in ("aggregator", "aggregator/estimators", "client", "shared")
+    member: tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    for member, folder in FOLDERS.items()
 }
 
 
@@ -44,27 +51,32 @@ def needed(name: str, seen: set[str]) -> set[str]:
 def test_members_share_one_version_and_pin_each_other_to_it() -> None:
     version = PROJECTS["shared"]["version"]
     assert {project["version"] for project in PROJECTS.values()} == {version}
-    for project in PROJECTS.values():
-        siblings = [each for each in project["dependencies"] if each.startswith("deniable-")]
-        assert all(each.endswith(f"=={version}") for each in siblings)
-        assert siblings or project["name"] == "deniable-shared"
+    for member in PROJECTS.keys() - {"shared"}:
+        assert f"deniable-shared=={version}" in PROJECTS[member]["dependencies"]
+
+
+@pytest.mark.parametrize("member", sorted(PROJECTS))
+def test_a_member_pins_the_siblings_that_it_needs(member: str) -> None:
+    version = PROJECTS["shared"]["version"]
+    siblings = [text for text in PROJECTS[member]["dependencies"] if "deniable-" in text]
+    assert all(text.endswith(f"=={version}") for text in siblings)
 
 
 @pytest.mark.parametrize("member", sorted(PROJECTS))
 def test_every_member_ships_the_licence_as_a_file_of_its_own(member: str) -> None:
-    licence = ROOT / member / "LICENSE"
+    licence = FOLDERS[member] / "LICENSE"
     assert not licence.is_symlink()
     assert licence.read_text() == (ROOT / "LICENSE").read_text()
 
 
 @pytest.mark.parametrize("member", sorted(PROJECTS))
 def test_every_member_tells_type_checkers_that_it_is_typed(member: str) -> None:
-    assert (ROOT / member / f"deniable_{Path(member).name}" / "py.typed").is_file()
+    assert (FOLDERS[member] / f"deniable_{member}" / "py.typed").is_file()
 
 
 @pytest.mark.parametrize("member", sorted(PROJECTS))
 def test_the_changelog_speaks_of_this_version(member: str) -> None:
-    assert f"## {PROJECTS[member]['version']}" in (ROOT / member / "CHANGELOG.md").read_text()
+    assert f"## {PROJECTS[member]['version']}" in (FOLDERS[member] / "CHANGELOG.md").read_text()
 
 
 def test_client_depends_on_cryptography_httpx_and_shared_only() -> None:
@@ -74,9 +86,16 @@ def test_client_depends_on_cryptography_httpx_and_shared_only() -> None:
 
 
 def test_estimators_install_five_packages_besides_themselves_and_no_web_server() -> None:
-    names = {Requirement(text).name for text in PROJECTS["aggregator/estimators"]["dependencies"]}
+    names = {Requirement(text).name for text in PROJECTS["estimators"]["dependencies"]}
     assert names == {"cryptography", "deniable-shared", "numpy", "scipy"}
     assert needed("deniable-estimators", set()) <= names | {"cffi", "pycparser"}
+
+
+def test_central_depends_on_numpy_and_shared_only() -> None:
+    names = {Requirement(text).name for text in PROJECTS["central"]["dependencies"]}
+    assert names == {"deniable-shared", "numpy"}
+    brought = needed("deniable-central", set()) | {"deniable-central"}
+    assert brought <= {*names, "cffi", "cryptography", "deniable-central", "pycparser"}
 
 
 def test_every_pin_of_the_image_lies_in_the_range_the_aggregator_asks_for() -> None:
