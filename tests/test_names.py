@@ -26,7 +26,7 @@ NOT_YET = tuple(
     for room in (
         *("access", "backup", "central", "clock"),
         *("heads", "keys", "operations", "process", "registry"),
-        *("releases", "settings", "store", "suspension", "web/auth"),
+        *("releases", "settings", "store", "suspension"),
     )
 )
 """Rooms that still have such names."""
