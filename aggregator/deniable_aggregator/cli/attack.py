@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.options import checked_epsilon, example, json_option
-from deniable_aggregator.cli.output import console, emit, escaped, table
+from deniable_aggregator.cli.output import console, emit, escape_markup, table
 
 if TYPE_CHECKING:
     from deniable_aggregator.central.reconstruction import Attempt, Demonstration
@@ -91,12 +91,12 @@ def _show(demonstration: Demonstration) -> None:
     rows, queries = demonstration.rows, demonstration.queries
     results = table(
         columns,
-        title=escaped(f"{rows:,} secret bits from {queries:,} counts of random subsets"),
+        title=escape_markup(f"{rows:,} secret bits from {queries:,} counts of random subsets"),
         numbers=NUMBERS,
         whole=frozenset(columns),
     )
     for attempt in demonstration.attempts:
-        results.add_row(*map(escaped, _cells(attempt, demonstration)))
+        results.add_row(*map(escape_markup, _cells(attempt, demonstration)))
     low, high = demonstration.guessing
     screen = console()
     screen.print(results)
