@@ -46,7 +46,7 @@ def audit(verify: bool, since: str | None, target: Target, as_json: bool, as_csv
     """Show who did what that took a privilege.
 
     On the service's machine --verify also holds it against heads.json. Note the size and head that
-    it prints somewhere else: only they show that nobody with the whole directory in hand cut the
+    it prints somewhere else: only they show that no one with the whole directory in hand cut the
     end off or wrote all of it again.
     """
     one_form(json=as_json, csv=as_csv, verify=verify and as_csv)

@@ -19,9 +19,9 @@ COLUMNS = ("name", "role", "collections", "created")
 def users() -> None:
     """Let people in, with a password or once.
 
-    Nobody has a default password. Until somebody has signed in, `deniable serve` shows a one-time
-    link on a terminal, or writes it to sign-in-link in the data directory. `deniable users link`
-    makes another.
+    There is no default password. Until the first person has signed in, `deniable serve` shows a
+    one-time link on a terminal, or writes it to sign-in-link in the data directory. `deniable users
+    link` makes another.
     """
 
 
