@@ -26,8 +26,8 @@ NOT_YET = tuple(
     f"aggregator/deniable_aggregator/{room}"
     for room in (
         *("access", "backup", "central", "clock"),
-        *("heads", "keys", "operations", "process", "registry"),
-        *("releases", "settings", "store", "suspension"),
+        *("keys", "operations", "process", "registry"),
+        *("releases", "suspension"),
     )
 )
 """Rooms that still have such names."""
@@ -36,7 +36,8 @@ COLUMNS = frozenset({"client/deniable_client/collection_state.py: asked"})
 """Columns of a database, which keep their names."""
 
 TEXTS = (
-    *("README.md", "*/README.md", "aggregator/docs/**/*.md", "docs/**/*.md", "shared/*.md"),
+    *("README.md", "*/README.md", "aggregator/*/README.md", "aggregator/docs/**/*.md"),
+    *("docs/**/*.md", "shared/*.md"),
     *("deploy/**/*", "aggregator/deniable_aggregator/**/*.html"),
 )
 EXCEPT = ("CHANGELOG.md", "glossary.md")
