@@ -12,7 +12,7 @@ import pytest
 from deniable_aggregator.planning import plan
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.releases.kinds.sensitivity import label_reach
+from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity
 from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.authoring import manifest_from_toml
@@ -111,7 +111,7 @@ def test_a_page_says_that_there_is_no_table(toys: Collections) -> None:
     assert "not available for toy/1" in said
 
 
-@pytest.mark.parametrize("kind", kinds.FAMILIES)
+@pytest.mark.parametrize("kind", kinds.RELEASE_KINDS)
 @pytest.mark.parametrize("cost", [True, False])
 def test_each_release_is_refused_by_name(toys: Collections, kind: str, cost: bool) -> None:
     answer = toys.world.send(
@@ -141,7 +141,7 @@ def test_linkage_is_refused_and_with_it_a_permanent_answer(toys: Collections) ->
 def test_how_far_a_report_moves_is_refused(toys: Collections) -> None:
     mechanism = mechanisms.build("toy/1", domain_size=4, epsilon="1")
     with pytest.raises(ParameterError, match="central releases are not available for toy/1"):
-        label_reach(mechanism)
+        label_sensitivity(mechanism)
 
 
 def test_a_tally_is_simulated_by_the_law_of_the_mechanism(toys: Collections) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.planning import plan
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
-from deniable_aggregator.releases.kinds.sensitivity import label_reach
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
+from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity
+from deniable_central.accounting import Installation
 from deniable_estimators.inference.set_laws import estimate_label_set
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import generator, simulated_tally
@@ -79,13 +79,13 @@ def estimate_it() -> None:
 
 def release_it() -> None:
     assert "toy/1" in mechanisms.releasable_ids()
-    assert (label_reach(ONCE).l1, label_reach(ONCE).linf) == (2, 1)
+    assert (label_sensitivity(ONCE).l1, label_sensitivity(ONCE).linf) == (2, 1)
     installation = Installation(1, ONCE.epsilon)
-    facts = Facts(
+    context = ReleaseContext(
         "drinks-aaaaaa", manifest().domain, ONCE, "once", "releases", (0,), N, 1, installation
     )
-    release = kinds.plan("histogram", {"epsilon": "1"}, facts)
-    assert release.draw(Tallies((Part(0, 0, N, TALLY),))).result
+    release = kinds.prepare("histogram", {"epsilon": "1"}, context)
+    assert release.draw(Tallies((TallyPart(0, 0, N, TALLY),))).result
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ if __name__ == "__main__":
     show_options()
     folder = Path(mkdtemp())
     labels = ("dark_mode", "beta")
-    with opened(folder, plan=kinds.plan, type="choice", labels=labels, empty=True) as world:
+    with opened(folder, prepare=kinds.prepare, type="choice", labels=labels, empty=True) as world:
         world.count(FIRST, [b"\0"] * 5)
         show_form(world)
         price_and_make(world)

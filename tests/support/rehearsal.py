@@ -16,8 +16,9 @@ SHARED = "shared/deniable_shared"
 AGGREGATOR = "aggregator/deniable_aggregator"
 MECHANISMS = f"{SHARED}/mechanisms"
 LIBRARY = "aggregator/estimators/deniable_estimators"
+CENTRAL = "aggregator/central/deniable_central"
 ESTIMATORS = f"{LIBRARY}/mechanisms"
-_COPIED = (SHARED, AGGREGATOR, LIBRARY, "tests/support", "tests/vectors")
+_COPIED = (SHARED, AGGREGATOR, LIBRARY, CENTRAL, "tests/support", "tests/vectors")
 _TESTS = ("tests/shared/test_payload_vectors.py",)
 _IGNORED = shutil.ignore_patterns("__pycache__")
 
@@ -71,6 +72,7 @@ class Tree:
             self.folder / "shared",
             self.folder / "aggregator",
             self.folder / "aggregator/estimators",
+            self.folder / "aggregator/central",
             self.folder / "tests",
         )
         path = map(str, (*rooms, ROOT / "client"))

@@ -6,17 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
     read_epsilon,
     read_name,
-    spelled,
+    with_defaults,
 )
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Parameter, Tallies
+from deniable_aggregator.releases.kinds.contract import (
+    Parameter,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
+from deniable_central.adjacency import Adjacency
+from deniable_central.guarantee import Guarantee
+from deniable_central.release import ErrorBar
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Choice
 from deniable_shared.dyadic import threshold
@@ -27,7 +32,7 @@ PARAMETERS = (EPSILON, Parameter("contender", "a label of the collection"))
 
 @dataclass(frozen=True, slots=True)
 class Majority:
-    """A valid request: see `contract.Plan`."""
+    """A valid request: see `contract.PreparedRelease`."""
 
     parameters: Mapping[str, object]
     epsilon: Fraction
@@ -41,18 +46,18 @@ class Majority:
     def guarantee(self) -> Guarantee:
         return Guarantee.pure(self.epsilon, Adjacency.REPLACE)
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
         truth = 2 * int(tallies.counts[self.place]) > tallies.n
         truthful = (coins or Coins.system()).bernoulli(threshold(self.epsilon))
-        return Drawn({"majority": truth == truthful}, ())
+        return ReleaseResult({"majority": truth == truthful}, ())
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> Majority:
-    """ParameterError where this is no request over these facts."""
-    if not isinstance(facts.domain, Choice):
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Majority:
+    """ParameterError where this is no request over these context."""
+    if not isinstance(context.domain, Choice):
         raise ParameterError("majority needs a choice")
-    complete = completed("majority", PARAMETERS, arguments)
-    epsilon, labels = read_epsilon(complete["epsilon"]), facts.domain.labels
+    complete = with_defaults("majority", PARAMETERS, arguments)
+    epsilon, labels = read_epsilon(complete["epsilon"]), context.domain.labels
     contender = read_name("contender", complete["contender"], labels)
-    parameters = {"epsilon": spelled(epsilon), "contender": contender}
+    parameters = {"epsilon": decimal_text(epsilon), "contender": contender}
     return Majority(parameters, epsilon, labels.index(contender))
