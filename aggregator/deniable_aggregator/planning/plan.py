@@ -126,6 +126,7 @@ def plan(
     f = usual_frequency(scenario.type) if frequency is None else frequency
     shows = HalfWidth(users, confidence, population)
     chosen = scenario.answer(report, kept if repeat == "memoized" else None, shows)
+    linkage(chosen.mechanism)  # ParameterError for a chain of which it is not known
     precision = scenario.precision(chosen.mechanism, f, population)
     has_influence = scenario.target is None or scenario.target.influence
     ratio = chosen.ratio_to_optimum
@@ -251,6 +252,8 @@ def _repeats(
         if repeat == "memoized" and kept <= report:
             continue
         chosen = scenario.answer(report, kept if repeat == "memoized" else None, shows)
+        if repeat == "memoized" and chosen.mechanism.structure is None:
+            continue
         precision = scenario.precision(chosen.mechanism, frequency, shows.population)
         whole = (precision.over(epochs, repeat=repeat) / shows.users) ** 0.5
         one, shared = precision.std_error(shows.users), linkage(chosen.mechanism)

@@ -95,7 +95,8 @@ def _place(domain: Number, end: str, text: str) -> int:
 
 
 def _refused_argument(collection: Collection, argument: str, given: str) -> Problem:
-    accepted = f"left out for {collection.mechanism.id}, which tells the mean alone: {_TELLS_BOTH}"
+    tells = "the mean alone" if collection.estimator.estimand == "mean" else "no sums of values"
+    accepted = f"left out for {collection.mechanism.id}, which tells {tells}: {_TELLS_BOTH}"
     return refuse(argument, accepted=accepted, given=given)
 
 
