@@ -82,12 +82,12 @@ def upload(
     require_client()
     shares = [people[start::processes] for start in range(min(processes, len(people)))]
     lines: queue.Queue[tuple[int, dict[str, object] | None]] = queue.Queue()
-    with _started(orders, shares, logs, lines):
+    with _start(orders, shares, logs, lines):
         return _follow(lines, len(shares), logs, progress)
 
 
 @contextmanager
-def _started(
+def _start(
     orders: UploadTask,
     shares: Sequence[Sequence[Answers]],
     logs: Path,
@@ -185,7 +185,7 @@ def _follow(
         number, line = lines.get()
         if line is None:
             if number not in totals:
-                raise ClientProcessError(_early_end(_log(logs, number)))
+                raise ClientProcessError(_describe_early_end(_log(logs, number)))
             continue
         done[number] = _count(line, "done")
         progress(sum(done))
@@ -208,6 +208,6 @@ def _log(logs: Path, number: int) -> Path:
     return logs / f"clients-{number}.log"
 
 
-def _early_end(log: Path) -> str:
+def _describe_early_end(log: Path) -> str:
     said = log.read_text(errors="replace").strip()[-LOG_CHARACTERS:]
     return "the clients ended before everybody had answered" + (f": {said}" if said else "")

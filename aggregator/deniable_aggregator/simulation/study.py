@@ -78,7 +78,7 @@ class Study:
             raise StudyError("a study needs at least one question and one person")
 
 
-def draw(people: Sequence[Answers], users: int) -> tuple[Answers, ...]:
+def draw_people(people: Sequence[Answers], users: int) -> tuple[Answers, ...]:
     """`users` people: everybody once a round, and a random part of everybody for the rest."""
     if users < 1:
         raise StudyError(f"users must be at least 1, got {users}")
