@@ -52,9 +52,9 @@ def simulate(
 
     rows = read_study(file, columns, epsilon)
     people = rows.people if users is None else draw_people(rows.people, users)
-    study = Study(rows.questions, people)
-    if len(study.questions) > 1 and not as_json:
-        say(f"{len(study.questions)} collections, each at ε = {epsilon}: a person pays for all.")
+    study = Study(rows.collections, people)
+    if len(study.collections) > 1 and not as_json:
+        say(f"{len(study.collections)} collections, each at ε = {epsilon}: a person pays for all.")
     with serving.signals_as_interrupt():
         with progress_bar() as bar, run_study(study, watcher=bar) as simulation:
             outcome = simulation.outcome

@@ -58,11 +58,11 @@ class _Scores(Protocol):
 class _MeanPrecision(ScorePrecision):
     """Of a mean, as a share of the range."""
 
-    def _of(self, mechanism: Mechanism) -> float:
-        return _square(mechanism) / 4 if self.population else float(worst_mean(mechanism))
+    def _variance_of(self, mechanism: Mechanism) -> float:
+        return _mean_square(mechanism) / 4 if self.population else float(worst_mean(mechanism))
 
     @property
-    def _people(self) -> float:
+    def _sampling_variance(self) -> float:
         return _spread(self.mechanism) if self.population else 0.0
 
     @property
@@ -93,7 +93,7 @@ class _MeanPrecision(ScorePrecision):
 class _RangePrecision(ScorePrecision):
     """Of a range of values."""
 
-    def _of(self, mechanism: Mechanism) -> float:
+    def _variance_of(self, mechanism: Mechanism) -> float:
         variance = range_variance(mechanism)
         if variance is None:
             able = " or ".join(mechanisms.ids_for_target("ranges"))
@@ -101,7 +101,7 @@ class _RangePrecision(ScorePrecision):
         return float(variance)
 
     @property
-    def _people(self) -> float:
+    def _sampling_variance(self) -> float:
         return 0.0
 
     @property
@@ -120,11 +120,11 @@ class _TablePrecision(ScorePrecision):
 
     radices: tuple[int, ...] = ()
 
-    def _of(self, mechanism: Mechanism) -> float:
+    def _variance_of(self, mechanism: Mechanism) -> float:
         return float(two_way_error(mechanism, self.radices))
 
     @property
-    def _people(self) -> float:
+    def _sampling_variance(self) -> float:
         cells = self._cells
         return sum(1 - 1 / size for size in cells) / sum(cells)
 
@@ -167,7 +167,7 @@ class _TextPrecision(Precision):
         return self._least_frequency_among(both_sides, reports, confidence, power)
 
 
-def _square(mechanism: Mechanism) -> float:
+def _mean_square(mechanism: Mechanism) -> float:
     """E s² of what a report says of a mean on [−1, 1], where answers spread evenly."""
     form = _first_round(mechanism)
     if not isinstance(form, _Scores):

@@ -67,7 +67,7 @@ def require_client() -> None:
 
 
 def upload(
-    orders: UploadTask,
+    task: UploadTask,
     people: Sequence[Answers],
     *,
     processes: int,
@@ -82,13 +82,13 @@ def upload(
     require_client()
     shares = [people[start::processes] for start in range(min(processes, len(people)))]
     lines: queue.Queue[tuple[int, dict[str, object] | None]] = queue.Queue()
-    with _start(orders, shares, logs, lines):
+    with _start(task, shares, logs, lines):
         return _follow(lines, len(shares), logs, progress)
 
 
 @contextmanager
 def _start(
-    orders: UploadTask,
+    task: UploadTask,
     shares: Sequence[Sequence[Answers]],
     logs: Path,
     lines: queue.Queue[tuple[int, dict[str, object] | None]],
@@ -100,7 +100,7 @@ def _start(
             with _log(logs, number).open("wb") as log:
                 process = _spawn(log)
             processes.append(process)
-            document = _document(orders, share)
+            document = _document(task, share)
             for work in (_feeder(process, document), _reader(process, number, lines)):
                 thread = threading.Thread(target=work, daemon=True)
                 thread.start()
@@ -132,12 +132,12 @@ def _environment() -> dict[str, str]:
     return {**kept, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
 
-def _document(orders: UploadTask, share: Sequence[Answers]) -> bytes:
+def _document(task: UploadTask, share: Sequence[Answers]) -> bytes:
     return json.dumps(
         {
-            "url": orders.url,
-            "trust": orders.trust,
-            "manifests": list(orders.manifests),
+            "url": task.url,
+            "trust": task.trust,
+            "manifests": list(task.manifests),
             "answers": list(share),
             "workers": THREADS_PER_PROCESS,
         }

@@ -68,13 +68,13 @@ class StudyCollection:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Questions, and the people who answer every one of them."""
+    """Collections, and the people who answer each of them."""
 
-    questions: tuple[StudyCollection, ...]
+    collections: tuple[StudyCollection, ...]
     people: tuple[Answers, ...]
 
     def __post_init__(self) -> None:
-        if not self.questions or not self.people:
+        if not self.collections or not self.people:
             raise StudyError("a study needs at least one question and one person")
 
 
