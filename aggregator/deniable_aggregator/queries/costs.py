@@ -20,7 +20,7 @@ def guarantee_document(guarantee: Guarantee) -> CostDocument:
     )
 
 
-def budget_document(limit: Limit, spent: Spending) -> RemainingDocument:
+def remaining_document(limit: Limit, spent: Spending) -> RemainingDocument:
     """Limit, spent and left; a release is admitted if ε or, where there is a limit, ρ suffices."""
     return RemainingDocument(
         limit=limit_document(limit), spent=spending_document(spent), left=_left(limit, spent)

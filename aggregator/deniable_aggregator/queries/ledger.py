@@ -10,7 +10,7 @@ from deniable_aggregator.documents.releases import (
     SpentEpochsDocument,
 )
 from deniable_aggregator.queries.accounts import account_of, guarantee_of
-from deniable_aggregator.queries.costs import budget_document, guarantee_document, limit_document
+from deniable_aggregator.queries.costs import guarantee_document, limit_document, remaining_document
 from deniable_aggregator.queries.releases import summaries
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Ledger
@@ -46,7 +46,7 @@ def _account(store: Ledger, collection: Collection) -> AccountDocument:
         name=collection.name,
         per_epoch=limit_document(budget.of_epoch),
         reports=budget.reports,
-        installation=budget_document(budget.of_installation, account.spent_by_installation()),
+        installation=remaining_document(budget.of_installation, account.spent_by_installation()),
         epochs=_charged_epochs(account),
         releases=summaries(store, collection, rows),
     )
@@ -65,5 +65,5 @@ def _charged_epochs(account: Account) -> list[SpentEpochsDocument]:
 
 
 def _run(account: Account, first: int, last: int, spent: Spending) -> SpentEpochsDocument:
-    row = budget_document(account.budget.of_epoch, spent)
+    row = remaining_document(account.budget.of_epoch, spent)
     return SpentEpochsDocument(first, last, limit=row.limit, spent=row.spent, left=row.left)

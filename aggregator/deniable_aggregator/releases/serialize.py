@@ -23,7 +23,7 @@ from deniable_aggregator.documents.releases import (
     ReleaseDocument,
     TypicalErrorDocument,
 )
-from deniable_aggregator.queries.costs import budget_document, guarantee_document
+from deniable_aggregator.queries.costs import guarantee_document, remaining_document
 from deniable_aggregator.releases.kinds.contract import (
     PreparedRelease,
     ReleaseContext,
@@ -123,8 +123,8 @@ def budget_document(account: Account, epochs: Iterable[int]) -> BudgetDocument:
     spent = [account.spent(epoch) for epoch in epochs]
     budget = account.budget
     return BudgetDocument(
-        epoch=budget_document(budget.of_epoch, _worst(spent)),
-        installation=budget_document(budget.of_installation, account.spent_by_installation()),
+        epoch=remaining_document(budget.of_epoch, _worst(spent)),
+        installation=remaining_document(budget.of_installation, account.spent_by_installation()),
     )
 
 
