@@ -304,7 +304,7 @@ _BASELINES: tuple[MechanismClass, ...] = (
     Rappor,
     SymmetricUnary,
 )
-"""Kept to compare with and to read what was collected by them: for labels a better one always answers.
+"""Kept to compare with, and to read what was collected by them: for labels another one is better.
 
 The mean of a number at small ε is the one case in which a plan takes one of them, `OneBitMean`.
 """
