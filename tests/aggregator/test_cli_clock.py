@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.clock import kernel, record
-from deniable_aggregator.clock.reading import Reading, boot_id, boot_time
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
+from deniable_gateway.clock import kernel, record
+from deniable_gateway.clock.reading import Reading, boot_id, boot_time
 from support.data_directory import DAY
 from support.deniable_command import Deniable
 

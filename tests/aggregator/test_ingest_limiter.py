@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter, network_prefix
-from deniable_aggregator.problem import Problem
+from deniable_gateway.problem import Problem
+from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter, network_prefix
 from support import core_world
 from support.core_world import Moment
 from support.data_directory import prepared

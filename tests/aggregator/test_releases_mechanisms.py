@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.context import facts_of
 from deniable_aggregator.releases.request import Request, terms
 from deniable_aggregator.releases.service import Releases
+from deniable_gateway.problem import Problem
 from support.release_world import FIRST, LAST, ReleaseWorld, opened
 
 NAMES = sorted(kinds.FAMILIES)

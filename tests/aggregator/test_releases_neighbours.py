@@ -16,13 +16,13 @@ import msgspec
 import pytest
 
 from deniable_aggregator.documents.releases import AccountDocument, ReleasesDocument
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.releases.request import Request
 from deniable_aggregator.store.rows import ChargeRow
+from deniable_gateway.problem import Problem
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, document, opened, over, stream

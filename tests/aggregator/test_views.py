@@ -13,7 +13,6 @@ import psycopg
 import pytest
 
 from deniable_aggregator.central.accounting.decimals import at_most
-from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.queries import sql_views
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.opening import open_read_only

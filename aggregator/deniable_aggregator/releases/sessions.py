@@ -20,7 +20,6 @@ from typing import Protocol
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.central.errors import CentralError
 from deniable_aggregator.documents.releases import AnswerDocument
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.releases import charge_named
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.context import facts_of, tallies_of
@@ -30,6 +29,7 @@ from deniable_aggregator.releases.rollback_guard import UNWATCHED, Witness
 from deniable_aggregator.releases.serialize import answered
 from deniable_aggregator.store.protocols import Ledger, Reports
 from deniable_aggregator.store.rows import ChargeRow
+from deniable_gateway.problem import Problem
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
 logger = logging.getLogger(__name__)
