@@ -118,17 +118,16 @@ def _take_without_keys(
     from deniable_gateway.cli import run_intake
     from deniable_gateway.spool.options import IntakeOptions
 
-    options = IntakeOptions(
+    intake = IntakeOptions(
         spool=spool,
         data=str(settings.data.absolute()),
-        spool_format=settings.spool_format,
-        wait_ms=settings.spool_wait_ms,
         threads=settings.threads,
         trusted_proxy=settings.trusted_proxy,
         reports_per_minute_per_prefix=settings.reports_per_minute_per_prefix,
         reports_per_minute_per_collection=settings.reports_per_minute_per_collection,
+        **options,
     )
-    run_intake(options, listening_of(settings, access_log=access_log))
+    run_intake(intake, listening_of(settings, access_log=access_log))
 
 
 def _listening(settings: Settings, host: str | None, port: int | None) -> Settings:

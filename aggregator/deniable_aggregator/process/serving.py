@@ -154,10 +154,6 @@ def running(
         server.stop()
 
 
-def _connections(threads: int) -> int:
-    return max(LEAST_CONNECTIONS, 2 * (threads + SPARE_THREADS))
-
-
 def granian_arguments(settings: Settings, *, access_log: bool, factory: str = SERVICE) -> list[str]:
     """As the gateway gives them, with the settings and the logs of the service."""
     return serving.granian_arguments(
@@ -172,7 +168,6 @@ def listening_of(settings: Settings, *, access_log: bool) -> Listening:
         port=settings.port,
         workers=settings.workers,
         threads=settings.threads,
-        connections=_connections(settings.threads),
         access_log=access_log,
     )
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from deniable_aggregator.queries.collections import collections
-from deniable_aggregator.queries.log import log
+from deniable_aggregator.queries.transparency_log import log
 from deniable_gateway.errors import SpoolError
 
 if TYPE_CHECKING:

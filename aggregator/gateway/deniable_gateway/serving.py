@@ -23,19 +23,25 @@ WORKER_KILL_SECONDS = 12
 """A worker that does not end by itself is killed after that, so that the server ends within 15."""
 SPARE_THREADS = 8
 """For requests that are no uploads, and to refuse uploads while all threads wait for the disk."""
+LEAST_CONNECTIONS = 512
+"""A worker holds so many, and never fewer than two for each of its threads."""
 PREFIX = "DENIABLE_"
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server listens, and how much it handles at once; `connections` count idle ones."""
+    """Where a server listens, and how much it handles at once."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     workers: int = 1
     threads: int = 32
-    connections: int = 512
     access_log: bool = False
+
+    @property
+    def connections(self) -> int:
+        """Most connections of a worker, idle ones included."""
+        return max(LEAST_CONNECTIONS, 2 * (self.threads + SPARE_THREADS))
 
 
 def granian_arguments(

@@ -22,8 +22,9 @@ class IntakeOptions:
 
     `block_format` is "block" or "parquet". Reports for one object of an object store are gathered
     for `wait_ms`, far less than consumers allow for, or until all `threads` wait.
-    `reports_per_minute_per_prefix` is what one network may send, `reports_per_minute_per_collection` what one
-    collection takes from all; 0 is no limit. With `trusted_proxy` a proxy limits networks.
+    `reports_per_minute_per_prefix` is what one network may send, and
+    `reports_per_minute_per_collection` what one collection takes from all; 0 is no limit. With
+    `trusted_proxy` a proxy limits networks.
     """
 
     spool: str
