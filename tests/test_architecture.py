@@ -19,7 +19,8 @@ import pytest
 from deniable_shared import mechanisms
 
 ROOT = Path(__file__).parent.parent
-MEMBERS = ["aggregator", "aggregator/estimators", "client", "shared"]
+WORKSPACE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]
+MEMBERS = WORKSPACE["members"]
 LONGEST_MODULE = 400
 MOST_EXCEPTIONS = 0
 MECHANISMS = ROOT / "shared" / "deniable_shared" / "mechanisms"

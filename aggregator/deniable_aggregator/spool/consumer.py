@@ -20,8 +20,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.roles import RELAY
 from deniable_aggregator.registry import UnknownCollection
+from deniable_aggregator.roles import RELAY
 from deniable_aggregator.spool.public_documents import PublicDocuments
 from deniable_gateway.errors import SpoolError
 from deniable_gateway.spool import notices
