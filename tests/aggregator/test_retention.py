@@ -13,6 +13,7 @@ from deniable_aggregator import retention
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.queries.pooled_tallies import EpochRange, by_epoch, pooled_tally
 from deniable_aggregator.store.rows import CommitStatus, EpochRow
+from deniable_gateway.clock.watch import SETTLING_SECONDS
 from deniable_gateway.problem import Problem
 from support import databases
 from support.api_world import DAY, TODAY, World, authored, opened

@@ -134,6 +134,6 @@ def test_without_pyarrow_a_good_block_is_not_called_damaged() -> None:
     block = encode_parquet(REPORTS)
     with (
         patch("deniable_gateway.spool.object_store.find_spec", lambda name: None),
-        pytest.raises(ExtraError, match=r"pip install \"deniable-aggregator\[arrow\]\""),
+        pytest.raises(ExtraError, match=r"pip install \"deniable-gateway\[arrow\]\""),
     ):
         decode_parquet(block)

@@ -143,11 +143,11 @@ def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_missing_library_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deniable_gateway.spool.object_store.find_spec", lambda name: None)
-    with pytest.raises(ExtraError, match=r"deniable-aggregator\[arrow\]"):
+    with pytest.raises(ExtraError, match=r"deniable-gateway\[arrow\]"):
         open_spool("s3://bucket/spool")
     with (
         patch.dict("sys.modules", {"deniable_gateway.spool.postgres": None}),
-        pytest.raises(ExtraError, match=r"deniable-aggregator\[postgres\]"),
+        pytest.raises(ExtraError, match=r"deniable-gateway\[postgres\]"),
     ):
         open_spool("postgresql://host/name")
 

@@ -18,6 +18,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.rows import EpochView
+from deniable_gateway.clock.watch import SETTLING_SECONDS
 from deniable_shared.manifest import Manifest
 from support import postgres_server
 from support.api_world import DAY, TODAY, World, authored, opened

@@ -24,6 +24,7 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.spool.consumer import SpoolConsumer
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_gateway.problem import Problem
+from deniable_gateway.spool.block_format import SpooledReport
 from support import postgres_server, spools
 from support.api_world import World, authored, opened
 from support.browser import Browser

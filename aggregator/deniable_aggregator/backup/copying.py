@@ -27,6 +27,7 @@ from deniable_aggregator.store.portable.chain_heads import ChainHeads, read_chai
 from deniable_aggregator.store.portable.fill import Source, fill
 from deniable_aggregator.store.portable.integrity import require_integrity
 from deniable_aggregator.store.portable.snapshot import Snapshot, TableDigest, digests, snapshot
+from deniable_gateway.clock import record as clock_record
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
 from deniable_shared.epochs import Clock
