@@ -19,8 +19,16 @@ import pytest
 from deniable_shared import mechanisms
 
 ROOT = Path(__file__).parent.parent
-WORKSPACE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]
-MEMBERS = WORKSPACE["members"]
+MEMBERS = {
+    "aggregator": "aggregator",
+    "central": "aggregator/central",
+    "client": "client",
+    "estimators": "aggregator/estimators",
+    "gateway": "aggregator/gateway",
+    "shared": "shared",
+}
+"""Where each distribution lies: `deniable-central` in aggregator/central."""
+
 LONGEST_MODULE = 400
 MOST_EXCEPTIONS = 0
 MECHANISMS = ROOT / "shared" / "deniable_shared" / "mechanisms"
@@ -35,7 +43,7 @@ def normalize(name: str) -> str:
 
 
 def declared(member: str) -> set[str]:
-    project = tomllib.loads((ROOT / member / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / MEMBERS[member] / "pyproject.toml").read_text())["project"]
     extras = project.get("optional-dependencies", {}).values()
     requirements = [*project["dependencies"], *(r for extra in extras for r in extra)]
     return {normalize(re.split(r"[\s\[<>=!~;]", r, maxsplit=1)[0]) for r in requirements}
@@ -58,7 +66,7 @@ def package(member: str) -> str:
 
 
 def modules(member: str) -> list[Path]:
-    return sorted((ROOT / member / package(member)).rglob("*.py"))
+    return sorted((ROOT / MEMBERS[member] / f"deniable_{member}").rglob("*.py"))
 
 
 def strings(path: Path) -> Iterator[str]:

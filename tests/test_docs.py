@@ -18,7 +18,7 @@ import pytest
 from deniable_aggregator.app import create_app
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.command_groups import DefaultGroup
-from deniable_aggregator.releases.kinds import FAMILIES, parameters
+from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.settings_sources import PREFIX
@@ -33,7 +33,8 @@ PAGES = sorted(
     if not {".venv", "node_modules", "dist"} & set(path.relative_to(ROOT).parts)
 )
 AGGREGATOR = (ROOT / "aggregator" / "README.md").read_text()
-TUTORIALS = ROOT / "aggregator" / "docs" / "central"
+CENTRAL = (ROOT / "aggregator" / "central" / "README.md").read_text()
+TUTORIALS = ROOT / "aggregator" / "central" / "docs"
 LARGEST_FIGURE = 60_000
 FIRST_EXAMPLE = re.compile(r"^```python\n(.*?)^```.*?^```text\n(.*?)^```", re.S | re.M)
 NUMBER = re.compile(r"-?\d+\.\d*")
@@ -144,7 +145,10 @@ def test_every_command_line_in_the_docs_is_one_the_command_takes(
 
 @pytest.mark.parametrize(
     "page",
-    [ROOT / path / "README.md" for path in (".", "shared", "aggregator", "aggregator/estimators")],
+    [
+        ROOT / path / "README.md"
+        for path in (".", "shared", "aggregator", "aggregator/central", "aggregator/estimators")
+    ],
     ids=str,
 )
 def test_first_example_runs_and_prints_what_the_page_shows_but_for_the_coins(page: Path) -> None:
@@ -207,7 +211,7 @@ def test_the_worked_releases_of_the_readme_say_what_stands_below_them(tmp_path: 
         assert worked_releases.words(said) == worked_releases.words(shown)
 
 
-@pytest.mark.parametrize("mechanism", FAMILIES)
+@pytest.mark.parametrize("mechanism", RELEASE_KINDS)
 def test_every_mechanism_of_releases_has_a_row_that_names_what_it_needs(mechanism: str) -> None:
     section = AGGREGATOR.split("## Central releases over collections\n")[1].split("\n## ")[0]
     [row] = [line for line in section.splitlines() if line.startswith(f"| `{mechanism}` |")]
@@ -216,7 +220,7 @@ def test_every_mechanism_of_releases_has_a_row_that_names_what_it_needs(mechanis
 
 
 def test_every_tutorial_is_in_the_readme_and_shows_a_figure() -> None:
-    linked = set(re.findall(r"\]\(docs/central/(.*?\.md)\)", AGGREGATOR))
+    linked = set(re.findall(r"\]\(docs/(.*?\.md)\)", CENTRAL))
     pages = list(TUTORIALS.glob("*.md"))
     assert linked == {page.name for page in pages}
     assert all(re.search(r"!\[.+?\]\(\S+\.svg\)", page.read_text()) for page in pages)

@@ -24,9 +24,8 @@ WORN = frozenset({"asked", "found", "known", "shown", "told"})
 NOT_YET = tuple(
     f"aggregator/deniable_aggregator/{room}"
     for room in (
-        *("access", "backup", "central", "clock"),
-        *("heads", "keys", "operations", "process", "registry"),
-        *("releases", "settings", "store", "suspension", "web/auth"),
+        *("access", "backup", "clock", "keys", "operations", "process", "registry"),
+        *("settings", "store", "suspension", "web/auth"),
     )
 )
 """Rooms that still have such names."""
@@ -35,7 +34,14 @@ COLUMNS = frozenset({"client/deniable_client/collection_state.py: asked"})
 """Columns of a database, which keep their names."""
 
 TEXTS = (
-    *("README.md", "*/README.md", "aggregator/docs/**/*.md", "docs/**/*.md", "shared/*.md"),
+    *(
+        "README.md",
+        "*/README.md",
+        "aggregator/docs/**/*.md",
+        "aggregator/central/**/*.md",
+        "docs/**/*.md",
+        "shared/*.md",
+    ),
     *("deploy/**/*", "aggregator/deniable_aggregator/**/*.html"),
 )
 EXCEPT = ("CHANGELOG.md", "glossary.md")

@@ -83,6 +83,13 @@ def test_estimators_install_five_packages_besides_themselves_and_no_web_server()
     assert needed("deniable-estimators", set()) <= names | {"cffi", "pycparser"}
 
 
+def test_central_depends_on_numpy_and_shared_only() -> None:
+    names = {Requirement(text).name for text in PROJECTS["central"]["dependencies"]}
+    assert names == {"deniable-shared", "numpy"}
+    brought = needed("deniable-central", set()) | {"deniable-central"}
+    assert brought <= {*names, "cffi", "cryptography", "deniable-central", "pycparser"}
+
+
 def test_gateway_depends_on_granian_and_shared_only() -> None:
     names = {Requirement(text).name for text in PROJECTS["gateway"]["dependencies"]}
     assert names == {"deniable-shared", "granian"}

@@ -103,9 +103,9 @@ COMMON = '''
 import numpy as np
 from deniable_estimators.mechanisms import estimator_for
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.central.accounting import Installation
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
-from deniable_aggregator.releases.kinds.sensitivity import label_reach
+from deniable_central.accounting import Installation
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, TallyPart, Tallies
+from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity
 from deniable_estimators.inference.set_laws import estimate_label_set
 from deniable_aggregator.planning.plan import plan
 from deniable_estimators.simulation import generator, simulated_tally
@@ -153,12 +153,13 @@ STRUCTURED = (
 assert plan(4, "1", 100_000, mechanism="toy/1").half_width < 0.02
 assert abs(linkage(twice) - linkage(mechanisms.build(
     "grr/1", domain_size=4, epsilon="1", permanent="2"))) < 1e-12
-assert (label_reach(once).l1, label_reach(once).linf) == (2, 1)
+assert (label_sensitivity(once).l1, label_sensitivity(once).linf) == (2, 1)
 assert "toy/1" in mechanisms.releasable_ids()
-facts = Facts("drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 100_000, 1,
+context = ReleaseContext(
+    "drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 100_000, 1,
     Installation(1, once.epsilon))
-release = kinds.plan("histogram", {"epsilon": "1"}, facts)
-assert release.draw(Tallies((Part(0, 0, 100_000, tally),))).result
+release = kinds.prepare("histogram", {"epsilon": "1"}, context)
+assert release.draw(Tallies((TallyPart(0, 0, 100_000, tally),))).result
 found = estimate_label_set(of, once, tally, int(tally.sum()), (0, 1))
 assert found.lower < 0.7 < found.upper
 read = manifest_from_toml(
@@ -170,9 +171,9 @@ REFUSED = (
     COMMON
     + """
 assert "not available for toy/1" in refused(linkage, twice)
-n = int(tally.sum())
-assert "not available for toy/1" in refused(estimate_label_set, of, once, tally, n, (0, 1))
-assert "for central releases" in refused(label_reach, once)
+refusal = refused(estimate_label_set, of, once, tally, int(tally.sum()), (0, 1))
+assert "not available for toy/1" in refusal
+assert "for central releases" in refused(label_sensitivity, once)
 """
 )
 

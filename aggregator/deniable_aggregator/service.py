@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.users import Users
     from deniable_aggregator.keys.rotation import Standing
     from deniable_aggregator.metrics.gauges import ServiceGauges
-    from deniable_aggregator.releases.rollback_guard import Keeper
-    from deniable_aggregator.releases.rollback_guard.database_check import DatabaseGuard
-    from deniable_aggregator.releases.rollback_guard.reconcile import Gap
-    from deniable_aggregator.releases.service import Releases
+    from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
+    from deniable_aggregator.releases.rollback_guard.database_check import (
+        DatabaseCheck,
+    )
+    from deniable_aggregator.releases.rollback_guard.reconcile import Reconciliation
+    from deniable_aggregator.releases.service import ReleaseService
 
 
 class Service:
@@ -59,7 +61,7 @@ class Service:
         self.store = store
         self._lock = lock
         self.suspension = Suspension()
-        self.database.look()
+        self.database.check()
         last = store.latest_key_list()
         self.clock_watch = ClockWatch(
             clock,
@@ -82,7 +84,7 @@ class Service:
             store,
             trusted=[self.keys.trust],
             shared=settings.shared,
-            once_known=lambda: self.heads.known,
+            once_known=lambda: self.rollback_guard.collection_ids,
         )
         self.voucher_keys = VoucherKeys.open(settings.data / "keys")
         self.ingest = Ingest(
@@ -177,32 +179,32 @@ class Service:
         return Sessions(self.store, clock=self.clock)
 
     @cached_property
-    def heads(self) -> Keeper:
+    def rollback_guard(self) -> FileRollbackGuard:
         """What the data directory knows of the database's age."""
-        from deniable_aggregator.releases.rollback_guard import Keeper
+        from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
 
-        return Keeper(self.settings.data, self.store)
+        return FileRollbackGuard(self.settings.data, self.store)
 
     @cached_property
-    def database(self) -> DatabaseGuard:
+    def database(self) -> DatabaseCheck:
         """Whether the database is the one that the data directory knows."""
-        from deniable_aggregator.releases.rollback_guard.database_check import DatabaseGuard
+        from deniable_aggregator.releases.rollback_guard.database_check import DatabaseCheck
 
-        return DatabaseGuard(self.store, self.heads, self.suspension)
+        return DatabaseCheck(self.store, self.rollback_guard, self.suspension)
 
-    def reconcile(self, *, audit: AuditEntry | None) -> Gap:
+    def reconcile(self, *, audit: AuditEntry | None) -> Reconciliation:
         """Charge what an older copy of the database has forgotten; uploads and releases go on.
 
         Problem("unavailable") where the database was replaced while this process ran.
         """
         from deniable_aggregator.releases.rollback_guard.reconcile import reconcile
 
-        self.database.look()
+        self.database.check()
         self.database.require_same()
         gap = reconcile(
             self.settings.data, self.store, self.registry.all(), self.now(), audit=audit
         )
-        self.database.look()
+        self.database.check()
         return gap
 
     def register(
@@ -217,7 +219,7 @@ class Service:
         applied = self.registry.apply(envelope, replace=replace, audit=audit)
         if applied.created:
             self.store.checkpoint(at_once=True)
-            self.database.look()
+            self.database.check()
             self._charge_again(applied.manifest.collection)
         return applied
 
@@ -238,24 +240,24 @@ class Service:
         self.database.require()
         self.registry.delete(collection, clock=self.now, audit=audit)
         self.store.checkpoint(at_once=True)
-        self.database.look()
+        self.database.check()
 
     def _charge_again(self, collection: str) -> None:
-        if collection in self.heads.owed:
+        if collection in self.rollback_guard.owed_collections:
             entry = AuditEntry.of("ledger-reconciled", actor="registration", at=self.clock())
             self.reconcile(audit=entry)
 
     @cached_property
-    def releases(self) -> Releases:
+    def releases(self) -> ReleaseService:
         """Central releases over the collections, under the ledger."""
         from deniable_aggregator.releases import kinds
-        from deniable_aggregator.releases.service import Releases
+        from deniable_aggregator.releases.service import ReleaseService
 
-        return Releases(
+        return ReleaseService(
             self.store,
             clock=self.now,
-            plan=kinds.plan,
-            heads=self.heads,
+            prepare=kinds.prepare,
+            guard=self.rollback_guard,
             count=self.metrics.count_release,
             tracer=self.tracer,
         )
@@ -269,7 +271,7 @@ class Service:
             self.settings.data,
             ingest=self.ingest,
             store_health=self.store_health,
-            heads=self.heads,
+            guard=self.rollback_guard,
             keys=self.keys,
             registry=self.registry,
             clock=self.clock,
@@ -295,7 +297,7 @@ class Service:
         with self.metrics.housekeeping_failures.count_exceptions():
             self.store_health.check()
             self.rates.sample()
-            if self.database.look():
+            if self.database.check():
                 self._do_chores()
             else:
                 self.store.try_lead(willing=False)
@@ -313,7 +315,7 @@ class Service:
                 changes.record_confirmation(self.store, confirmed)
             self._maintenance.run()
             self.metrics.led_at.set(self.clock())
-        self.heads.follow()
+        self.rollback_guard.try_advance()
 
     def close(self) -> None:
         """Write what is in memory, close the store, let the directory go."""

@@ -48,7 +48,6 @@ OTHER_COMMANDS = {
     ("audit",),
     ("epochs", "close"),
     *(("ledger", "reconcile"), ("backup",), ("restore",), ("copy-store",), ("migrate",)),
-    ("attack", "reconstruct"),
     ("plan",),
     ("loadgen",),
     *(("open",), ("relay", "serve"), ("relay", "status"), ("tally",)),

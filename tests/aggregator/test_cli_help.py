@@ -75,7 +75,6 @@ def test_the_commands_are_those_of_the_design() -> None:
         *(("keys", verb) for verb in ("list", "rotate", "delegate")),
         *(("release",), ("releases",), ("ledger", "show"), ("ledger", "reconcile")),
         *(("backup",), ("restore",), ("copy-store",), ("migrate",)),
-        ("attack", "reconstruct"),
         ("plan",),
         ("tally",),
         *(("open",), ("relay", "serve"), ("relay", "status")),

@@ -16,7 +16,7 @@ from deniable_aggregator.cli.release import release as command
 from deniable_aggregator.cli.release_options import arguments_of, read_labels
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.releases.kinds.contract import Facts, Plan
+from deniable_aggregator.releases.kinds.contract import PreparedRelease, ReleaseContext
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
@@ -134,7 +134,7 @@ def test_each_mechanism_there_is_can_be_asked_and_shown(tmp_path: Path) -> None:
     needed = {"epsilon": "0.05", "delta": "1e-6", "k": "2", "alpha": "0.4", "workload": "points"}
     needed |= {"supply": "100", "none": "auto"}
     made = set()
-    for mechanism in kinds.FAMILIES:
+    for mechanism in kinds.RELEASE_KINDS:
         taken = [p.name for p in kinds.parameters(mechanism) if p.default in (None, "none")]
         words = [word for name in taken for word in (f"--{name}", needed[name])]
         result = deniable("release", "theme", "--mechanism", mechanism, *words)
@@ -204,11 +204,11 @@ def test_the_options_are_the_arguments_of_the_mechanisms() -> None:
     here = {"collection", "mechanism", "first", "last", "cost", "session", "labels"}
     everywhere = {"url", "data", "as_json"}
     named = {each.name for each in command.params}
-    taken = {p.name for name in kinds.FAMILIES for p in kinds.parameters(name)}
+    taken = {p.name for name in kinds.RELEASE_KINDS for p in kinds.parameters(name)}
     assert named == taken | here | everywhere
     assert not taken & (here | everywhere)
     helped = {o.name: o.help or "" for o in command.params if isinstance(o, click.Option)}
-    for mechanism in kinds.FAMILIES:
+    for mechanism in kinds.RELEASE_KINDS:
         for parameter in kinds.parameters(mechanism):
             assert parameter.accepted in helped[parameter.name]
 
@@ -248,16 +248,18 @@ def speaking(world: ReleaseWorld) -> Callable[[Target], ServiceClient]:
     return connected
 
 
-def talk(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
+def talk(
+    mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedRelease:
     """A session, under the name of a mechanism that the command knows."""
-    return release_plans.plan("talk", arguments, facts)
+    return release_plans.prepare("talk", arguments, context)
 
 
 def test_a_question_to_a_session_goes_to_its_address_with_its_labels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`talk` takes {"label": place}: it refuses ours in its own words, and charges nothing."""
-    with opened(tmp_path, plan=talk) as world:
+    with opened(tmp_path, prepare=talk) as world:
         monkeypatch.setattr(Target, "connect", speaking(world))
         deniable = Deniable(tmp_path)
         opened_ = deniable.json(

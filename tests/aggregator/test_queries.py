@@ -20,7 +20,7 @@ from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import release, releases
 from deniable_aggregator.queries.transparency_log import log, log_entries
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.request import Request
+from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_gateway.problem import Problem
@@ -112,7 +112,7 @@ def test_a_release_is_listed_read_again_and_in_the_ledger(
     reader: Reader, theme: Collection
 ) -> None:
     store = reader.service.store
-    wanted = Request("histogram", {"epsilon": "0.25"})
+    wanted = ReleaseRequest("histogram", {"epsilon": "0.25"})
     quote = reader.service.releases.quote(theme, wanted)
     made = reader.service.releases.release(theme, wanted, audit=None)
     [listed] = releases(store, theme).releases
@@ -143,7 +143,7 @@ def test_an_entry_of_the_log_is_explained_to_those_who_may_know(
 ) -> None:
     store = reader.service.store
     made = reader.service.releases.release(
-        theme, Request("histogram", {"epsilon": "0.25"}), audit=None
+        theme, ReleaseRequest("histogram", {"epsilon": "0.25"}), audit=None
     )
     rows = log_entries(store, [theme], 1, 9)
     assert [(row.index, row.type, row.collection) for row in rows] == [

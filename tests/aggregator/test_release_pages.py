@@ -20,7 +20,7 @@ from deniable_aggregator.dashboard.release_form import (
     parameters_of,
     release_request,
 )
-from deniable_aggregator.releases.kinds import FAMILIES, parameters, plan
+from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
 from deniable_gateway.problem import Problem
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, opened
 
@@ -30,7 +30,7 @@ HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
 
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[ReleaseWorld]:
-    with opened(tmp_path, plan=plan) as made:
+    with opened(tmp_path, prepare=prepare) as made:
         yield made
 
 
@@ -189,13 +189,13 @@ def test_a_charge_without_a_result_has_no_page_and_says_the_cure(made: ReleaseWo
 
 
 def test_every_family_is_offered_with_all_its_arguments() -> None:
-    assert [family.name for family in kind_options()] == list(FAMILIES)
+    assert [family.name for family in kind_options()] == list(RELEASE_KINDS)
     assert all(family.does for family in kind_options())
-    for name in FAMILIES:
+    for name in RELEASE_KINDS:
         assert {each.name for each in parameters_of(name)} <= set(ReleasesQuery.__struct_fields__)
         assert parameters_of(name) == parameters(name)
     reserved = {"mechanism", "first", "last", "from", "to", "epochs", "cost", "page"}
-    assert not reserved & {each.name for name in FAMILIES for each in parameters(name)}
+    assert not reserved & {each.name for name in RELEASE_KINDS for each in parameters(name)}
 
 
 @pytest.mark.parametrize("epochs", [(7,), (1, 2, 3), (1, 3, 4, 9)])

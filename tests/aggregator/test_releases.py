@@ -14,13 +14,18 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.central.guarantee import pure_rho
 from deniable_aggregator.documents.releases import CostDocument
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import release, releases
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan, Tallies
+from deniable_aggregator.releases.kinds.contract import (
+    PreparedRelease,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
 from deniable_aggregator.releases.service import FAILED
 from deniable_aggregator.store.rows import ChargeCheck, ChargeRow
+from deniable_central.guarantee import pure_rho
 from deniable_gateway.problem import Problem
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
@@ -111,12 +116,14 @@ def test_another_version_of_the_law_never_answers_from_the_cache_of_this_one(
     class Newer(Counts):
         version: int = 2
 
-    def plan(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
-        return Newer(facts, Fraction(1, 10))
+    def prepare(
+        mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+    ) -> PreparedRelease:
+        return Newer(context, Fraction(1, 10))
 
     with opened(tmp_path) as world:
         world.releases.release(world.collection, asked("0.1"), audit=None)
-        newer = ReleaseWorld(world.world, world.collection, plan)
+        newer = ReleaseWorld(world.world, world.collection, prepare)
         assert newer.releases.release(world.collection, asked("0.1"), audit=None).new
         assert newer.charges == 2
 
@@ -253,18 +260,20 @@ def test_a_quote_says_that_a_request_was_paid_for_or_would_not_be_admitted(
 class Broken(Counts):
     """Fails in the draw, with the counts in its words."""
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
         raise RuntimeError(f"cannot draw from {tallies.counts.tolist()}")
 
 
-def broken(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
-    return Broken(facts, Fraction(1, 10))
+def broken(
+    mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedRelease:
+    return Broken(context, Fraction(1, 10))
 
 
 def test_a_failure_behind_the_charge_keeps_it_and_says_one_fixed_sentence(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with opened(tmp_path, plan=broken) as world, caplog.at_level(logging.DEBUG):
+    with opened(tmp_path, prepare=broken) as world, caplog.at_level(logging.DEBUG):
         problem = refused(world, asked())
         [charge] = world.world.service.store.charges(world.collection.id)
         assert (problem.slug, problem.detail) == ("release-failed", FAILED)
@@ -279,10 +288,12 @@ def test_a_failure_behind_the_charge_keeps_it_and_says_one_fixed_sentence(
 def test_what_could_not_be_said_of_a_release_is_found_out_before_it_is_charged(
     tmp_path: Path,
 ) -> None:
-    def plan(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
-        return Counts(facts, Fraction(1, 10), law=object())  # type: ignore[arg-type]
+    def prepare(
+        mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+    ) -> PreparedRelease:
+        return Counts(context, Fraction(1, 10), law=object())  # type: ignore[arg-type]
 
-    with opened(tmp_path, plan=plan) as world:
+    with opened(tmp_path, prepare=prepare) as world:
         with pytest.raises(TypeError):
             world.releases.release(world.collection, asked(), audit=None)
         assert world.charges == 0
@@ -291,7 +302,7 @@ def test_what_could_not_be_said_of_a_release_is_found_out_before_it_is_charged(
 def test_the_request_that_failed_is_made_later_for_nothing_under_its_own_name(
     tmp_path: Path,
 ) -> None:
-    with opened(tmp_path, plan=broken) as world:
+    with opened(tmp_path, prepare=broken) as world:
         refused(world, asked())
         [charge] = world.world.service.store.charges(world.collection.id)
         assert releases(world.world.service.store, world.collection).releases[0].state == "charged"

@@ -12,7 +12,7 @@ from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.queries.accounts import budget_of
 from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.releases import context
-from deniable_aggregator.releases.request import Selection
+from deniable_aggregator.releases.request import EpochSelection
 from deniable_gateway.problem import Problem
 from support.release_world import (
     BITS,
@@ -37,9 +37,9 @@ linkable = true
 """
 
 
-def epochs(world: ReleaseWorld, selection: Selection) -> tuple[int, ...]:
+def epochs(world: ReleaseWorld, selection: EpochSelection) -> tuple[int, ...]:
     store = world.world.service.store
-    return context.epochs_of(store, world.collection, selection, world.world.clock()).read
+    return context.select_epochs(store, world.collection, selection, world.world.clock()).read
 
 
 def installation(world: ReleaseWorld, *read: int) -> tuple[int, int]:
@@ -61,20 +61,20 @@ def test_an_open_end_means_what_is_closed(
     tmp_path: Path, span: EpochRange, expected: tuple[int, ...]
 ) -> None:
     with opened(tmp_path) as world:
-        assert epochs(world, Selection(span)) == expected
+        assert epochs(world, EpochSelection(span)) == expected
 
 
 @pytest.mark.parametrize("last", [OPEN, OPEN + 1, 2**32 - 1])
 def test_an_end_that_was_named_must_be_closed(tmp_path: Path, last: int) -> None:
     with opened(tmp_path) as world, pytest.raises(Problem, match=f"epoch {OPEN} takes reports"):
-        epochs(world, Selection(EpochRange(0, last), bounded=True))
+        epochs(world, EpochSelection(EpochRange(0, last), bounded=True))
 
 
 def test_an_epoch_closed_early_may_be_read(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
         world.world.service.store.close_epoch(world.collection.id, OPEN, 0, audit=None)
         assert epochs(world, over(OPEN, OPEN)) == (OPEN,)
-        assert epochs(world, Selection()) == (FIRST, LAST, OPEN)
+        assert epochs(world, EpochSelection()) == (FIRST, LAST, OPEN)
 
 
 def test_epochs_are_listed_in_any_order_and_counted_once(tmp_path: Path) -> None:
@@ -150,9 +150,9 @@ def test_an_epoch_that_is_left_out_keeps_its_whole_budget(tmp_path: Path) -> Non
         assert charge.epochs == (FIRST,)
 
 
-@pytest.mark.parametrize("selection", [Selection(), over(FIRST, LAST), over(FIRST - 1)])
+@pytest.mark.parametrize("selection", [EpochSelection(), over(FIRST, LAST), over(FIRST - 1)])
 def test_where_only_releases_are_read_too_few_does_not_say_how_many(
-    tmp_path: Path, selection: Selection
+    tmp_path: Path, selection: EpochSelection
 ) -> None:
     """Ten reports in two epochs, five and five, are not enough for six an epoch."""
     told = []
@@ -204,7 +204,7 @@ def test_what_was_once_readable_stays_read(tmp_path: Path) -> None:
         world.follow({"read": "releases"})
         assert context._widest_read(world.collection) == "live"
         assert (
-            context.facts_of(world.world.service.store, world.collection, (FIRST,)).read == "live"
+            context.context_of(world.world.service.store, world.collection, (FIRST,)).read == "live"
         )
 
 
@@ -241,7 +241,7 @@ def test_reports_under_two_manifests_and_in_two_epochs_are_parts_by_epoch(tmp_pa
         world.follow({"min_batch": 4})
         world.world.count(world.collection, [BITS] * 2, epoch=FIRST)
         store = world.world.service.store
-        read = context.facts_of(store, world.collection, (FIRST, LAST))
+        read = context.context_of(store, world.collection, (FIRST, LAST))
         parts = context.tallies_of(store, world.collection, read).parts
         assert [(part.epoch, part.cohort, part.n) for part in parts] == [
             (FIRST, 0, 7),
@@ -254,12 +254,12 @@ def test_more_epochs_than_a_release_takes_are_refused(
 ) -> None:
     monkeypatch.setattr(context, "MOST_EPOCHS", 1)
     with opened(tmp_path) as world, pytest.raises(Problem, match="at most 1 for one release"):
-        epochs(world, Selection())
+        epochs(world, EpochSelection())
 
 
 def test_nothing_is_over_before_the_first_epoch_is(tmp_path: Path) -> None:
     with opened(tmp_path, empty=True, valid_from="2027-01-15") as world:
         with pytest.raises(Problem, match="0 reports and 3 are needed"):
-            epochs(world, Selection())
+            epochs(world, EpochSelection())
         with pytest.raises(Problem, match=f"epoch {TODAY} takes reports"):
             epochs(world, over(TODAY))

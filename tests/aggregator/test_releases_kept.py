@@ -11,8 +11,8 @@ import pytest
 
 from deniable_aggregator.documents.releases import ReleaseDocument
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.releases.request import Request
-from deniable_aggregator.releases.serialize import kept
+from deniable_aggregator.releases.request import ReleaseRequest
+from deniable_aggregator.releases.serialize import canonical_bytes
 from support.release_world import FIRST, LAST, ReleaseWorld, document, opened
 
 KEPT: dict[str, str] = json.loads(
@@ -27,7 +27,7 @@ DRAWN = {"created", "error_bars", "release", "result", "typical_errors"}
 @pytest.mark.parametrize("name", KEPT)
 def test_a_kept_release_is_read_and_written_byte_for_byte(name: str) -> None:
     release = msgspec.json.decode(KEPT[name], type=ReleaseDocument)
-    assert kept(release).decode() == KEPT[name]
+    assert canonical_bytes(release).decode() == KEPT[name]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseWorld]:
     with opened(
         tmp_path_factory.mktemp("kept"),
         central=CENTRAL,
-        plan=kinds.plan,
+        prepare=kinds.prepare,
         empty=True,
         more="cohorts = 64\n",
         type="choice",
@@ -46,11 +46,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseWorld]:
         yield made
 
 
-@pytest.mark.parametrize("kind", sorted(kinds.FAMILIES))
+@pytest.mark.parametrize("kind", sorted(kinds.RELEASE_KINDS))
 def test_a_new_release_is_kept_with_the_same_members(world: ReleaseWorld, kind: str) -> None:
     """Whatever is no draw is equal in value, too."""
     before = json.loads(KEPT[kind])
-    asked = Request(kind, before["parameters"])
+    asked = ReleaseRequest(kind, before["parameters"])
     now = document(world.releases.release(world.collection, asked, audit=None))
     assert now.keys() == before.keys()
     assert {name: now[name] for name in now.keys() - DRAWN} == {

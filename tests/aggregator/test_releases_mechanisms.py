@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.releases.context import facts_of
-from deniable_aggregator.releases.request import Request, terms
-from deniable_aggregator.releases.service import Releases
+from deniable_aggregator.releases.context import context_of
+from deniable_aggregator.releases.request import ReleaseRequest, request_terms
+from deniable_aggregator.releases.service import ReleaseService
 from deniable_gateway.problem import Problem
 from support.release_world import FIRST, LAST, ReleaseWorld, opened
 
-NAMES = sorted(kinds.FAMILIES)
+NAMES = sorted(kinds.RELEASE_KINDS)
 ARGUMENTS = sorted({p.name for name in NAMES for p in kinds.parameters(name)})
 CENTRAL = 'central = { per_epoch = "99", per_installation = "99", delta = "0.01" }\n'
 LABELS = {"bits": ("dark_mode", "beta"), "choice": ("1", "2", "5", "10")}
@@ -58,7 +58,7 @@ def world(
             opened(
                 folder,
                 central=CENTRAL,
-                plan=kinds.plan,
+                prepare=kinds.prepare,
                 empty=True,
                 more="cohorts = 64\n",
                 type=request.param,
@@ -94,17 +94,19 @@ def test_each_mechanism_is_made_and_planned_again_from_its_own_parameters(
 ) -> None:
     """What a charge keeps of a request is enough to make it, or to resume it."""
     store = world.world.service.store
-    facts = facts_of(store, world.collection, (FIRST, LAST))
+    facts = context_of(store, world.collection, (FIRST, LAST))
     domain = world.collection.manifest.domain.type
     requests = [each for each in REQUESTS if domain == "choice" or each[0] not in CHOICES_ONLY]
     for mechanism, arguments in requests:
-        shown = world.releases.release(world.collection, Request(mechanism, arguments), audit=None)
+        shown = world.releases.release(
+            world.collection, ReleaseRequest(mechanism, arguments), audit=None
+        )
         [row] = [
             row for row in store.charges(world.collection.id) if row.release == shown.row.release
         ]
         asked = json.loads(row.terms)
-        again = kinds.plan(asked["mechanism"], asked["parameters"], facts)
-        assert terms(again) == row.terms
+        again = kinds.prepare(asked["mechanism"], asked["parameters"], facts)
+        assert request_terms(again) == row.terms
         assert str(again.guarantee.epsilon) == row.epsilon
     assert {name for name, _ in REQUESTS} == set(NAMES)
 
@@ -115,17 +117,17 @@ def test_a_session_of_queries_answers_alike_over_http_and_after_it_was_forgotten
     if world.collection.manifest.domain.type == "bits":
         with pytest.raises(Problem, match="one label of several"):
             world.releases.release(
-                world.collection, Request("queries", {"epsilon": "8"}), audit=None
+                world.collection, ReleaseRequest("queries", {"epsilon": "8"}), audit=None
             )
         return
     shown = world.releases.release(
-        world.collection, Request("queries", {"epsilon": "8"}), audit=None
+        world.collection, ReleaseRequest("queries", {"epsilon": "8"}), audit=None
     )
     path = f"/v1/collections/settings/releases/{shown.row.release}/questions"
     answers = []
     for _ in range(2):
         store, clock = world.world.service.store, world.world.clock
-        world.world.service.releases = Releases(store, clock=clock, plan=kinds.plan)
+        world.world.service.releases = ReleaseService(store, clock=clock, prepare=kinds.prepare)
         answer = world.world.send("POST", path, "analyst", json={"labels": ["2", "1"]})
         assert answer.status_code == 200, answer.data
         answers.append(json.loads(answer.data))

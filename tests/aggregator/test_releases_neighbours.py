@@ -19,8 +19,13 @@ from deniable_aggregator.documents.releases import AccountDocument, ReleasesDocu
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan, Tallies
-from deniable_aggregator.releases.request import Request
+from deniable_aggregator.releases.kinds.contract import (
+    PreparedRelease,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
+from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_gateway.problem import Problem
 from deniable_shared.coins import Coins
@@ -30,17 +35,17 @@ from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, document, ope
 DRAWN = {"result", "error_bars"}
 LABELS = ("red", "green", "blue")
 REQUESTS = [
-    Request("histogram", {"epsilon": "0.25"}),
-    Request("exponential", {"score": "mode", "epsilon": "0.1"}),
-    Request("noisy-max", {"score": "mode", "epsilon": "0.1"}, over(FIRST)),
-    Request("top-k", {"k": 2, "epsilon": "0.1"}, over(LAST)),
+    ReleaseRequest("histogram", {"epsilon": "0.25"}),
+    ReleaseRequest("exponential", {"score": "mode", "epsilon": "0.1"}),
+    ReleaseRequest("noisy-max", {"score": "mode", "epsilon": "0.1"}, over(FIRST)),
+    ReleaseRequest("top-k", {"k": 2, "epsilon": "0.1"}, over(LAST)),
 ]
 REFUSED = [
-    Request("histogram", {"epsilon": "20"}),
-    Request("histogram", {"epsilon": "0.25"}, over(OPEN)),
-    Request("histogram", {"epsilon": "0.25"}, over(FIRST - 1)),
-    Request("histogram", {}),
-    Request("nothing", {}),
+    ReleaseRequest("histogram", {"epsilon": "20"}),
+    ReleaseRequest("histogram", {"epsilon": "0.25"}, over(OPEN)),
+    ReleaseRequest("histogram", {"epsilon": "0.25"}, over(FIRST - 1)),
+    ReleaseRequest("histogram", {}),
+    ReleaseRequest("nothing", {}),
 ]
 EVEN, ODD = bytes([0]), bytes([2])
 EVERYONE = [bytes([0])] * 6 + [bytes([1])] * 5
@@ -66,7 +71,7 @@ class neighbour:  # noqa: N801  # used as a function
             type="choice",
             labels=LABELS,
             read=read,
-            plan=kinds.plan,
+            prepare=kinds.prepare,
             entropy=stream(),
             empty=True,
         )
@@ -112,7 +117,7 @@ def test_refusals_are_equal(worlds: Worlds) -> None:
         assert told[0] == told[1]
 
 
-def refusal(world: ReleaseWorld, request: Request) -> tuple[int, dict[str, object]]:
+def refusal(world: ReleaseWorld, request: ReleaseRequest) -> tuple[int, dict[str, object]]:
     with pytest.raises(Problem) as caught:
         world.releases.release(world.collection, request, audit=None)
     return caught.value.status, caught.value.document()
@@ -146,12 +151,14 @@ def listed(w: ReleaseWorld) -> tuple[ReleasesDocument, list[AccountDocument]]:
 class Constant(Counts):
     """Draws the same whatever it reads."""
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
-        return Drawn({"counts": [7]}, ())
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
+        return ReleaseResult({"counts": [7]}, ())
 
 
-def constant(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
-    return Constant(facts, Fraction(1, 10))
+def constant(
+    mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedRelease:
+    return Constant(context, Fraction(1, 10))
 
 
 def test_equal_draws_make_equal_entries_of_the_log(worlds: Worlds) -> None:

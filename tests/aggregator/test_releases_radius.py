@@ -8,24 +8,24 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.releases.request import Request
+from deniable_aggregator.releases.request import ReleaseRequest
 from support.release_world import FIRST, ReleaseWorld, document, opened
 
 LABELS = ("light", "dark", "auto")
-MODE = Request("exponential", {"score": "mode", "epsilon": "0.5"})
+MODE = ReleaseRequest("exponential", {"score": "mode", "epsilon": "0.5"})
 
 
 @pytest.fixture
 def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReleaseWorld]:
     read = request.param
     with opened(
-        tmp_path, type="choice", labels=LABELS, read=read, plan=kinds.plan, empty=True
+        tmp_path, type="choice", labels=LABELS, read=read, prepare=kinds.prepare, empty=True
     ) as made:
         made.count(FIRST, [bytes([0])] * 9 + [bytes([1])] * 40 + [bytes([2])] * 12)
         yield made
 
 
-def result(world: ReleaseWorld, request: Request = MODE) -> dict[str, object]:
+def result(world: ReleaseWorld, request: ReleaseRequest = MODE) -> dict[str, object]:
     return document(world.releases.release(world.collection, request, audit=None))["result"]  # type: ignore[return-value]
 
 
@@ -39,7 +39,7 @@ def test_so_many_reports_may_be_anything_and_one_more_may_not(world: ReleaseWorl
 
 @pytest.mark.parametrize("world", ["live"], indirect=True)
 def test_epsilon_does_not_change_it(world: ReleaseWorld) -> None:
-    again = Request("exponential", {"score": "mode", "epsilon": "0.25"})
+    again = ReleaseRequest("exponential", {"score": "mode", "epsilon": "0.25"})
     assert result(world, again)["poisoning_radius"] == 13
 
 
@@ -51,4 +51,4 @@ def test_where_not_everybody_may_read_the_counts_it_is_not_told(world: ReleaseWo
 @pytest.mark.parametrize("world", ["live"], indirect=True)
 def test_other_mechanisms_have_none(world: ReleaseWorld) -> None:
     arguments = {"score": "mode", "epsilon": "0.25"}
-    assert set(result(world, Request("noisy-max", arguments))) == {"label", "index"}
+    assert set(result(world, ReleaseRequest("noisy-max", arguments))) == {"label", "index"}

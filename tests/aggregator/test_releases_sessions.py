@@ -12,7 +12,7 @@ import pytest
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.releases import sessions
-from deniable_aggregator.releases.kinds.contract import Facts, Plan
+from deniable_aggregator.releases.kinds.contract import PreparedRelease, ReleaseContext
 from deniable_gateway.problem import Problem
 from support.release_plans import Conversation, Talk
 from support.release_world import FIRST, ReleaseWorld, asked, document, opened, over
@@ -43,7 +43,7 @@ def left(world: ReleaseWorld, release: str) -> int:
 
 def restarted(world: ReleaseWorld) -> ReleaseWorld:
     """Another process over the same store."""
-    return ReleaseWorld(world.world, world.collection, world.plan)
+    return ReleaseWorld(world.world, world.collection, world.prepare)
 
 
 def test_opening_is_charged_once_and_questions_are_free(world: ReleaseWorld) -> None:
@@ -230,11 +230,13 @@ def test_a_session_of_another_version_of_the_law_ends(world: ReleaseWorld) -> No
     class Newer(Talk):
         version: int = 2
 
-    def plan(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
-        return Newer(facts, Fraction(2, 5))
+    def prepare(
+        mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+    ) -> PreparedRelease:
+        return Newer(context, Fraction(2, 5))
 
     release = talk(world)
-    newer = ReleaseWorld(world.world, world.collection, plan)
+    newer = ReleaseWorld(world.world, world.collection, prepare)
     with pytest.raises(Problem, match="another version of talk"):
         ask(newer, release, 0)
 

@@ -14,7 +14,7 @@ from deniable_aggregator.backup import copying
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.queries.accounts import account_of
 from deniable_aggregator.queries.releases import release as stored_release
-from deniable_aggregator.releases.context import EpochSet
+from deniable_aggregator.releases.context import ReleaseEpochs
 from deniable_aggregator.releases.rollback_guard import heads as heads_document
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.service import Service
@@ -164,8 +164,10 @@ def test_a_draw_whose_result_was_lost_is_charged_twice(restarted: Restarted) -> 
     store, collection = restarted.spender.world.service.store, restarted.spender.collection
     world = ReleaseWorld(restarted.spender.world, collection, entropy=stream())
     request = asked("0.25", epochs=over(FIRST))
-    plan, facts = world.releases._valid(collection, request, EpochSet((FIRST,)))
-    store.charge(world.releases._row(collection, plan, facts), admitted, audit=None)
+    prepare, facts = world.releases._prepare_in_context(
+        collection, request, ReleaseEpochs((FIRST,))
+    )
+    store.charge(world.releases._charge_row(collection, prepare, facts), admitted, audit=None)
     restarted.save()
     restarted.release("0.25")  # draws what was charged, and shows it
     restarted.go_back()
@@ -251,7 +253,7 @@ def test_the_head_is_on_disk_before_the_draw(
 ) -> None:
     seen: list[int] = []
 
-    def draw(plan: object, tallies: object) -> object:
+    def draw(prepare: object, tallies: object) -> object:
         heads = heads_file.read(restarted.settings.data)
         seen.append(0 if heads is None else heads.ledger.size)
         raise RuntimeError

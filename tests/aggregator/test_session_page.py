@@ -12,7 +12,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from deniable_aggregator.app import create_app
-from deniable_aggregator.releases.kinds.queries import Questions
+from deniable_aggregator.releases.kinds.queries import PreparedQuerySession
 from deniable_aggregator.service import Service
 from support.browser import Browser
 from support.dashboard_site import filled, theme
@@ -120,7 +120,7 @@ def test_the_page_says_how_many_new_questions_are_left_and_refuses_one_more(
 ) -> None:
     asked = len(session.service.store.records(session.release)) - 1
     assert f"It still answers {10 - asked} new questions." in session.page("viewer").text
-    monkeypatch.setattr(Questions, "questions", asked)
+    monkeypatch.setattr(PreparedQuerySession, "questions", asked)
     assert "All its questions were asked" in session.page("viewer").text
     refused = session.ask(label=["light", "dark", "auto"])
     assert refused.status_code == 409

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.releases.context import settled
-from deniable_aggregator.releases.request import Selection
+from deniable_aggregator.releases.context import close_epochs
+from deniable_aggregator.releases.request import EpochSelection
 from deniable_aggregator.service import Service
 from deniable_aggregator.spool.consumer import MARGIN_SECONDS, SpoolConsumer
 from deniable_gateway.problem import Problem
@@ -110,11 +110,13 @@ def test_a_release_does_not_close_an_epoch_whose_spool_is_not_counted(
     split.clock.now = GRACE_ENDS + 1.0
     found = beside.registry.get(split.collection.id)
     with pytest.raises(Problem) as refused:
-        settled(beside.store, found, Selection(listed=(TODAY,)), split.clock())
+        close_epochs(beside.store, found, EpochSelection(listed=(TODAY,)), split.clock())
     assert refused.value.slug == "epoch-open"
     split.clock.now += 2 * MARGIN_SECONDS
     assert split.consumer.run_once(at_once=True) == 3
-    assert settled(beside.store, found, Selection(listed=(TODAY,)), split.clock()).read == (TODAY,)
+    assert close_epochs(
+        beside.store, found, EpochSelection(listed=(TODAY,)), split.clock()
+    ).read == (TODAY,)
 
 
 def test_no_key_is_destroyed_before_what_was_sealed_to_it_is_counted(

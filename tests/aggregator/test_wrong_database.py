@@ -262,7 +262,7 @@ def test_charges_of_a_lost_collection_cost_its_whole_budget_once_it_is_back(site
     again = world.register(manifest)
     assert [row.epsilon for row in world.service.store.charges(again.id)] == ["1"]
     assert world.service.store.charges(world.register(authored("theme")).id) == []
-    world.service.heads.keep()
+    world.service.rollback_guard.advance()
     heads = heads_file.read(world.service.settings.data)
     assert heads is not None
     assert heads.owed == ()
@@ -276,9 +276,9 @@ def test_an_interrupted_registration_of_one_that_owes_makes_releases_wait(site: 
         heads_file.write(site.database.parent, replace(heads, owed=(site.collection.id,)))
     assert site.upload() == 200
     with pytest.raises(Problem, match="registered again"):
-        world.service.heads.keep()
+        world.service.rollback_guard.advance()
     assert [row.epsilon for row in world.service.reconcile(audit=None).charged] != []
-    world.service.heads.keep()
+    world.service.rollback_guard.advance()
 
 
 @pytest.mark.parametrize("kind", KINDS)

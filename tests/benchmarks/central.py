@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.measure import Contender, Effort, Line, race
 from benchmarks.peer_selectors import SENSITIVITY, select_one
 from benchmarks.results import Case, Result, Verdict, at_most, figure
-from deniable_aggregator.central import queries, selection
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
+from deniable_central import queries, selection
+from deniable_central.samplers.noise import two_sided_geometric
 
 EPSILON = "1"
 LARGEST = 1_000_000
@@ -126,7 +126,7 @@ def _counts() -> queries.Counts:
 def _releases(
     workload: queries.Workload, counts: queries.Counts
 ) -> Sequence[tuple[str, str, Answers, str]]:
-    plan = queries.plan_online(queries.Demand.of(counts, queries=QUERIES), epsilon=EPSILON)
+    plan = queries.plan_online(queries.SessionDemand.of(counts, queries=QUERIES), epsilon=EPSILON)
 
     def every() -> Shares:
         release = queries.small_db(counts, workload, epsilon=EPSILON, size=SIZE)

@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Grid, Result, Verdict
-from deniable_aggregator.central.accounting import Installation
-from deniable_aggregator.releases.kinds import plan
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
+from deniable_aggregator.releases.kinds import prepare
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
+from deniable_central.accounting import Installation
 from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.domain import Choice
@@ -72,22 +72,24 @@ def run(effort: Effort) -> Result:
     )
 
 
-def facts(labels: int, n: int, epsilon: str) -> Facts:
+def context(labels: int, n: int, epsilon: str) -> ReleaseContext:
     """One epoch of n reports of `grr/1`."""
     domain = Choice(tuple(f"label {place}" for place in range(labels)))
     device = mechanisms.build("grr/1", domain_size=labels, epsilon=epsilon, permanent=None)
     paid = Installation(1, Fraction(epsilon))
-    return Facts("question-aaaaaa", domain, device, "once", "releases", (0,), n, 1, paid)
+    return ReleaseContext("question-aaaaaa", domain, device, "once", "releases", (0,), n, 1, paid)
 
 
-def seen(name: str, arguments: Mapping[str, object], given: Facts, shape: str, runs: int) -> Any:
+def seen(
+    name: str, arguments: Mapping[str, object], given: ReleaseContext, shape: str, runs: int
+) -> Any:
     """The errors of so many releases, each over a collection of its own: float64[runs]."""
     weights = SHAPES[shape](np.arange(1.0, given.domain.size + 1))
     people = np.diff(np.rint(np.cumsum([0.0, *weights / weights.sum()]) * given.n)).astype(int)
-    made, draws, found = plan(name, arguments, given), generator(), []
+    made, draws, found = prepare(name, arguments, given), generator(), []
     for _ in range(runs):
         tally = simulated_tally(given.mechanism, np.arange(len(people)), people, draws=draws)
-        tallies = Tallies((Part(0, 0, given.n, tally),))
+        tallies = Tallies((TallyPart(0, 0, given.n, tally),))
         found.append(_ERRORS.get(name, _selected)(made, tallies, people))
     return np.array(found)
 
@@ -99,7 +101,7 @@ def _queried(made: Any, tallies: Tallies, people: np.ndarray) -> float:
     for _ in range(ASKED):
         places = np.flatnonzero(draws.random(len(people)) < 0.5)
         if len(places):
-            labels = [made.facts.domain.labels[place] for place in places.tolist()]
+            labels = [made.context.domain.labels[place] for place in places.tolist()]
             share = float(np.clip(session.ask({"labels": labels}).result["share"], 0, 1))
             worst = max(worst, abs(share - people[places].sum() / people.sum()))
     return worst
@@ -132,9 +134,9 @@ _ERRORS: Mapping[str, Callable[[Any, Tallies, np.ndarray], float]] = {
 
 
 def _grid(labels: int, n: int, epsilon: str, runs: int) -> tuple[Grid, list[float]]:
-    given, rows, ratios = facts(labels, n, epsilon), [], []
+    given, rows, ratios = context(labels, n, epsilon), [], []
     for title, (name, arguments) in REQUESTS.items():
-        made: Any = plan(name, arguments, given)
+        made: Any = prepare(name, arguments, given)
         [typical] = made.typical
         form = "{:.1%}" if name in _ERRORS else "{:,.0f}"
         row = [title, *map(form.format, (made.expected[-1].upper, typical.p95, typical.median))]

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     Account,
     AccountError,
     Budget,
@@ -20,7 +20,7 @@ from deniable_aggregator.central.accounting import (
     largest_rho,
     simple_epsilon_of,
 )
-from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho
+from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
 from support.central_accounting import (
     ADD_REMOVE,
     MICRO,
@@ -72,7 +72,7 @@ def test_a_refusal_says_spent_asked_left_who_and_what_to_ask() -> None:
     account = account.charged(read(7, name="mode-2"))
     error = refusal(account, read(7))
     short = error.shortage
-    assert (short.limit, short.spent, short.asked) == (HALF, 2 * FIFTH, FIFTH)
+    assert (short.limit, short.spent, short.requested) == (HALF, 2 * FIFTH, FIFTH)
     assert (short.left, short.releases) == (Fraction(1, 10), ("mode-1", "mode-2"))
     assert str(error) == (
         "epoch 7 may spend epsilon 0.5 on releases: spent 0.4 by mode-1, mode-2, asked 0.2, "
@@ -176,7 +176,7 @@ def test_the_installation_limit_counts_reports_squared_in_rho() -> None:
     account = Account(Budget(Fraction(2), Fraction(2), MICRO, 10))
     wide = read(*range(10), cost=Guarantee.concentrated(Fraction(1, 1000), REPLACE))
     short = refusal(account, wide).shortage
-    assert (short.currency, short.asked) == ("rho", Fraction(100, 1000))
+    assert (short.currency, short.requested) == ("rho", Fraction(100, 1000))
     assert str(refusal(account, wide)).startswith("one installation in epochs 0 to 9")
 
 

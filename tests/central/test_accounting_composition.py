@@ -9,7 +9,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     AccountError,
     advanced_epsilon,
     basic,
@@ -18,7 +18,7 @@ from deniable_aggregator.central.accounting import (
     optimal_delta,
     optimal_epsilon,
 )
-from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho
+from deniable_central.guarantee import Guarantee, bounded_range_rho
 from support.central_accounting import (
     ADD_REMOVE,
     MICRO,

@@ -9,17 +9,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     AccountError,
     RenyiCurve,
-    Truncated,
+    TruncatedConcentration,
     delta_of,
     epsilon_of,
     rational_bounds,
     simple_epsilon_of,
 )
-from deniable_aggregator.central.accounting.renyi import ORDERS, pure_divergence, range_divergence
-from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho
+from deniable_central.accounting.renyi import ORDERS, pure_divergence, range_divergence
+from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
 from support.central_accounting import (
     MICRO,
     REPLACE,
@@ -93,7 +93,7 @@ def test_fifty_draws_of_the_exponential_mechanism_at_a_fifth() -> None:
 @pytest.mark.parametrize("omega", [Fraction(11, 10), Fraction(3), Fraction(50)])
 def test_truncation_costs_what_the_best_order_below_omega_does(omega: Fraction) -> None:
     rho, log = Fraction(1, 4), -math.log(MICRO)
-    bound = float(Truncated(rho, omega).epsilon(MICRO))
+    bound = float(TruncatedConcentration(rho, omega).epsilon(MICRO))
     cut = log > (float(omega) - 1) ** 2 * float(rho)
     w = float(omega)
     noted = float(rho) * w + log / (w - 1) if cut else float(simple_epsilon_of(rho, MICRO))
@@ -102,14 +102,16 @@ def test_truncation_costs_what_the_best_order_below_omega_does(omega: Fraction) 
 
 
 def test_without_a_bound_truncation_is_zcdp() -> None:
-    assert Truncated(Fraction(1, 4), Fraction(10**9)).epsilon(MICRO) == epsilon_of(
+    assert TruncatedConcentration(Fraction(1, 4), Fraction(10**9)).epsilon(MICRO) == epsilon_of(
         Fraction(1, 4), MICRO
     )
 
 
 def test_truncated_costs_add_up_and_the_least_omega_holds() -> None:
-    both = Truncated(Fraction(1), Fraction(5)) + Truncated(Fraction(2), Fraction(3))
-    assert both == Truncated(Fraction(3), Fraction(3))
+    both = TruncatedConcentration(Fraction(1), Fraction(5)) + TruncatedConcentration(
+        Fraction(2), Fraction(3)
+    )
+    assert both == TruncatedConcentration(Fraction(3), Fraction(3))
 
 
 def test_pure_curves_are_those_of_randomized_response() -> None:
@@ -161,4 +163,4 @@ def test_a_rho_that_is_none_is_refused(rho: Fraction) -> None:
 
 def test_orders_up_to_one_are_no_truncation() -> None:
     with pytest.raises(AccountError, match="omega must be above 1"):
-        Truncated(Fraction(1), Fraction(1))
+        TruncatedConcentration(Fraction(1), Fraction(1))

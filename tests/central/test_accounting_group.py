@@ -9,16 +9,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     AccountError,
     Installation,
-    contracted,
-    grouped,
+    contracted_guarantee,
+    group_guarantee,
     promise,
-    replaced,
+    replacement_guarantee,
     total_variation,
 )
-from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho
+from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
 from deniable_shared.errors import ParameterError
 from support.central_accounting import (
     ADD_REMOVE,
@@ -39,39 +39,39 @@ HALF = Fraction(1, 2)
 
 
 def test_a_group_is_promised_what_a_chain_of_rows_reaches() -> None:
-    check_group(grouped)
-    check_group_rho(grouped)
+    check_group(group_guarantee)
+    check_group_rho(group_guarantee)
 
 
 def test_a_group_of_one_is_the_row() -> None:
     one = Guarantee.bounded_range(HALF, REPLACE)
-    assert grouped(one, 1) is one
+    assert group_guarantee(one, 1) is one
 
 
 def test_the_rho_of_a_large_group_is_no_more_than_its_epsilon_implies() -> None:
-    many = grouped(Guarantee.pure(HALF, REPLACE), 40)
+    many = group_guarantee(Guarantee.pure(HALF, REPLACE), 40)
     assert many.epsilon == 20
     assert many.rho == pure_rho(Fraction(20)) < 1600 * pure_rho(HALF)
 
 
 def test_add_remove_enters_twice_under_replacement() -> None:
-    check_replacement(replaced)
-    twice = replaced(Guarantee.pure(HALF, ADD_REMOVE))
+    check_replacement(replacement_guarantee)
+    twice = replacement_guarantee(Guarantee.pure(HALF, ADD_REMOVE))
     assert twice.epsilon == 1
     assert twice.adjacency is REPLACE
-    assert replaced(twice) == twice
+    assert replacement_guarantee(twice) == twice
 
 
 def test_only_the_exponential_mechanism_enters_with_its_smaller_rho() -> None:
-    drawn = replaced(Guarantee.bounded_range(HALF, ADD_REMOVE))
-    other = replaced(Guarantee.pure(HALF, ADD_REMOVE))
+    drawn = replacement_guarantee(Guarantee.bounded_range(HALF, ADD_REMOVE))
+    other = replacement_guarantee(Guarantee.pure(HALF, ADD_REMOVE))
     assert drawn.rho == 4 * bounded_range_rho(HALF)
     assert other.rho == min(4 * pure_rho(HALF), pure_rho(Fraction(1)))
 
 
 def test_a_group_whose_delta_reaches_one_is_promised_nothing() -> None:
     with pytest.raises(AccountError, match="nothing is promised to 40 rows together"):
-        grouped(Guarantee.approximate(HALF, MICRO, REPLACE), 40)
+        group_guarantee(Guarantee.approximate(HALF, MICRO, REPLACE), 40)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.3])
@@ -91,7 +91,7 @@ def test_total_variation_of_a_small_rho_is_that_of_pinsker() -> None:
 
 
 def test_contraction_is_reached_by_randomized_response_twice() -> None:
-    check_contracts(lambda central, local: contracted(central, local=local))
+    check_contracts(lambda central, local: contracted_guarantee(central, local=local))
 
 
 TABLE = {
@@ -105,7 +105,9 @@ TABLE = {
 @pytest.mark.parametrize("local", TABLE)
 def test_the_table_of_contraction(local: str) -> None:
     for central, expected in zip(("0.1", "0.5", "1", "2", "4"), TABLE[local], strict=True):
-        bound = contracted(Guarantee.pure(Fraction(central), REPLACE), local=local).epsilon
+        bound = contracted_guarantee(
+            Guarantee.pure(Fraction(central), REPLACE), local=local
+        ).epsilon
         assert bound is not None
         assert float(bound) == pytest.approx(expected, abs=6e-4)
         assert bound < min(Fraction(local), Fraction(central))
@@ -117,7 +119,7 @@ def test_contraction_holds_for_other_mechanisms_before(options: int) -> None:
     p = math.exp(e0) / (math.exp(e0) + options - 1)
     local = np.full((options, options), (1 - p) / (options - 1))
     np.fill_diagonal(local, p)
-    bound = contracted(Guarantee.pure(Fraction(ec), REPLACE), local=Fraction(e0)).epsilon
+    bound = contracted_guarantee(Guarantee.pure(Fraction(ec), REPLACE), local=Fraction(e0)).epsilon
     assert bound is not None
     honest, lie = randomized_response(ec)
     for said in itertools.product((0, 1), repeat=options):
@@ -127,14 +129,14 @@ def test_contraction_holds_for_other_mechanisms_before(options: int) -> None:
 
 
 def test_contraction_speaks_of_replacement() -> None:
-    added = contracted(Guarantee.pure(HALF, ADD_REMOVE), local=1)
-    exchanged = contracted(Guarantee.pure(Fraction(1), REPLACE), local=1)
+    added = contracted_guarantee(Guarantee.pure(HALF, ADD_REMOVE), local=1)
+    exchanged = contracted_guarantee(Guarantee.pure(Fraction(1), REPLACE), local=1)
     assert added.epsilon == exchanged.epsilon
 
 
 def test_contraction_of_a_gaussian_release_needs_an_epsilon_first() -> None:
     with pytest.raises(AccountError, match="by `epsilon_of`"):
-        contracted(Guarantee.concentrated(HALF, REPLACE), local=1)
+        contracted_guarantee(Guarantee.concentrated(HALF, REPLACE), local=1)
 
 
 def test_a_release_promises_a_report_an_installation_and_its_true_values() -> None:
@@ -200,4 +202,4 @@ def test_an_unknown_way_to_read_is_refused_with_the_known_ones() -> None:
 
 def test_a_float_is_no_epsilon() -> None:
     with pytest.raises(ParameterError, match="write it as a string"):
-        contracted(Guarantee.pure(HALF, REPLACE), local=0.5)  # type: ignore[arg-type]
+        contracted_guarantee(Guarantee.pure(HALF, REPLACE), local=0.5)  # type: ignore[arg-type]

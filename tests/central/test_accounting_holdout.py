@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     AccountError,
     Holdout,
     HoldoutError,
@@ -21,8 +21,8 @@ from deniable_aggregator.central.accounting import (
     population_error,
     transfer_gap,
 )
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
 from support.central_accounting import MICRO, REPLACE
 from support.central_checks import check_follows
 from support.central_holdout import check_gap, check_sparse_vector, flags_law
@@ -105,7 +105,7 @@ def test_a_guess_that_agrees_is_answered_by_itself_and_costs_nothing() -> None:
     holdout = Holdout(fair(10_000), plan)
     answers = [holdout.ask(int, guess=Fraction(1, 2)) for _ in range(100)]
     assert {answer.share for answer in answers} == {Fraction(1, 2)}
-    assert (holdout.overfits_left, holdout.asked) == (3, 100)
+    assert (holdout.overfits_left, holdout.query_count) == (3, 100)
     assert holdout.guarantee == Guarantee.pure(Fraction(1), REPLACE)
 
 

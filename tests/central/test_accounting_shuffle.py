@@ -10,7 +10,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import AccountError, shuffled_delta, shuffled_epsilon
+from deniable_central.accounting import AccountError, shuffled_delta, shuffled_epsilon
 from support.central_accounting import (
     MICRO,
     Law,

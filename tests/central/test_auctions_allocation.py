@@ -18,18 +18,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.auctions import (
+from deniable_central.adjacency import Adjacency
+from deniable_central.auctions import (
     AllocationPlan,
     Buyers,
-    Course,
     MarketError,
     Menu,
+    PriceUpdates,
     allocate,
     misreport_gain,
     noise_within,
 )
-from deniable_aggregator.central.guarantee import Guarantee
+from deniable_central.guarantee import Guarantee
 from support.central_auctions import GOODS, optimum, outcome, uniform, vcg
 
 
@@ -74,7 +74,7 @@ def test_welfare_and_demand_keep_their_bounds_where_these_say_something() -> Non
 def test_the_bound_falls_to_one_that_does_not_know_how_many_buyers_there_are(buyers: int) -> None:
     """√2·B·k/√ρ, for σ² = T/ρ and T as large as a course may be."""
     rho, rounds, supply = 0.5, 10**9, np.full(GOODS, buyers // 10)
-    course = Course(Menu.singles(GOODS), supply, buyers, rounds, rounds / rho)
+    course = PriceUpdates(Menu.singles(GOODS), supply, buyers, rounds, rounds / rho)
     assert course.regret == pytest.approx(2 * GOODS * math.sqrt(2 / rho), rel=0.01)
 
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import AccountError
-from deniable_aggregator.central.auctions import (
+from deniable_central.accounting import AccountError
+from deniable_central.auctions import (
     AllocationPlan,
     Billboard,
     Buyers,
@@ -20,8 +20,8 @@ from deniable_aggregator.central.auctions import (
     Menu,
     noise_within,
 )
-from deniable_aggregator.central.guarantee import pure_rho
-from deniable_aggregator.central.pmf import Pmf
+from deniable_central.guarantee import pure_rho
+from deniable_central.pmf import Pmf
 from support.central_accounting import renyi
 from support.central_auctions import (
     WORTHS,

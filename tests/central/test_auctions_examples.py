@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_aggregator.central.auctions import (
+from deniable_central.auctions import (
     Buyers,
     MarketError,
     Matching,

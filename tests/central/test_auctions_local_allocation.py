@@ -18,9 +18,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.auctions import CohortPlan, MarketError, Menu, allocate_locally
-from deniable_aggregator.central.guarantee import Guarantee
+from deniable_central.adjacency import Adjacency
+from deniable_central.auctions import (
+    LocalAllocationPlan,
+    MarketError,
+    Menu,
+    allocate_locally,
+)
+from deniable_central.guarantee import Guarantee
 from deniable_shared.mechanisms import build
 from support.central_auctions import GOODS, outcome, uniform
 
@@ -40,9 +45,9 @@ def test_one_randomized_answer_each_is_enough(buyers: int, off: float, most_over
     assert got.release.against == "everyone, the server included"
 
 
-def plan(buyers: int = 400, rounds: int = 4) -> CohortPlan:
+def plan(buyers: int = 400, rounds: int = 4) -> LocalAllocationPlan:
     mechanism = build("grr/1", domain_size=3, epsilon=2)
-    return CohortPlan(buyers, Menu.singles(2), np.array([50, 50]), rounds, mechanism)
+    return LocalAllocationPlan(buyers, Menu.singles(2), np.array([50, 50]), rounds, mechanism)
 
 
 def test_an_estimated_demand_is_unbiased() -> None:
@@ -58,7 +63,7 @@ def test_an_estimated_demand_is_unbiased() -> None:
 
 def test_the_variance_of_an_estimated_demand_is_at_most_what_the_step_allows_for() -> None:
     """Exactly, of two reports of every pair of truths, one of four cohorts of eight buyers."""
-    few = CohortPlan(8, Menu.singles(2), np.array([2, 2]), 4, plan().mechanism)
+    few = LocalAllocationPlan(8, Menu.singles(2), np.array([2, 2]), 4, plan().mechanism)
     chances = np.full((3, 3), float(few.mechanism.q))
     np.fill_diagonal(chances, float(few.mechanism.p))
     demands = {pair: few.demand(np.bincount(pair, minlength=3)) for pair in PAIRS}
@@ -101,4 +106,6 @@ def test_plans_that_cannot_be_are_refused() -> None:
     with pytest.raises(MarketError, match="at least one a round"):
         plan(buyers=3, rounds=4)
     with pytest.raises(MarketError, match='must be "grr/1" over the 3 options'):
-        CohortPlan(9, Menu.singles(2), np.array([1, 1]), 2, build("rr/1", domain_size=3, epsilon=1))
+        LocalAllocationPlan(
+            9, Menu.singles(2), np.array([1, 1]), 2, build("rr/1", domain_size=3, epsilon=1)
+        )

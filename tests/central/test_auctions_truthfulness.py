@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.auctions import MarketError, WelfareLottery, misreport_gain
-from deniable_aggregator.central.guarantee import Guarantee
+from deniable_central.adjacency import Adjacency
+from deniable_central.auctions import MarketError, WelfareLottery, misreport_gain
+from deniable_central.guarantee import Guarantee
 from support.central_auctions import check_misreports, posted_price, small_pricing
 from support.central_checks import check_follows
 

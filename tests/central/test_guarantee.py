@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.adjacency import Adjacency, parse_adjacency
-from deniable_aggregator.central.guarantee import (
+from deniable_central.adjacency import Adjacency, parse_adjacency
+from deniable_central.guarantee import (
     Guarantee,
     bounded_range_rho,
     pure_rho,

@@ -33,21 +33,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import ScoresError
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar, Release
-from deniable_aggregator.central.samplers.exponential import Weights
-from deniable_aggregator.central.samplers.noise import bernoulli_exp, two_sided_geometric
-from deniable_aggregator.central.scores import Integers, on_grid
-from deniable_aggregator.central.selection import (
-    Declaration,
+from deniable_central.errors import ScoresError
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar, Release
+from deniable_central.samplers.exponential import Weights
+from deniable_central.samplers.noise import bernoulli_exp, two_sided_geometric
+from deniable_central.scores import Integers, on_grid
+from deniable_central.selection import (
     Exponential,
     PermuteAndFlip,
+    PrivacyParameters,
     TopK,
-    declare,
+    privacy_parameters,
 )
-from deniable_aggregator.central.selection.base_measure import checked_measure
-from deniable_aggregator.central.selection.exact_pmf import peeled_law
+from deniable_central.selection.base_measure import checked_measure
+from deniable_central.selection.exact_pmf import top_k_pmf
 from deniable_shared.coins import Coins
 from support.central_checks import (
     Selection,
@@ -91,9 +91,9 @@ def test_p02_the_last_candidate_can_be_drawn() -> None:
 
 
 def test_p03_permute_and_flip_is_charged_as_any_pure_release() -> None:
-    flip, pairs = PermuteAndFlip(declare(epsilon=2, sensitivity=1)), [((0, 0), (1, -1))]
+    flip, pairs = PermuteAndFlip(privacy_parameters(epsilon=2, sensitivity=1)), [((0, 0), (1, -1))]
     check_concentrated(flip, pairs)
-    found_out(check_concentrated, Wrong(Exponential(flip.declaration).guarantee, flip.pmf), pairs)
+    found_out(check_concentrated, Wrong(Exponential(flip.privacy).guarantee, flip.pmf), pairs)
 
 
 def check_noise(draw: Callable[[], int]) -> None:
@@ -215,7 +215,7 @@ def test_p10_a_score_that_moves_either_way_needs_the_factor_two() -> None:
 def test_p11_k_picks_share_the_budget() -> None:
     pairs = list(far_apart(EITHER_WAY, gap=10))
     check_private(TopK(ONE, 2), pairs)
-    each = Wrong(TopK(ONE, 2).guarantee, lambda s: peeled_law(Weights(s, ONE.decay()), 2))
+    each = Wrong(TopK(ONE, 2).guarantee, lambda s: top_k_pmf(Weights(s, ONE.decay()), 2))
     found_out(check_private, each, pairs)
 
 
@@ -233,9 +233,9 @@ def test_p12_flips_come_in_random_order() -> None:
     found_out(lambda: check_follows(lambda: in_order(scores), law.pmf(scores), draws=2_000))
 
 
-def check_grid(decay: Callable[[Declaration, Fraction], Fraction]) -> None:
+def check_grid(decay: Callable[[PrivacyParameters, Fraction], Fraction]) -> None:
     """Real scores that move apart by 1, rounded to steps of ½, stay within ε."""
-    step, declared = Fraction(1, 2), declare(epsilon=1, range_sensitivity=1)
+    step, declared = Fraction(1, 2), privacy_parameters(epsilon=1, range_sensitivity=1)
     before, after = [0.0, 0.45], [-0.1, 1.35]  # 0 and 0 steps, then −1 and 2
     rounded = [on_grid(real, step=step) for real in (before, after)]
     pairs = [(tuple(rounded[0].levels.tolist()), tuple(rounded[1].levels.tolist()))]
@@ -243,7 +243,7 @@ def check_grid(decay: Callable[[Declaration, Fraction], Fraction]) -> None:
 
 
 def test_p13_a_grid_may_part_scores_by_one_step_more() -> None:
-    check_grid(Declaration.decay)
+    check_grid(PrivacyParameters.decay)
     found_out(check_grid, lambda declared, step: declared.epsilon * step)
 
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import (
+from deniable_central.pmf import Pmf
+from deniable_central.queries import (
     Counts,
     CountsError,
     Measurement,
@@ -19,8 +19,8 @@ from deniable_aggregator.central.queries import (
     mwem,
     points,
 )
-from deniable_aggregator.central.queries.mwem import Course
-from deniable_aggregator.central.queries.mwem_pmf import mwem_pmf
+from deniable_central.queries.mwem import WeightUpdates
+from deniable_central.queries.mwem_pmf import mwem_pmf
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 from support.central_checks import check_follows
@@ -85,7 +85,7 @@ def test_draws_follow_the_law() -> None:
 def test_the_weights_are_a_function_of_the_measurements() -> None:
     data = Counts(np.array([50, 10, 30]))
     synthesis = mwem(data, FOUR_QUERIES, epsilon="4", rounds=5).result
-    course = Course(FOUR_QUERIES, 90)
+    course = WeightUpdates(FOUR_QUERIES, 90)
     for measured in synthesis.measurements:
         course.follow(measured)
     assert course.mean.tolist() == synthesis.weights.tolist()
@@ -96,7 +96,7 @@ def test_a_step_towards_the_truth_takes_twice_its_square_off_the_divergence() ->
     """RE(D‖w) falls by 2r² at least when the measurement is exact, whatever the query."""
     truth = np.array([0.7, 0.1, 0.2])
     for query in range(4):
-        course = Course(FOUR_QUERIES, 1e6)
+        course = WeightUpdates(FOUR_QUERIES, 1e6)
         share = float(FOUR_QUERIES.matrix[query] @ truth)
         miss = share - float(FOUR_QUERIES.matrix[query].sum()) / 3
         course.follow(Measurement(query, round(share * 1e6)))

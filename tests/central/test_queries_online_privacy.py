@@ -10,9 +10,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import Counts, Demand, OnlinePlan, OnlineSession
-from deniable_aggregator.central.queries.online_pmf import ThresholdTest, Transcript, online_pmf
+from deniable_central.pmf import Pmf
+from deniable_central.queries import Counts, OnlinePlan, OnlineSession, SessionDemand
+from deniable_central.queries.online_pmf import ThresholdTest, Transcript, online_pmf
 from deniable_shared.coins import Coins
 from support.central_checks import check_follows
 from support.central_pmfs import check_pure
@@ -31,7 +31,7 @@ def planned(
     domain: int = 2,
     scale: int = 1,
 ) -> OnlinePlan:
-    demand = Demand(rows, domain, 2, scale=scale, moves=scale)
+    demand = SessionDemand(rows, domain, 2, scale=scale, moves=scale)
     return OnlinePlan(demand, epsilons, updates, threshold)
 
 

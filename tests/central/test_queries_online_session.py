@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.queries import (
+from deniable_central.queries import (
     Counts,
     CountsError,
-    Demand,
     OnlinePlan,
     OnlineSession,
+    SessionDemand,
     SessionError,
     plan_online,
 )
@@ -23,7 +23,7 @@ from support.central_queries import Floats
 
 TALLY = np.array([400_000, 0, 0, 100_000, 0, 0, 0, 500_000])
 DATA = Counts(TALLY)
-PLAN = plan_online(Demand(10**6, 8, 100), epsilon="2")
+PLAN = plan_online(SessionDemand(10**6, 8, 100), epsilon="2")
 
 
 def queries(count: int) -> list[list[int]]:
@@ -72,7 +72,7 @@ def test_skewed_counts_teach_the_session_until_it_predicts_them() -> None:
 
 
 def test_a_bar_covers_the_truth_and_ends_with_the_planned_queries() -> None:
-    plan = OnlinePlan(Demand(10**6, 8, 2), PLAN.epsilons, PLAN.updates, PLAN.threshold)
+    plan = OnlinePlan(SessionDemand(10**6, 8, 2), PLAN.epsilons, PLAN.updates, PLAN.threshold)
     session = OnlineSession.open(DATA, plan)
     bars = [session.ask(query).error_bar for query in queries(3)]
     assert bars[0] is not None
@@ -106,11 +106,11 @@ def test_a_query_asked_again_has_its_answer_and_draws_nothing() -> None:
     read = coins.read
     assert [session.ask(np.array(query)) for query in queries(30)] == first
     assert coins.read == read
-    assert session.asked == 30
+    assert session.query_count == 30
 
 
 def test_after_its_last_update_a_session_predicts_without_looking() -> None:
-    plan = OnlinePlan(Demand(10**6, 8, 100), (Fraction(1),) * 3, 1, -(10**9))
+    plan = OnlinePlan(SessionDemand(10**6, 8, 100), (Fraction(1),) * 3, 1, -(10**9))
     coins = Counted()
     session = OnlineSession.open(DATA, plan, coins=coins)
     assert session.ask(queries(1)[0]).taught
@@ -142,7 +142,7 @@ def test_a_session_resumed_from_its_records_stands_where_it_stood() -> None:
     assert [again.ask(query) for query in queries(40)] == answers
     assert coins.read == 0
     assert again.weights.tolist() == session.weights.tolist()
-    assert (again.updates_left, again.asked) == (session.updates_left, session.asked)
+    assert (again.updates_left, again.query_count) == (session.updates_left, session.query_count)
     assert again.plan == session.plan
     assert again.records == session.records
 
@@ -154,7 +154,7 @@ def test_a_resumed_session_goes_on_and_numbers_its_records() -> None:
     again = OnlineSession.resume(DATA, kept.records, journal=kept)
     again.ask(queries(2)[1])
     assert [json.loads(record)["number"] for record in kept.records] == [0, 1, 2]
-    assert OnlineSession.resume(DATA, kept.records).asked == 2
+    assert OnlineSession.resume(DATA, kept.records).query_count == 2
 
 
 @pytest.mark.parametrize("room", range(1, 12))
@@ -172,7 +172,7 @@ def test_wherever_the_journal_fails_nothing_shown_is_lost(room: int) -> None:
         session.ask(queries(1)[0])
     again = OnlineSession.resume(DATA, kept.records)
     assert PLAN.updates - again.updates_left == sum(shown)
-    assert again.asked == room - 1
+    assert again.query_count == room - 1
 
 
 def test_an_opening_that_is_not_kept_opens_nothing() -> None:
@@ -217,7 +217,7 @@ def test_a_last_record_whose_writing_failed_may_be_dropped() -> None:
     for query in queries(3):
         session.ask(query)
     again = OnlineSession.resume(DATA, session.records[:-1])
-    assert again.asked == 2
+    assert again.query_count == 2
 
 
 def test_the_noisy_threshold_is_drawn_once_and_kept() -> None:
@@ -228,7 +228,7 @@ def test_the_noisy_threshold_is_drawn_once_and_kept() -> None:
 
 
 def test_queries_of_fractions_are_answered_in_units_of_their_scale() -> None:
-    plan = plan_online(Demand(10**6, 8, 10, scale=4, moves=4), epsilon="2")
+    plan = plan_online(SessionDemand(10**6, 8, 10, scale=4, moves=4), epsilon="2")
     session = OnlineSession.open(DATA, plan)
     answer = session.ask([4, 0, 0, 0, 0, 0, 0, 2])
     assert answer.share == pytest.approx(0.65, abs=plan.error)
@@ -247,7 +247,7 @@ def test_a_query_of_floats_is_refused() -> None:
 
 
 def test_a_query_that_moves_further_than_planned_is_refused_with_the_cure() -> None:
-    plan = plan_online(Demand(10**6, 8, 10, scale=4, moves=2), epsilon="2")
+    plan = plan_online(SessionDemand(10**6, 8, 10, scale=4, moves=2), epsilon="2")
     session = OnlineSession.open(DATA, plan)
     assert session.ask([2, 1, 1, 1, 1, 1, 1, 1]).count
     with pytest.raises(CountsError, match="open one with moves=4"):
@@ -260,6 +260,6 @@ def test_counts_other_than_planned_open_nothing() -> None:
 
 
 def test_a_demand_is_read_off_the_data() -> None:
-    assert Demand.of(DATA, queries=100) == PLAN.demand
-    assert Demand.of(DATA, queries=5, scale=3).moves == 3
+    assert SessionDemand.of(DATA, queries=100) == PLAN.demand
+    assert SessionDemand.of(DATA, queries=5, scale=3).moves == 3
     assert OnlineSession.open(DATA, PLAN, coins=Coins.system()).updates_left == PLAN.updates

@@ -9,20 +9,20 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import AdjacencyError
-from deniable_aggregator.central.queries import (
+from deniable_central.errors import AdjacencyError
+from deniable_central.queries import (
     Counts,
-    Demand,
     Mwem,
     OnlinePlan,
     OnlineSession,
+    SessionDemand,
     SmallDb,
     mwem_error,
     plan_online,
 )
-from deniable_aggregator.central.queries.mwem_pmf import mwem_pmf
-from deniable_aggregator.central.queries.online_pmf import online_pmf
-from deniable_aggregator.central.queries.workload import Integers
+from deniable_central.queries.mwem_pmf import mwem_pmf
+from deniable_central.queries.online_pmf import online_pmf
+from deniable_central.queries.workload import Integers
 from support.central_pmfs import check_pure
 from support.central_queries import FOUR_QUERIES, Tally, error, exchanged_tallies
 
@@ -82,7 +82,7 @@ def test_mwem_of_randomized_counts_costs_epsilon_a_report() -> None:
 def test_a_session_on_randomized_counts_costs_epsilon_a_report() -> None:
     data = randomized((1, 1, 1))
     third = Fraction(2, 3)
-    plan = OnlinePlan(Demand.of(data, queries=2), (third, third, third), 1, 2)
+    plan = OnlinePlan(SessionDemand.of(data, queries=2), (third, third, third), 1, 2)
     check_pure(
         lambda tally: online_pmf(plan, randomized(tally), [[1, 0, 0], [0, 1, 1]], reach=5),
         exchanged_tallies(3, [3]),
@@ -93,7 +93,7 @@ def test_a_session_on_randomized_counts_costs_epsilon_a_report() -> None:
 def test_answers_are_about_the_truth_and_not_about_the_reports() -> None:
     truth = (600_000, 0, 300_000)
     data, shares = expected(truth), np.array(truth) / 900_000
-    session = OnlineSession.open(data, plan_online(Demand.of(data, queries=9), epsilon="20"))
+    session = OnlineSession.open(data, plan_online(SessionDemand.of(data, queries=9), epsilon="20"))
     assert session.ask([1, 0, 0]).share == pytest.approx(shares[0], abs=session.plan.error)
     synthesis = Mwem.of(FOUR_QUERIES, rounds=30, epsilon="20").release(data).result
     assert error(FOUR_QUERIES, truth, synthesis.weights) < 0.05

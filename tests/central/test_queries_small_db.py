@@ -10,9 +10,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import AdjacencyError
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import (
+from deniable_central.errors import AdjacencyError
+from deniable_central.pmf import Pmf
+from deniable_central.queries import (
     Counts,
     CountsError,
     EnumerationError,
@@ -25,7 +25,7 @@ from deniable_aggregator.central.queries import (
     small_db_error,
     useful_rows,
 )
-from deniable_aggregator.central.queries.multisets import AllMultisets, DrawnMultisets, multisets
+from deniable_central.queries.multisets import AllMultisets, DrawnMultisets, multisets
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 from support.central_checks import check_follows

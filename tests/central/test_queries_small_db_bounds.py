@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.central.queries import (
+from deniable_central.queries import (
     CountsError,
-    Demand,
+    SessionDemand,
     best_rounds,
     closed_form_rows,
     laplace_rows,
@@ -24,8 +24,8 @@ from deniable_aggregator.central.queries import (
     small_db_error,
     useful_rows,
 )
-from deniable_aggregator.central.queries.small_db_bounds import log_multisets, selection_error
-from deniable_aggregator.central.samplers.geometric_tails import reach
+from deniable_central.queries.small_db_bounds import log_multisets, selection_error
+from deniable_central.samplers.geometric_tails import tail_quantile
 from deniable_shared.errors import ParameterError
 
 GUIDANCE = [(64, 1000, 2.5e5, 1.0e5, 7.1e5), (65536, 100_000, 1.1e6, 1.4e7, 2.6e6)]
@@ -116,18 +116,18 @@ def test_local_error_costs_mwem_at_least_twice_itself() -> None:
 @pytest.mark.parametrize("rows", [20_000, 10**6])
 @pytest.mark.parametrize("queries", [1, 1000])
 def test_an_online_plan_keeps_what_its_proof_uses(rows: int, queries: int) -> None:
-    demand = Demand(rows, 64, queries)
+    demand = SessionDemand(rows, 64, queries)
     plan = plan_online(demand, epsilon="1")
     assert sum(plan.epsilons) == 1
     units = plan.step * demand.unit
-    assert reach(plan.decays[2], demand.beta / (3 * plan.updates)) <= units
+    assert tail_quantile(plan.decays[2], demand.beta / (3 * plan.updates)) <= units
     assert plan.threshold >= units + 0.5 + sum(plan.reaches)
     assert plan.updates * 2 * plan.step**2 >= math.log(64) * (1 - 1e-12)
 
 
 def test_the_online_error_is_about_g_and_twice_tau() -> None:
     """α = g + 2τ, τ = ln(3/β)/(nε1) + 2c ln(3k/β)/(nε2)."""
-    demand = Demand(10**6, 64, 1000)
+    demand = SessionDemand(10**6, 64, 1000)
     plan = plan_online(demand, epsilon="1")
     first, second, _ = map(float, plan.epsilons)
     tau = math.log(60) / first + 2 * plan.updates * math.log(60_000) / second
@@ -136,26 +136,26 @@ def test_the_online_error_is_about_g_and_twice_tau() -> None:
 
 def test_the_best_number_of_updates_is_within_a_percent_of_all() -> None:
     """At the optimum of one coordinate, moving a fifth either way must not help by 1%."""
-    best = plan_online(Demand(710_000, 64, 1000), epsilon="1")
+    best = plan_online(SessionDemand(710_000, 64, 1000), epsilon="1")
     assert best.error == pytest.approx(0.1, rel=0.001)
     assert best.updates == pytest.approx(430, rel=0.05)
 
 
 def test_local_error_is_added_to_the_threshold_and_to_the_error() -> None:
-    near = plan_online(Demand(10**6, 64, 1000), epsilon="1")
-    far = plan_online(Demand(10**6, 64, 1000, local_error=0.01), epsilon="1")
+    near = plan_online(SessionDemand(10**6, 64, 1000), epsilon="1")
+    far = plan_online(SessionDemand(10**6, 64, 1000, local_error=0.01), epsilon="1")
     assert far.error == pytest.approx(near.error + 0.02, abs=0.002)
 
 
 def test_rows_that_are_planned_are_enough_and_1_percent_less_are_not() -> None:
     rows = online_rows("0.1", domain=64, queries=1000, epsilon="1")
-    assert plan_online(Demand(rows, 64, 1000), epsilon="1").error <= 0.1
-    assert plan_online(Demand(rows * 99 // 100, 64, 1000), epsilon="1").error > 0.1
+    assert plan_online(SessionDemand(rows, 64, 1000), epsilon="1").error <= 0.1
+    assert plan_online(SessionDemand(rows * 99 // 100, 64, 1000), epsilon="1").error > 0.1
 
 
 def test_too_few_rows_for_any_promise_are_refused_with_what_to_ask() -> None:
     with pytest.raises(CountsError, match="online_rows says how many"):
-        plan_online(Demand(50, 64, 1000), epsilon="1")
+        plan_online(SessionDemand(50, 64, 1000), epsilon="1")
 
 
 def test_an_alpha_beyond_all_rounds_is_refused() -> None:
@@ -166,7 +166,7 @@ def test_an_alpha_beyond_all_rounds_is_refused() -> None:
 @pytest.mark.parametrize("facts", [{"rows": 0}, {"domain": 1}, {"queries": 0}, {"beta": 1.0}])
 def test_impossible_demands_are_refused(facts: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match="must"):
-        Demand(**({"rows": 10, "domain": 4, "queries": 5} | facts))
+        SessionDemand(**({"rows": 10, "domain": 4, "queries": 5} | facts))
 
 
 def test_impossible_chances_are_refused() -> None:
@@ -175,4 +175,4 @@ def test_impossible_chances_are_refused() -> None:
     with pytest.raises(ParameterError, match="epsilon must be positive"):
         laplace_rows(queries=5, alpha="0.1", epsilon=0.0, beta=0.5)
     with pytest.raises(ParameterError, match="local_error"):
-        Demand(10, 4, 5, local_error=1.0)
+        SessionDemand(10, 4, 5, local_error=1.0)

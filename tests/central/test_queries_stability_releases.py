@@ -13,21 +13,21 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-import deniable_aggregator.central.queries as linear_package
-import deniable_aggregator.central.stability as ptr_package
-from deniable_aggregator.central.queries import (
+import deniable_central.queries as linear_package
+import deniable_central.stability as ptr_package
+from deniable_central.queries import (
     Answer,
     Counts,
-    Demand,
     OnlineSession,
+    SessionDemand,
     Workload,
     mwem,
     plan_online,
     small_db,
 )
-from deniable_aggregator.central.release import Release
-from deniable_aggregator.central.samplers import geometric_tails, uniform
-from deniable_aggregator.central.stability import (
+from deniable_central.release import Release
+from deniable_central.samplers import geometric_tails, uniform
+from deniable_central.stability import (
     propose_quantile,
     propose_test_release,
     sample_aggregate,
@@ -54,7 +54,7 @@ def counts(rows: Rows) -> Counts:
 def online(rows: Rows) -> Release[Answer]:
     """An answer has no guarantee of its own; the session's stands in its place."""
     data = counts(rows)
-    session = OnlineSession.open(data, plan_online(Demand.of(data, queries=1), epsilon="20"))
+    session = OnlineSession.open(data, plan_online(SessionDemand.of(data, queries=1), epsilon="20"))
     return Release(session.ask([1, 0, 0]), session.law, session.guarantee, ())
 
 

@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.queries import (
+from deniable_central.queries import (
     Counts,
     CountsError,
     EnumerationError,

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.reconstruction import (
+from deniable_central.adjacency import Adjacency
+from deniable_central.guarantee import Guarantee
+from deniable_central.reconstruction import (
     PrivateCounts,
     Subsets,
     SubsetsError,
@@ -23,9 +23,9 @@ from deniable_aggregator.central.reconstruction import (
     guessing_range,
     reconstruct,
 )
-from deniable_aggregator.central.reconstruction.least_squares import least_squares
-from deniable_aggregator.central.samplers.geometric_tails import at
-from deniable_aggregator.central.samplers.uniform import uniform_integers
+from deniable_central.reconstruction.least_squares import least_squares
+from deniable_central.samplers.geometric_tails import probability
+from deniable_central.samplers.uniform import uniform_integers
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
@@ -118,8 +118,8 @@ def test_no_answers_are_likelier_by_more_than_e_to_the_epsilon_and_some_are_by_a
                 for said, here, there in zip(
                     told, subsets.counts(one), subsets.counts(other), strict=True
                 ):
-                    likely *= at(decay, said - int(here))[1]
-                    least *= at(decay, said - int(there))[0]
+                    likely *= probability(decay, said - int(here))[1]
+                    least *= probability(decay, said - int(there))[0]
                 largest = max(largest, likely / least)
     low, high = exp_bounds(epsilon, bits=128)
     assert low * (1 - Fraction(1, 10**9)) <= largest <= high * (1 + Fraction(1, 10**9))
@@ -168,7 +168,7 @@ def test_no_rule_says_a_row_right_more_often_than_at_most_even_knowing_all_other
 ) -> None:
     mechanism = PrivateCounts.of(Subsets(np.array([[1], [1], [1]])), epsilon=epsilon)
     window = range(-9, 11)
-    chances = [[float(at(mechanism.decay, n - bit)[1]) for n in window] for bit in (0, 1)]
+    chances = [[float(probability(mechanism.decay, n - bit)[1]) for n in window] for bit in (0, 1)]
     zero, one = (np.multiply.outer(np.multiply.outer(c, c), c) for c in map(np.array, chances))
     right = float(np.maximum(zero, one).sum()) / 2  # what is cut off is left out
     assert right <= best_share(mechanism.guarantee)

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.samplers import exponential
-from deniable_aggregator.central.samplers.exponential import (
+from deniable_central.samplers import exponential
+from deniable_central.samplers.exponential import (
     BLOCK,
     Weights,
     decide_exactly,
     decide_in_floats,
     draw_index,
 )
-from deniable_aggregator.central.samplers.noise import Uniform, decay_bracket
-from deniable_aggregator.central.samplers.permute_and_flip import draw_among_heads, flip
-from deniable_aggregator.central.scores import Integers
-from deniable_aggregator.central.selection.exact_pmf import exponential_law, flip_law
+from deniable_central.samplers.noise import LazyUniform, decay_bracket
+from deniable_central.samplers.permute_and_flip import draw_among_heads, flip_coins
+from deniable_central.scores import Integers
+from deniable_central.selection.exact_pmf import exponential_pmf, permute_and_flip_pmf
 from deniable_shared.coins import Coins
 from support.central_checks import check_follows, vector
 from support.central_coins import Counted, Fixed, word
@@ -59,7 +59,7 @@ def undecided(_: Weights, __: int) -> None:
 @pytest.mark.parametrize("name", TORTURE)
 def test_draws_follow_the_certified_law(name: str, decide: exponential.Decision) -> None:
     weights = TORTURE[name]  # chi-square, rejected at 1e-6
-    law = exponential_law(weights)
+    law = exponential_pmf(weights)
     check_follows(lambda: draw_index(weights, SYSTEM, decide=decide), law, draws=4_000)
 
 
@@ -68,12 +68,12 @@ def test_draws_follow_the_certified_law(name: str, decide: exponential.Decision)
 def test_draws_follow_the_law_over_blocks(n: int) -> None:
     scores = np.where(np.arange(n) % (n // 8) == n // 16, 8, -8)  # a handful of likely ones
     weights = Weights(scores, Fraction(1), 1 + noise(n, 3))  # chi-square, rejected at 1e-6
-    check_follows(lambda: draw_index(weights, SYSTEM), exponential_law(weights), draws=2_000)
+    check_follows(lambda: draw_index(weights, SYSTEM), exponential_pmf(weights), draws=2_000)
 
 
 def edges(weights: Weights, distances: tuple[int, ...]) -> list[int]:
     """First words at some distances from where one candidate ends and the next begins."""
-    law = exponential_law(weights, bits=256)
+    law = exponential_pmf(weights, bits=256)
     sums = np.cumsum([Fraction(low) for low in law.lower])
     return [int(edge * 2**64) + d for edge in sums[:-1] for d in distances]
 
@@ -88,7 +88,7 @@ def test_floats_decide_as_integers_do_or_not_at_all(size: int, decay: Fraction) 
         drawn
         for drawn, place in decided
         if place is not None
-        and place != decide_exactly(weights, Uniform(Fixed(rest=1), bits=drawn, size=64))
+        and place != decide_exactly(weights, LazyUniform(Fixed(rest=1), bits=drawn, size=64))
     ]
     assert wrong == []
     assert [place for _, place in decided[-50:]].count(None) <= 2
@@ -109,7 +109,7 @@ class Vague(Weights):
 def test_integers_do_not_decide_either_before_they_prove_it() -> None:
     scores = vector(2, 1, 0, 2)
     for drawn in (noise(200, 2**62) * 2 + 1).tolist():
-        vague, sharp = (Uniform(Fixed(rest=7), bits=drawn, size=64) for _ in range(2))
+        vague, sharp = (LazyUniform(Fixed(rest=7), bits=drawn, size=64) for _ in range(2))
         decided = decide_exactly(Vague(scores, HALF), vague)
         assert decided == decide_exactly(Weights(scores, HALF), sharp)
 
@@ -158,10 +158,10 @@ def test_permute_and_flip_draws_follow_their_law(scores: tuple[int, ...], margin
     levels, coins = vector(*scores), SYSTEM  # chi-square, rejected at 1e-6
 
     def draw() -> int:
-        heads = np.flatnonzero(flip(levels, HALF, coins, margin=margin))
+        heads = np.flatnonzero(flip_coins(levels, HALF, coins, margin=margin))
         return int(heads[coins.below(len(heads))])
 
-    check_follows(draw, flip_law(levels, HALF), draws=3_000)
+    check_follows(draw, permute_and_flip_pmf(levels, HALF), draws=3_000)
 
 
 def test_a_flip_at_the_edge_of_its_chance_is_decided_by_integers() -> None:
@@ -169,12 +169,12 @@ def test_a_flip_at_the_edge_of_its_chance_is_decided_by_integers() -> None:
     for bits, heads in ((low - 1, True), (high, False)):
         first, rest = divmod(bits, 1 << 64)
         coins = Fixed(bytes([first, 255]) + word(rest) + word(0))
-        assert flip(vector(0, 1), HALF, coins)[0] == heads
+        assert flip_coins(vector(0, 1), HALF, coins)[0] == heads
 
 
 def test_the_top_always_shows_heads() -> None:
-    assert flip(np.full(1000, 9), HALF, SYSTEM).all()
-    assert flip(vector(4, 9), HALF, Fixed(rest=255)).tolist() == [False, True]
+    assert flip_coins(np.full(1000, 9), HALF, SYSTEM).all()
+    assert flip_coins(vector(4, 9), HALF, Fixed(rest=255)).tolist() == [False, True]
 
 
 GAPS = [0, 10, 40, 1_000, 10**9, 2**62]

@@ -10,10 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.samplers import noise
-from deniable_aggregator.central.samplers.noise import (
-    Uniform,
+from deniable_central.pmf import Pmf
+from deniable_central.samplers import noise
+from deniable_central.samplers.noise import (
+    LazyUniform,
     bernoulli_exp,
     decay_bracket,
     discrete_gaussian,
@@ -96,7 +96,7 @@ def test_floats_and_integers_find_the_same_noise(decay: Fraction) -> None:
     words = [int.from_bytes(os.urandom(8), "big") for _ in range(40)] + [0, 1, 2, 3, 2**64 - 1]
     for drawn in words:
         sign = -1 if drawn & 1 else 1
-        uniform = Uniform(Fixed(rest=1), bits=drawn >> 1, size=63)
+        uniform = LazyUniform(Fixed(rest=1), bits=drawn >> 1, size=63)
         expected = sign * noise._exact_magnitude(decay, uniform)
         assert two_sided_geometric(decay, 1, Fixed(word(drawn), rest=1)).tolist() == [expected]
 

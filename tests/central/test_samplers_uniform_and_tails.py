@@ -9,9 +9,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.samplers.geometric_tails import at, reach, tail
-from deniable_aggregator.central.samplers.uniform import (
+from deniable_central.pmf import Pmf
+from deniable_central.samplers.geometric_tails import probability, tail, tail_quantile
+from deniable_central.samplers.uniform import (
     uniform_integers,
     uniform_multisets,
     uniform_order,
@@ -86,7 +86,7 @@ def test_tails_and_points_add_up(decay: Fraction) -> None:
     for k in range(-5, 6):
         low, high = tail(decay, k)
         assert low <= high <= low + Fraction(1, 2**180)
-        at_low, at_high = at(decay, k)
+        at_low, at_high = probability(decay, k)
         next_low, next_high = tail(decay, k + 1)
         assert low <= next_high + at_high
         assert next_low + at_low <= high
@@ -97,7 +97,7 @@ def test_tails_and_points_add_up(decay: Fraction) -> None:
 @pytest.mark.parametrize("decay", DECAYS)
 @pytest.mark.parametrize("beta", [0.5, 0.05, 1e-9])
 def test_a_reach_is_the_least_that_holds_all_but_beta(decay: Fraction, beta: float) -> None:
-    t = reach(decay, beta)
+    t = tail_quantile(decay, beta)
     assert 2 * tail(decay, t + 1)[1] <= beta
     if t:
         assert 2 * tail(decay, t)[0] > beta * (1 - 1e-9)
@@ -106,4 +106,4 @@ def test_a_reach_is_the_least_that_holds_all_but_beta(decay: Fraction, beta: flo
 @pytest.mark.parametrize("beta", [0.0, 1.0])
 def test_a_reach_for_certain_is_refused(beta: float) -> None:
     with pytest.raises(ParameterError, match="beta must lie in"):
-        reach(Fraction(1), beta)
+        tail_quantile(Fraction(1), beta)

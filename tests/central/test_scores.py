@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import ScoresError
-from deniable_aggregator.central.scores import checked_scores, on_grid
-from deniable_aggregator.central.selection import declare, exponential
-from deniable_aggregator.central.selection.base_measure import checked_measure
+from deniable_central.errors import ScoresError
+from deniable_central.scores import checked_scores, on_grid
+from deniable_central.selection import exponential, privacy_parameters
+from deniable_central.selection.base_measure import checked_measure
 
 STEP = Fraction(1, 4)
 
@@ -75,17 +75,17 @@ def changes(least: float, most: float) -> list[int]:
 
 @pytest.mark.parametrize("sensitivity", SENSITIVITIES, ids=str)
 def test_rounding_moves_a_score_by_the_declared_steps_at_most(sensitivity: Fraction) -> None:
-    declaration = declare(epsilon=1, sensitivity=sensitivity)
+    privacy = privacy_parameters(epsilon=1, sensitivity=sensitivity)
     moved = max(map(abs, changes(-float(sensitivity), float(sensitivity))))
-    assert 2 * moved == declaration.epsilon / declaration.decay(STEP)
+    assert 2 * moved == privacy.epsilon / privacy.decay(STEP)
 
 
 @pytest.mark.parametrize("apart", SENSITIVITIES, ids=str)
 def test_rounding_moves_two_scores_apart_by_the_declared_steps_at_most(apart: Fraction) -> None:
-    declaration = declare(epsilon=1, range_sensitivity=apart)
+    privacy = privacy_parameters(epsilon=1, range_sensitivity=apart)
     windows = [changes(low, low + float(apart)) for low in np.arange(-2, 1, 1 / 64)]
     widest = max(max(window) - min(window) for window in windows)
-    assert widest == declaration.epsilon / declaration.decay(STEP)
+    assert widest == privacy.epsilon / privacy.decay(STEP)
 
 
 def test_a_grid_is_charged_in_its_own_steps() -> None:

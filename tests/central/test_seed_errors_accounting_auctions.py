@@ -17,24 +17,24 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     Account,
     Spending,
-    Truncated,
+    TruncatedConcentration,
     epsilon_of,
-    grouped,
+    group_guarantee,
     optimal_epsilon,
-    replaced,
+    replacement_guarantee,
     transfer_gap,
 )
-from deniable_aggregator.central.auctions import (
-    CohortPlan,
-    Prices,
+from deniable_central.auctions import (
+    LocalAllocationPlan,
+    PriceGrid,
     revenue,
     revenue_offsets,
 )
-from deniable_aggregator.central.guarantee import bounded_range_rho
-from deniable_aggregator.central.selection import declare
+from deniable_central.guarantee import bounded_range_rho
+from deniable_central.selection import privacy_parameters
 from support import central_accounting as accounts
 from support import central_accounting_mutants as a
 from support import central_auctions as markets
@@ -60,7 +60,7 @@ TABLE = [
         "three neighbour relations, one ε",
         "add/remove is (2ε, (1 + e^ε)δ) under replace",
         accounts.check_replacement,
-        replaced,
+        replacement_guarantee,
         (a.under_replace, a.twice_epsilon_and_delta_as_it_was),
     ),
     SeedError(
@@ -78,7 +78,7 @@ TABLE = [
         "prices 1.00, 1.01, … without end",
         "a finite grid, or a refusal",
         m.check_refuses_endless_prices,
-        Prices.of,
+        PriceGrid.of,
         (m.the_first_thousand,),
     ),
     SeedError(
@@ -106,7 +106,10 @@ TABLE = [
         "e^(εq/r_max): all revenues move together, by r_max at most",
         m.check_no_noise_is_wasted,
         m.OF_REVENUE,
-        (declare(epsilon=1, sensitivity=50), declare(epsilon=1, range_sensitivity=25)),
+        (
+            privacy_parameters(epsilon=1, sensitivity=50),
+            privacy_parameters(epsilon=1, range_sensitivity=25),
+        ),
     ),
     SeedError(
         "E17",
@@ -141,7 +144,7 @@ TABLE = [
         "a group's δ is kδ",
         "δ(e^(kε) − 1)/(e^ε − 1)",
         accounts.check_group,
-        grouped,
+        group_guarantee,
         (a.delta_times_the_group,),
     ),
     SeedError(
@@ -150,7 +153,7 @@ TABLE = [
         "J reports cost J·ρ",
         "J²·ρ",
         accounts.check_group_rho,
-        grouped,
+        group_guarantee,
         (a.rho_times_the_group,),
     ),
     SeedError(
@@ -195,7 +198,7 @@ TABLE = [
         "tCDP converted at orders past ω",
         "orders up to ω only",
         a.check_truncated,
-        lambda rho, omega, delta: Truncated(rho, omega).epsilon(delta),
+        lambda rho, omega, delta: TruncatedConcentration(rho, omega).epsilon(delta),
         (lambda rho, omega, delta: epsilon_of(rho, delta),),
     ),
     SeedError(
@@ -351,7 +354,7 @@ TABLE = [
         "demand from raw counts of randomized answers",
         "debiased",
         m.check_unbiased,
-        CohortPlan.demand,
+        LocalAllocationPlan.demand,
         (m.raw_demand,),
     ),
     SeedError(

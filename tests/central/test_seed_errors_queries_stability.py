@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.queries import (
+from deniable_central.queries import (
     SmallDb,
     closed_form_rows,
     sampling_size,
     useful_rows,
     vc_sampling_size,
 )
-from deniable_aggregator.central.samplers.geometric_tails import tail
-from deniable_aggregator.central.stability import (
+from deniable_central.samplers.geometric_tails import tail
+from deniable_central.stability import (
     StabilityTest,
     Subsample,
     agreement,

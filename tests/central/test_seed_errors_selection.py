@@ -25,16 +25,16 @@ from typing import Any
 
 import numpy as np
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.selection import (
+from deniable_central.pmf import Pmf
+from deniable_central.selection import (
     Exponential,
-    Noise,
+    NoiseDistribution,
     NoisyMax,
-    declare,
     mean_shortfall_by_measure,
+    privacy_parameters,
     tail_by_measure,
 )
-from deniable_aggregator.central.selection.exact_pmf import geometric_law
+from deniable_central.selection.exact_pmf import noisy_max_pmf
 from deniable_shared.errors import ParameterError
 from support.central_checks import (
     check_prefers_high_scores,
@@ -63,10 +63,13 @@ def test_e02_a_weight_of_e_to_the_epsilon_per_sensitivity_costs_two_epsilon() ->
 
 
 def test_e03_noise_without_epsilon() -> None:
-    small, pairs = declare(epsilon="0.5", sensitivity=1), list(moved(EITHER_WAY, height=0))
-    check_private(NoisyMax(small, Noise.GEOMETRIC), pairs)
-    claimed = NoisyMax(small, Noise.GEOMETRIC).guarantee
-    forgetful = Wrong(claimed, lambda scores: geometric_law(scores, Fraction(1, 2)))
+    small, pairs = (
+        privacy_parameters(epsilon="0.5", sensitivity=1),
+        list(moved(EITHER_WAY, height=0)),
+    )
+    check_private(NoisyMax(small, NoiseDistribution.GEOMETRIC), pairs)
+    claimed = NoisyMax(small, NoiseDistribution.GEOMETRIC).guarantee
+    forgetful = Wrong(claimed, lambda scores: noisy_max_pmf(scores, Fraction(1, 2)))
     found_out(check_private, forgetful, pairs)
 
 
@@ -77,7 +80,7 @@ class Revenue:
     """price · number of bids at least the price, for bids of 0 to 3 given as a histogram."""
 
     def __init__(self, sensitivity: int) -> None:
-        self.mechanism = Exponential(declare(epsilon=1, range_sensitivity=sensitivity))
+        self.mechanism = Exponential(privacy_parameters(epsilon=1, range_sensitivity=sensitivity))
         self.guarantee = self.mechanism.guarantee
 
     def pmf(self, histogram: Any) -> Pmf[int]:
@@ -93,13 +96,15 @@ def test_e05_a_sensitivity_is_the_largest_over_all_neighbours() -> None:
 
 def test_e06_the_noise_of_one_relation_does_not_do_for_another() -> None:
     pairs = [(x, y) for n in range(1, 5) for x in data_sets(3, n) for y in replaced(x)]
-    added = Exponential(declare(epsilon=1, sensitivity=1, monotone=True, adjacency="add/remove"))
+    added = Exponential(
+        privacy_parameters(epsilon=1, sensitivity=1, monotone=True, adjacency="add/remove")
+    )
     check_private(Exponential(ONE), pairs)
     found_out(check_private, added, pairs)
 
 
 def test_e11_a_temperature_is_not_a_budget() -> None:
-    wide = declare(epsilon=1, sensitivity=3)
+    wide = privacy_parameters(epsilon=1, sensitivity=3)
     pairs = list(moved((-3, 3), height=0))
     check_private(Exponential(wide), pairs)
     found_out(check_private, exponential_with(Fraction(1), wide), pairs)
@@ -120,13 +125,13 @@ def test_e12_privacy_bounds_an_expectation_from_below_and_only_if_positive() -> 
 
 def test_e16_scores_that_move_together_need_half_the_noise() -> None:
     pairs = list(far_apart(TOGETHER))
-    check_tight(Exponential(declare(epsilon=1, range_sensitivity=1)), pairs)
+    check_tight(Exponential(privacy_parameters(epsilon=1, range_sensitivity=1)), pairs)
     found_out(check_tight, Exponential(ONE), pairs)
 
 
 def check_tail(bound: Callable[[float, float], float]) -> None:
     """It holds for all small vectors, and says something for some."""
-    law, said = Exponential(declare(epsilon=8, sensitivity=1)), []
+    law, said = Exponential(privacy_parameters(epsilon=8, sensitivity=1)), []
     for scores in itertools.product(range(0, 8, 2), repeat=3):
         short = max(scores) - np.array(scores)
         for t in (0.5, 1.5, 3.0):
@@ -136,20 +141,20 @@ def check_tail(bound: Callable[[float, float], float]) -> None:
 
 
 def test_e31_a_tail_falls() -> None:
-    sharp = declare(epsilon=8, sensitivity=1)
+    sharp = privacy_parameters(epsilon=8, sensitivity=1)
     check_tail(lambda t, share: tail_by_measure(sharp, t=t, share=share))
     found_out(check_tail, lambda t, share: math.exp(4 * t) / share)
 
 
 NANO = Fraction(1, 10**9)
-TEMPERATURE_ONE = declare(epsilon=2, sensitivity=10**9)  # scores in billionths
+TEMPERATURE_ONE = privacy_parameters(epsilon=2, sensitivity=10**9)  # scores in billionths
 
 
 def check_mean_by_measure(statement: Callable[..., float]) -> None:
     """Scores 10^−9 and −1, measure 10^−6 and the rest, decay 1, t = 0.001: true, or refused."""
     law = Exponential.of(TEMPERATURE_ONE, [1, 10**6 - 1])
     mean = float(law.pmf([1, -(10**9)]).probabilities @ [1e-9, -1.0])
-    unit = declare(epsilon=2, sensitivity=1)
+    unit = privacy_parameters(epsilon=2, sensitivity=1)
     try:
         most = statement(unit, t=1e-3, share=1e-6, best_score=1e-9, least_score=-1.0)
     except ParameterError:

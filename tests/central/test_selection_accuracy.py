@@ -8,25 +8,25 @@ import math
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.selection import (
+from deniable_central.selection import (
     Exponential,
-    Noise,
+    NoiseDistribution,
     NoisyMax,
     PermuteAndFlip,
     TopK,
-    declare,
     epsilon_for,
     mean_shortfall,
     mean_shortfall_by_measure,
     on_grid,
+    privacy_parameters,
     shortfall,
     tail_by_measure,
 )
-from deniable_aggregator.central.selection.accuracy import geometric_tail_length
+from deniable_central.selection.accuracy import geometric_tail_length
 from deniable_shared.errors import ParameterError
 
-ONE = declare(epsilon=1, sensitivity=1)
-SHARP = declare(epsilon=8, sensitivity=1)
+ONE = privacy_parameters(epsilon=1, sensitivity=1)
+SHARP = privacy_parameters(epsilon=8, sensitivity=1)
 BOXES = list(itertools.product(range(0, 8, 2), repeat=4))
 
 
@@ -52,13 +52,13 @@ def test_the_mean_holds_for_every_small_vector(law: Exponential) -> None:
 
 def test_the_textbook_figure_is_twice_the_sensitivity_over_epsilon() -> None:
     expected = 2 * 3 / 0.5 * math.log(100 / 0.05)
-    bound = shortfall(declare(epsilon="0.5", sensitivity=3), candidates=100, beta=0.05)
+    bound = shortfall(privacy_parameters(epsilon="0.5", sensitivity=3), candidates=100, beta=0.05)
     assert bound == pytest.approx(expected)
     assert bound >= expected
 
 
 def test_a_range_sensitivity_halves_the_shortfall() -> None:
-    apart = declare(epsilon=1, range_sensitivity=1)
+    apart = privacy_parameters(epsilon=1, range_sensitivity=1)
     assert shortfall(apart, candidates=9, beta=0.1) == pytest.approx(
         shortfall(ONE, candidates=9, beta=0.1) / 2
     )
@@ -105,12 +105,12 @@ def test_the_mean_of_a_measure_is_refused_where_t_is_too_small() -> None:
 @pytest.mark.parametrize("chosen", ["exponential", "flip", "geometric", "weighed"])
 @pytest.mark.parametrize("epsilon", ["1", "5"])
 def test_the_error_bar_of_a_release_covers_every_small_vector(chosen: str, epsilon: str) -> None:
-    declaration = declare(epsilon=epsilon, range_sensitivity=1)
+    privacy = privacy_parameters(epsilon=epsilon, range_sensitivity=1)
     laws: dict[str, Exponential | PermuteAndFlip | NoisyMax] = {
-        "exponential": Exponential(declaration),
-        "flip": PermuteAndFlip(declaration),
-        "geometric": NoisyMax(declaration, Noise.GEOMETRIC),
-        "weighed": Exponential.of(declaration, [1, 4, 2]),
+        "exponential": Exponential(privacy),
+        "flip": PermuteAndFlip(privacy),
+        "geometric": NoisyMax(privacy, NoiseDistribution.GEOMETRIC),
+        "weighed": Exponential.of(privacy, [1, 4, 2]),
     }
     law = laws[chosen]
     for scores in itertools.product(range(0, 12, 4), repeat=3):
@@ -121,7 +121,7 @@ def test_the_error_bar_of_a_release_covers_every_small_vector(chosen: str, epsil
 
 
 def test_the_error_bars_of_top_k_hold_together() -> None:
-    law = TopK(declare(epsilon=8, sensitivity=1), 2)
+    law = TopK(privacy_parameters(epsilon=8, sensitivity=1), 2)
     for scores in itertools.product(range(0, 40, 13), repeat=3):
         upper = law.release(scores).error_bars[0].upper
         pmf, missed = law.pmf(scores), 0.0

@@ -8,18 +8,18 @@ import math
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.selection import (
+from deniable_central.pmf import Pmf
+from deniable_central.selection import (
     Exponential,
-    Noise,
+    NoiseDistribution,
     NoisyMax,
     PermuteAndFlip,
     TopK,
-    declare,
+    privacy_parameters,
 )
 from deniable_shared.errors import ParameterError
 
-ONE = declare(epsilon=1, sensitivity=1)
+ONE = privacy_parameters(epsilon=1, sensitivity=1)
 BOXES = list(itertools.product(range(4), repeat=3))
 
 
@@ -27,16 +27,20 @@ def weights(scores: tuple[int, ...], rate: float = 0.5) -> list[float]:
     return [math.exp(rate * (s - max(scores))) for s in scores]
 
 
-@pytest.mark.parametrize("noise", [None, Noise.GUMBEL])
-def test_exponential_and_gumbel_are_the_softmax_of_half_epsilon(noise: Noise | None) -> None:
+@pytest.mark.parametrize("noise", [None, NoiseDistribution.GUMBEL])
+def test_exponential_and_gumbel_are_the_softmax_of_half_epsilon(
+    noise: NoiseDistribution | None,
+) -> None:
     law = Exponential(ONE) if noise is None else NoisyMax(ONE, noise)
     for scores in BOXES:
         w = np.array(weights(scores))
         assert law.pmf(scores).probabilities == pytest.approx(w / w.sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("noise", [None, Noise.EXPONENTIAL])
-def test_permute_and_flip_is_its_pseudocode_over_all_permutations(noise: Noise | None) -> None:
+@pytest.mark.parametrize("noise", [None, NoiseDistribution.EXPONENTIAL])
+def test_permute_and_flip_is_its_pseudocode_over_all_permutations(
+    noise: NoiseDistribution | None,
+) -> None:
     law = PermuteAndFlip(ONE) if noise is None else NoisyMax(ONE, noise)
     for scores in BOXES:
         p, chance = weights(scores), np.zeros(3)
@@ -57,7 +61,7 @@ def test_geometric_noisy_max_is_a_double_sum_over_the_noise() -> None:
     for gap in range(4):
         first = ks[:, None] + gap - ks[None, :]
         wins = joint[first > 0].sum() + joint[first == 0].sum() / 2
-        law = NoisyMax(ONE, Noise.GEOMETRIC).pmf([gap, 0])
+        law = NoisyMax(ONE, NoiseDistribution.GEOMETRIC).pmf([gap, 0])
         assert law.probabilities[0] == pytest.approx(wins, rel=1e-12)
 
 
@@ -69,7 +73,13 @@ def test_top_two_draws_from_those_that_are_left() -> None:
 
 
 @pytest.mark.parametrize(
-    "law", [Exponential(ONE), PermuteAndFlip(ONE), NoisyMax(ONE, Noise.GEOMETRIC), TopK(ONE, 2)]
+    "law",
+    [
+        Exponential(ONE),
+        PermuteAndFlip(ONE),
+        NoisyMax(ONE, NoiseDistribution.GEOMETRIC),
+        TopK(ONE, 2),
+    ],
 )
 def test_certified_bounds_enclose_one_and_lie_close(law: Exponential) -> None:
     pmf: Pmf[int] = law.pmf([0, 1, 7])

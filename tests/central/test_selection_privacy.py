@@ -10,16 +10,16 @@ from typing import Unpack
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.selection import (
-    Declaration,
+from deniable_central.selection import (
     Exponential,
-    Noise,
+    NoiseDistribution,
     NoisyMax,
     PermuteAndFlip,
+    PrivacyParameters,
     TopK,
-    declare,
+    privacy_parameters,
 )
-from deniable_aggregator.central.selection.privacy_parameters import Declared
+from deniable_central.selection.privacy_parameters import SelectionArguments
 from support.central_checks import (
     Selection,
     added,
@@ -38,23 +38,23 @@ from support.central_checks import (
 
 EITHER_WAY = (-1, 0, 1)
 TOGETHER = (0, 1)
-TEXTBOOK = declare(epsilon=1, sensitivity=1)
-RANGE = declare(epsilon=1, range_sensitivity=1)
-MONOTONE = declare(epsilon=1, sensitivity=1, monotone=True, adjacency="add/remove")
+TEXTBOOK = privacy_parameters(epsilon=1, sensitivity=1)
+RANGE = privacy_parameters(epsilon=1, range_sensitivity=1)
+MONOTONE = privacy_parameters(epsilon=1, sensitivity=1, monotone=True, adjacency="add/remove")
 
-SELECTIONS: dict[str, Callable[[Declaration], Selection]] = {
+SELECTIONS: dict[str, Callable[[PrivacyParameters], Selection]] = {
     "exponential": Exponential,
     "permute-and-flip": PermuteAndFlip,
-    "geometric noisy max": lambda d: NoisyMax(d, Noise.GEOMETRIC),
-    "exponential noisy max": lambda d: NoisyMax(d, Noise.EXPONENTIAL),
-    "gumbel noisy max": lambda d: NoisyMax(d, Noise.GUMBEL),
+    "geometric noisy max": lambda d: NoisyMax(d, NoiseDistribution.GEOMETRIC),
+    "exponential noisy max": lambda d: NoisyMax(d, NoiseDistribution.EXPONENTIAL),
+    "gumbel noisy max": lambda d: NoisyMax(d, NoiseDistribution.GUMBEL),
     "top-2": lambda d: TopK(d, 2),
 }
 each_selection = pytest.mark.parametrize("name", SELECTIONS)
 
 
-def selection(name: str, **declared: Unpack[Declared]) -> Selection:
-    return SELECTIONS[name](declare(**declared))
+def selection(name: str, **declared: Unpack[SelectionArguments]) -> Selection:
+    return SELECTIONS[name](privacy_parameters(**declared))
 
 
 def height(name: str) -> int:
@@ -86,7 +86,7 @@ def test_epsilon_is_reached_but_for_one_percent(name: str, epsilon: str) -> None
 
 
 def test_top_two_reach_epsilon_where_both_picks_are_unlikely() -> None:
-    two = TopK(declare(epsilon=1, sensitivity=1), 2)
+    two = TopK(privacy_parameters(epsilon=1, sensitivity=1), 2)
     check_tight(two, [((0, 0, 400, 400, 400), (1, 1, 399, 399, 399))])
 
 
@@ -107,7 +107,7 @@ def test_every_row_more_or_less_in_every_small_data_set_is_hidden(name: str) -> 
 
 
 def test_the_mode_of_a_large_data_set_reaches_epsilon() -> None:
-    mode = Exponential(declare(epsilon=1, range_sensitivity=2))
+    mode = Exponential(privacy_parameters(epsilon=1, range_sensitivity=2))
     check_tight(mode, [((0, 80, 0), (1, 79, 0))])
 
 
@@ -166,7 +166,7 @@ def test_a_measure_of_fractions_is_one_of_integers() -> None:
 
 def test_add_and_remove_make_a_replacement_of_twice_the_epsilon() -> None:
     mode = Exponential(MONOTONE)
-    twice = Exponential(declare(epsilon=2, sensitivity=1))
+    twice = Exponential(privacy_parameters(epsilon=2, sensitivity=1))
     for scores in itertools.product(range(3), repeat=3):
         assert mode.pmf(scores) == twice.pmf(scores)
     assert mode.guarantee.adjacency.rows_replaced == 2

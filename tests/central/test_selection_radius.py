@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import ScoresError
-from deniable_aggregator.central.selection import Exponential, declare, on_grid
+from deniable_central.errors import ScoresError
+from deniable_central.selection import Exponential, on_grid, privacy_parameters
 from deniable_shared.dyadic import exp_bounds
 from support.central_checks import Vector, data_sets, replaced
 
-MODE = Exponential(declare(epsilon=1, range_sensitivity=2))
+MODE = Exponential(privacy_parameters(epsilon=1, range_sensitivity=2))
 
 
 def within(histogram: Vector, rows: int) -> set[Vector]:
@@ -40,7 +40,7 @@ def test_no_radius_is_too_large_and_none_of_the_mode_too_small() -> None:
 
 @pytest.mark.parametrize("measure", [[1, 2, 4], [9, 1, 1]])
 def test_a_measure_is_a_head_start(measure: list[int]) -> None:
-    weighed = Exponential.of(declare(epsilon=1, range_sensitivity=2), measure)
+    weighed = Exponential.of(privacy_parameters(epsilon=1, range_sensitivity=2), measure)
     for histogram in data_sets(3, 5):
         radius, top = weighed.poisoning_radius(histogram), likeliest(weighed, histogram)
         if radius:
@@ -48,7 +48,7 @@ def test_a_measure_is_a_head_start(measure: list[int]) -> None:
 
 
 def test_a_head_start_of_e_to_the_tenth_takes_more_than_nine_rows() -> None:
-    weighed = Exponential.of(declare(epsilon=1, sensitivity=1), [22_027, 1])
+    weighed = Exponential.of(privacy_parameters(epsilon=1, sensitivity=1), [22_027, 1])
     assert weighed.poisoning_radius([5, 5]) == 10  # ln 22,027 = 10.00002
     assert weighed.poisoning_radius([5, 7]) == 9
 
@@ -57,7 +57,7 @@ def test_a_head_start_of_e_to_the_tenth_takes_more_than_nine_rows() -> None:
 def test_a_head_start_that_falls_short_by_a_hair_is_not_rounded_up(rows: int) -> None:
     low, _ = exp_bounds(Fraction(rows), bits=200)
     unit = 2 ** (62 - (2 * rows))
-    weighed = Exponential.of(declare(epsilon=1, sensitivity=1), [int(low * unit), unit])
+    weighed = Exponential.of(privacy_parameters(epsilon=1, sensitivity=1), [int(low * unit), unit])
     assert weighed.poisoning_radius([0, 0]) <= rows - 1
 
 
@@ -68,7 +68,7 @@ def test_each_row_closes_the_gap_by_the_range(gap: int, radius: int) -> None:
 
 def test_the_radius_does_not_depend_on_epsilon() -> None:
     radii = {
-        Exponential(declare(epsilon=e, range_sensitivity=2)).poisoning_radius([0, 31])
+        Exponential(privacy_parameters(epsilon=e, range_sensitivity=2)).poisoning_radius([0, 31])
         for e in (1, 20, Fraction(1, 7))
     }
     assert radii == {15}
@@ -79,7 +79,7 @@ def test_the_ends_of_int64_do_not_overflow() -> None:
 
 
 def test_a_grid_is_measured_in_its_steps() -> None:
-    law = Exponential(declare(epsilon=1, sensitivity=1))
+    law = Exponential(privacy_parameters(epsilon=1, sensitivity=1))
     assert law.poisoning_radius(on_grid([0.0, 9.9], step=Fraction(1, 2))) == 4
 
 

@@ -11,36 +11,36 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from deniable_aggregator.central import selection
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.errors import AdjacencyError, CentralError, SensitivityError
-from deniable_aggregator.central.guarantee import bounded_range_rho, pure_rho
-from deniable_aggregator.central.release import ErrorBar, Release
-from deniable_aggregator.central.selection import (
+from deniable_central import selection
+from deniable_central.adjacency import Adjacency
+from deniable_central.errors import AdjacencyError, CentralError, SensitivityError
+from deniable_central.guarantee import bounded_range_rho, pure_rho
+from deniable_central.release import ErrorBar, Release
+from deniable_central.selection import (
     Exponential,
-    Noise,
+    NoiseDistribution,
     NoisyMax,
     PermuteAndFlip,
     TopK,
-    declare,
     exponential,
     noisy_max,
     permute_and_flip,
+    privacy_parameters,
     top_k,
 )
 from deniable_shared.errors import DeniableError, ParameterError
 from support.central_checks import check_follows
 from support.central_coins import Fixed
 
-ONE = declare(epsilon=1, sensitivity=1)
+ONE = privacy_parameters(epsilon=1, sensitivity=1)
 SCORES = np.array([3, 9, 4])
 LAWS: list[Any] = [
     Exponential(ONE),
     Exponential.of(ONE, [1, 2, 3]),
     PermuteAndFlip(ONE),
-    NoisyMax(ONE, Noise.GEOMETRIC),
-    NoisyMax(ONE, Noise.EXPONENTIAL),
-    NoisyMax(ONE, Noise.GUMBEL),
+    NoisyMax(ONE, NoiseDistribution.GEOMETRIC),
+    NoisyMax(ONE, NoiseDistribution.EXPONENTIAL),
+    NoisyMax(ONE, NoiseDistribution.GUMBEL),
     TopK(ONE, 2),
 ]
 NAMES = [law.law for law in LAWS]
@@ -95,7 +95,7 @@ def test_only_draws_of_bounded_range_are_cheap_to_compose() -> None:
         "gumbel noisy max",
         "exponential mechanism, peeled",
     ]
-    assert NoisyMax(ONE, Noise.GEOMETRIC).guarantee.rho == pure_rho(Fraction(1))
+    assert NoisyMax(ONE, NoiseDistribution.GEOMETRIC).guarantee.rho == pure_rho(Fraction(1))
 
 
 # scores, and some of the same law but for less than e^−150 whose pmf is soon computed

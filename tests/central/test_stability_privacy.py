@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import pytest
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.stability import (
+from deniable_central.adjacency import Adjacency
+from deniable_central.pmf import Pmf
+from deniable_central.stability import (
     Proposal,
     StabilityTest,
     agreement,

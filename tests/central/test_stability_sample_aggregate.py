@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.stability import (
+from deniable_central.pmf import Pmf
+from deniable_central.stability import (
     Blocks,
     RowsError,
     SampleAggregate,

@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.stability import (
+from deniable_central.pmf import Pmf
+from deniable_central.stability import (
     DeltaError,
     RowsError,
     Subsample,
     subsample_aggregate,
 )
-from deniable_aggregator.central.stability.sample_aggregate import BlockAnswer
-from deniable_aggregator.central.stability.subsample_pmf import subsample_pmf
+from deniable_central.stability.sample_aggregate import BlockAnswer
+from deniable_central.stability.subsample_pmf import subsample_pmf
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError

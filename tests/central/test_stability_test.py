@@ -10,13 +10,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import AdjacencyError, SensitivityError
-from deniable_aggregator.central.stability import (
+from deniable_central.errors import AdjacencyError, SensitivityError
+from deniable_central.stability import (
     DeltaError,
     Proposal,
     RowsError,
     StabilityTest,
-    broken_promise,
+    find_violation,
     propose_argmax,
     propose_mode,
     propose_quantile,
@@ -149,7 +149,7 @@ def test_an_answer_of_ones_own_is_released_by_its_own_distance() -> None:
 def test_the_built_in_answers_keep_the_promise(
     propose: Callable[[tuple[int, ...]], Proposal[int]], domain: range
 ) -> None:
-    broken = broken_promise(
+    broken = find_violation(
         lambda rows: propose(rows).answer,
         lambda rows: propose(rows).distance,
         domain=domain,
@@ -162,17 +162,17 @@ def test_a_broken_promise_is_found_and_shown() -> None:
     def leaping(rows: tuple[int, ...]) -> int:
         return 9 if propose_quantile(rows).distance > 1 else 1
 
-    leap = broken_promise(lower_median, leaping, domain=range(3), rows=3)
+    leap = find_violation(lower_median, leaping, domain=range(3), rows=3)
     assert leap is not None
     assert "one row may move it by 1" in leap.reason
-    deaf = broken_promise(len, len, domain=range(3), rows=2, adjacency="add/remove")
+    deaf = find_violation(len, len, domain=range(3), rows=2, adjacency="add/remove")
     assert deaf is not None
     assert "the answer changes" in deaf.reason
 
 
 def test_a_search_too_long_to_finish_is_refused() -> None:
     with pytest.raises(ParameterError, match="fewer rows or values"):
-        broken_promise(max, len, domain=range(100), rows=9)
+        find_violation(max, len, domain=range(100), rows=9)
 
 
 @pytest.mark.parametrize("rows", [[0.5, 1.0], np.array([1.0, np.nan]), ["a"], np.eye(2, dtype=int)])

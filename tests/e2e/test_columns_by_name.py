@@ -60,7 +60,7 @@ def test_a_store_with_its_columns_reversed_answers_the_same(
     with kept_state.opened(reordered, kept.now) as (service, app):
         assert kept_state.answers(app, kept) == {**kept.answers["sqlite"], **kept.answers[kind]}
         service.tick()
-        assert service.database.look()
+        assert service.database.check()
         assert kept_state.drained(service, kept, folder / "spool") == kept.spool
 
 
@@ -74,7 +74,7 @@ def test_a_store_whose_statements_name_their_columns_backwards_answers_the_same(
         app = create_app(service)
         assert kept_state.answers(app, kept) == kept.answers["sqlite"]
         service.tick()
-        assert service.database.look()
+        assert service.database.check()
         assert kept_state.drained(service, kept, folder / "spool") == kept.spool
     finally:
         service.close()

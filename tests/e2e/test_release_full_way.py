@@ -20,10 +20,16 @@ import httpx
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Part, Plan, Tallies
-from deniable_aggregator.releases.service import Releases
+from deniable_aggregator.releases.kinds.contract import (
+    PreparedRelease,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+    TallyPart,
+)
+from deniable_aggregator.releases.service import ReleaseService
+from deniable_central.accounting import Installation
 from deniable_client import Ceiling, Client, Reply
 from deniable_client.transport import HttpTransport
 from deniable_shared.coins import Coins
@@ -31,7 +37,7 @@ from deniable_shared.mechanisms import build
 from deniable_shared.report import Plaintext, decode_upload, seal_info
 from support.api_world import DAY, INGEST, TODAY, World, authored, opened
 from support.message_laws import MessageLaw
-from support.release_contexts import facts
+from support.release_contexts import context
 
 LABELS = tuple(f"page {v}" for v in range(16))
 CENTRAL = 'central = { per_epoch = "1", per_installation = "1", delta = "0" }\n'
@@ -67,18 +73,18 @@ class Recorded:
 class Forced:
     """A plan that draws with coins that are known."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, prepared: PreparedRelease) -> None:
+        self._prepared = prepared
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._plan, name)
+        return getattr(self._prepared, name)
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
-        return self._plan.draw(tallies, Coins.derive(b"full way"))
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
+        return self._prepared.draw(tallies, Coins.derive(b"full way"))
 
 
-def forced(mechanism: str, arguments: Mapping[str, object], given: Facts) -> Any:
-    return Forced(kinds.plan(mechanism, arguments, given))
+def forced(mechanism: str, arguments: Mapping[str, object], given: ReleaseContext) -> Any:
+    return Forced(kinds.prepare(mechanism, arguments, given))
 
 
 def answered(world: World, collection: Any) -> list[bytes]:
@@ -117,7 +123,7 @@ def test_releases_over_http_are_made_of_what_left_the_devices_and_of_their_coins
         collection = world.register(authored("pages", type="choice", labels=LABELS, more=more))
         assert collection.mechanism.id == chosen
         store = world.service.store
-        world.service.releases = Releases(store, clock=world.clock, plan=forced)
+        world.service.releases = ReleaseService(store, clock=world.clock, prepare=forced)
         told = answered(world, collection)
         world.clock.now += 9 * DAY
         shown, mode = (
@@ -125,8 +131,8 @@ def test_releases_over_http_are_made_of_what_left_the_devices_and_of_their_coins
             released(world, collection, {"mechanism": "exponential", **MODE}),
         )
     rows = np.array([list(payload) for payload in told], dtype=np.uint8)
-    tally = Tallies((Part(TODAY, 0, len(told), collection.estimator.tally(rows)),))
-    known = Facts(
+    tally = Tallies((TallyPart(TODAY, 0, len(told), collection.estimator.tally(rows)),))
+    known = ReleaseContext(
         collection=collection.id,
         domain=collection.manifest.domain,
         mechanism=collection.mechanism,
@@ -159,7 +165,7 @@ BUILT = build("grr/1", domain_size=16, epsilon="2")
 
 def planned() -> Any:
     """ε = 2 of 4,000 answers to 16 labels, ε = 0.5 of the release: both kinds of noise matter."""
-    return kinds.plan("histogram", ASKED, facts(BUILT, REPORTS))
+    return kinds.prepare("histogram", ASKED, context(BUILT, REPORTS))
 
 
 def population() -> dict[Any, Fraction]:
@@ -200,7 +206,7 @@ def test_bars_cover_as_often_in_3000_runs_of_the_way_from_payload_to_release() -
         words = np.frombuffer(Coins.system().bytes(8 * REPORTS), dtype=np.uint64) / 2.0**64
         payloads = messages[np.searchsorted(edges[:-1], words, side="right")][:, None]
         counts = law.estimator.tally(payloads)
-        drawn: Any = release.draw(Tallies((Part(0, 0, REPORTS, counts),))).result
+        drawn: Any = release.draw(Tallies((TallyPart(0, 0, REPORTS, counts),))).result
         first = drawn["estimates"][0]
         misses += not first["lower"] <= float(TRUTH) <= first["upper"]
     least, most = _binomial.ppf([5e-7, 1 - 5e-7], RUNS, 1 - chance_to_cover())

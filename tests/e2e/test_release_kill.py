@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.releases.service import Releases
+from deniable_aggregator.releases.service import ReleaseService
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_gateway.problem import Problem
@@ -40,7 +40,7 @@ def test_what_was_charged_stays_charged_and_the_same_request_is_made_for_nothing
         collection = world.collection.id
     killed(tmp_path, collection, where)
     service = Service.open(Settings(data=tmp_path / "data"), clock=Moment())
-    releases = Releases(service.store, clock=Moment(), plan=release_plans.plan)
+    releases = ReleaseService(service.store, clock=Moment(), prepare=release_plans.prepare)
     found = service.registry.get(collection)
     [charge] = service.store.charges(collection)
     assert len(service.store.results(collection)) == kept

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     Account,
     Budget,
     Charge,
@@ -22,12 +22,12 @@ from deniable_aggregator.central.accounting import (
     Installation,
     Spending,
     basic,
-    contracted,
+    contracted_guarantee,
     promise,
     shuffled_delta,
 )
-from deniable_aggregator.central.accounting.shuffle import Crowd, _binomial, _Signs
-from deniable_aggregator.central.guarantee import Guarantee
+from deniable_central.accounting.shuffle import Crowd, _binomial, _Signs
+from deniable_central.guarantee import Guarantee
 from support.central_accounting import (
     ADD_REMOVE,
     REPLACE,
@@ -114,7 +114,7 @@ def of_three_reports(release: Guarantee, installation: Installation) -> Guarante
 
 
 def of_one_report(release: Guarantee, installation: Installation) -> Guarantee:
-    return contracted(release, local=ONE)
+    return contracted_guarantee(release, local=ONE)
 
 
 def check_three_reports(true_values: Promised) -> None:
@@ -132,7 +132,7 @@ Contracts = Callable[[Guarantee, Fraction], Guarantee]
 
 
 def contracts(guarantee: Guarantee, local: Fraction) -> Guarantee:
-    return contracted(guarantee, local=local)
+    return contracted_guarantee(guarantee, local=local)
 
 
 def check_contracts_either(contracts: Contracts) -> None:
@@ -150,7 +150,7 @@ def in_floats(a: Fraction, b: Fraction) -> Fraction:
 
 
 def in_rationals(a: Fraction, b: Fraction) -> Fraction:
-    bound = contracted(Guarantee.pure(a, REPLACE), local=b).epsilon
+    bound = contracted_guarantee(Guarantee.pure(a, REPLACE), local=b).epsilon
     assert bound is not None
     return bound
 

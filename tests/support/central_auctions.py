@@ -15,8 +15,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.central.accounting import delta_of
-from deniable_aggregator.central.auctions import (
+from deniable_central.accounting import delta_of
+from deniable_central.auctions import (
     Allocation,
     AllocationPlan,
     Billboard,
@@ -24,11 +24,11 @@ from deniable_aggregator.central.auctions import (
     GaussianNoise,
     GeometricNoise,
     Menu,
-    Prices,
+    PriceGrid,
     Pricing,
 )
-from deniable_aggregator.central.auctions.demand_noise import Noise
-from deniable_aggregator.central.pmf import Pmf
+from deniable_central.auctions.demand_noise import DemandNoise
+from deniable_central.pmf import Pmf
 from support.central_accounting import UP, hockey_stick, renyi
 from support.central_checks import ALPHAS
 
@@ -96,7 +96,7 @@ def outcome(worths: Floats, supply: int, got: Allocation) -> tuple[float, float]
 # Who learns what
 
 
-def _noise_law(noise: Noise) -> list[tuple[int, float]]:
+def _noise_law(noise: DemandNoise) -> list[tuple[int, float]]:
     """Noise from −FAR to FAR, its ends with all that is beyond them."""
     ks = np.arange(-20 * FAR, 20 * FAR + 1)
     if isinstance(noise, GaussianNoise):
@@ -181,7 +181,7 @@ def farthest(one: dict[Outcome, float], other: dict[Outcome, float]) -> float:
 WORTHS = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.9, 0.8)]
 
 
-def tiny_plan(rounds: int = 2, noise: Noise | None = None) -> AllocationPlan:
+def tiny_plan(rounds: int = 2, noise: DemandNoise | None = None) -> AllocationPlan:
     """Two buyers, two goods of one unit, ε = 2."""
     menu = Menu.singles(2)
     law = noise or GeometricNoise(Fraction(2, rounds * menu.moves))
@@ -293,7 +293,7 @@ def posted_price(price: int, bid: int, value: int) -> float:
 
 
 def small_pricing(epsilon: str = "1") -> Pricing:
-    return Pricing.of(Prices.of([1, 2, 3]), epsilon=epsilon)
+    return Pricing.of(PriceGrid.of([1, 2, 3]), epsilon=epsilon)
 
 
 # Unit demand, and matching

@@ -16,16 +16,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_aggregator.central.auctions import (
+from deniable_central.auctions import (
     Allocation,
     AllocationPlan,
     Buyers,
-    CohortPlan,
+    DemandNoise,
     GaussianNoise,
     GeometricNoise,
+    LocalAllocationPlan,
     Menu,
-    Noise,
-    Prices,
+    PriceGrid,
     PricesError,
     Pricing,
     WelfareLottery,
@@ -36,9 +36,9 @@ from deniable_aggregator.central.auctions import (
     revenue,
     revenue_offsets,
 )
-from deniable_aggregator.central.auctions.allocation import settled
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.selection import Declaration, Exponential
+from deniable_central.auctions.allocation import settle
+from deniable_central.guarantee import Guarantee
+from deniable_central.selection import Exponential, PrivacyParameters
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build
 from support.central_accounting import REPLACE, UP, randomized_response
@@ -71,11 +71,11 @@ def check_gain_on_either_side(bound: Callable[[float], float]) -> None:
         assert (p - q) @ (1, -1) >= 0.99 * bound(epsilon)
 
 
-def the_first_thousand(prices: Iterable[int]) -> Prices:
-    return Prices.of(itertools.islice(prices, 1_000))
+def the_first_thousand(prices: Iterable[int]) -> PriceGrid:
+    return PriceGrid.of(itertools.islice(prices, 1_000))
 
 
-def check_refuses_endless_prices(grid: Callable[[Iterable[int]], Prices]) -> None:
+def check_refuses_endless_prices(grid: Callable[[Iterable[int]], PriceGrid]) -> None:
     with pytest.raises(PricesError, match=r"1 to 1,000,000, got more"):
         grid(itertools.count(100))
 
@@ -91,25 +91,25 @@ def check_sale(sale: Callable[[int, int, int], float]) -> None:
     check_misreports(bound, sale, pricing, (0, 1, 2, 3))
 
 
-def sold_above_the_price(bids: Sequence[int], prices: Prices) -> Table:
+def sold_above_the_price(bids: Sequence[int], prices: PriceGrid) -> Table:
     grid = prices.as_array()
     scores: Table = grid * (np.array(bids) > grid[:, None]).sum(axis=1)
     return scores
 
 
-def check_slide(revenues: Callable[[Sequence[int], Prices], Table]) -> None:
+def check_slide(revenues: Callable[[Sequence[int], PriceGrid], Table]) -> None:
     """$4.01 is best, $1.00 and $4.00 are second alike, $1.01 and $4.02 lose."""
-    prices = Prices.of([100, 101, 400, 401, 402])
+    prices = PriceGrid.of([100, 101, 400, 401, 402])
     assert revenues(BIDS, prices).tolist() == [400, 101, 400, 401, 0]
 
 
-TWO_PRICES = Prices.of([1, 50])
-OF_REVENUE = Pricing.of(TWO_PRICES, epsilon=1).declaration
+TWO_PRICES = PriceGrid.of([1, 50])
+OF_REVENUE = Pricing.of(TWO_PRICES, epsilon=1).privacy
 
 
-def check_no_noise_is_wasted(declaration: Declaration) -> None:
+def check_no_noise_is_wasted(privacy: PrivacyParameters) -> None:
     """One bid decides between the prices of 1 and of 50, which earn most by far in either case."""
-    law = Exponential(declaration)
+    law = Exponential(privacy)
     low, high = (law.pmf(revenue([100] * 20 + [b], TWO_PRICES)).probabilities for b in (1, 100))
     assert 0.95 <= float(np.log(low[0] / high[0])) <= 1 + 1e-9
 
@@ -168,7 +168,7 @@ def check_feasible(excess: Callable[[AllocationPlan], float]) -> None:
     plan, buyers = crowd_for_one_good(200, Fraction(1, 20))
     for _ in range(40):
         released = plan.billboard.release(buyers.choose)
-        got = settled(released, buyers, plan.rounds, Coins.system())
+        got = settle(released, buyers, plan.rounds, Coins.system())
         assert buyers.menu.demand(got.choices)[0] - 10 <= excess(plan)
 
 
@@ -182,7 +182,7 @@ FOR_ONE_ROUND = GaussianNoise(Fraction(1))
 WITHIN_ONE = noise_within(Menu.singles(2), 2, rho=Fraction(1))
 
 
-def check_variance(noise: Noise) -> None:
+def check_variance(noise: DemandNoise) -> None:
     """Two goods, two rounds, ρ = 1."""
     check_jointly_concentrated(replace(coarse_billboard(2), noise=noise), rho=Fraction(1))
 
@@ -268,15 +268,15 @@ def check_asked_once(market: Callable[[Table, int], Allocation]) -> None:
     assert asked.times == 60
 
 
-def raw_demand(plan: CohortPlan, counts: Table) -> Table:
+def raw_demand(plan: LocalAllocationPlan, counts: Table) -> Table:
     demand: Table = counts[1:] / counts.sum() * plan.buyers
     return demand
 
 
-def check_unbiased(demand: Callable[[CohortPlan, Table], Table]) -> None:
+def check_unbiased(demand: Callable[[LocalAllocationPlan, Table], Table]) -> None:
     """A quarter of 400 buyers, of whom 30 want the first good and 20 the second."""
     mechanism = build("grr/1", domain_size=3, epsilon=2)
-    plan = CohortPlan(400, Menu.singles(2), np.array([50, 50]), 4, mechanism)
+    plan = LocalAllocationPlan(400, Menu.singles(2), np.array([50, 50]), 4, mechanism)
     table = np.full((3, 3), float(mechanism.q))
     np.fill_diagonal(table, float(mechanism.p))
     expected = np.rint(np.array([50, 30, 20]) @ table * 10**9).astype(np.int64)
@@ -294,13 +294,13 @@ def check_step(slowed: float) -> None:
     assert demand - 10 <= course.over_demand
 
 
-def no_offsets(values: Sequence[int], prices: Prices, *, reports: int, q: Fraction) -> Table:
+def no_offsets(values: Sequence[int], prices: PriceGrid, *, reports: int, q: Fraction) -> Table:
     return np.zeros(len(prices.grid), dtype=np.int64)
 
 
 def check_offsets(offsets: Callable[..., Table] = revenue_offsets) -> None:
     """A thousand who would pay 3 of 1, 2 or 3, each through randomized response at ε = ½."""
-    prices, law = Prices.of([1, 2, 3]), build("grr/1", domain_size=4, epsilon="0.5")
+    prices, law = PriceGrid.of([1, 2, 3]), build("grr/1", domain_size=4, epsilon="0.5")
     tally = [1_000 * float(law.q)] * 3 + [1_000 * float(law.p)]
     raw = np.array([price * sum(tally[price:]) for price in prices.grid])
     scores = raw - offsets((0, 1, 2, 3), prices, reports=1_000, q=law.q)

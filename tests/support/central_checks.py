@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.scores import Integers
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.scores import Integers
 from deniable_shared.dyadic import exp_bounds
 from support.likelihood_ratio import likelihood_ratio
 

@@ -9,8 +9,8 @@ from functools import cache
 from itertools import product
 from typing import TypeVar
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
 from deniable_shared.dyadic import exp_bounds
 
 Data = TypeVar("Data", bound=Hashable)

@@ -10,7 +10,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.central.queries import Workload
+from deniable_central.queries import Workload
 
 _linprog = import_module("scipy.optimize").linprog
 _binomial = import_module("scipy.stats").binom

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.queries import (
+from deniable_central.queries import (
     Counts,
     Mwem,
     OnlinePlan,
@@ -19,11 +19,11 @@ from deniable_aggregator.central.queries import (
     halfspaces,
     sampling_size,
 )
-from deniable_aggregator.central.queries.mwem_pmf import mwem_pmf
-from deniable_aggregator.central.queries.online_pmf import ThresholdTest, online_pmf
-from deniable_aggregator.central.stability import Proposal, StabilityTest, Subsample
-from deniable_aggregator.central.stability.sample_aggregate import BlockAnswer
-from deniable_aggregator.central.stability.subsample_pmf import subsample_pmf
+from deniable_central.queries.mwem_pmf import mwem_pmf
+from deniable_central.queries.online_pmf import ThresholdTest, online_pmf
+from deniable_central.stability import Proposal, StabilityTest, Subsample
+from deniable_central.stability.sample_aggregate import BlockAnswer
+from deniable_central.stability.subsample_pmf import subsample_pmf
 from deniable_shared.errors import ParameterError
 from support.central_pmfs import check_approximate, check_pure, exchanged, hockey_stick
 from support.central_queries import (

@@ -8,20 +8,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.queries import (
+from deniable_central.queries import (
     Counts,
-    Demand,
     Mwem,
     OnlinePlan,
+    SessionDemand,
     SmallDb,
     Workload,
 )
-from deniable_aggregator.central.queries.count_data import Data
-from deniable_aggregator.central.queries.workload import Integers
-from deniable_aggregator.central.samplers.geometric_tails import tail
-from deniable_aggregator.central.selection.exponential import Exponential
-from deniable_aggregator.central.selection.privacy_parameters import declare
-from deniable_aggregator.central.stability import (
+from deniable_central.queries.count_data import CountData
+from deniable_central.queries.workload import Integers
+from deniable_central.samplers.geometric_tails import tail
+from deniable_central.selection.exponential import Exponential
+from deniable_central.selection.privacy_parameters import privacy_parameters
+from deniable_central.stability import (
     Proposal,
     StabilityTest,
     Subsample,
@@ -47,9 +47,9 @@ class WithoutTheHalf(SmallDb):
     __slots__ = ()
 
     def _mechanism(self, moves: int) -> Exponential:
-        whole = self.declaration
+        whole = self.privacy
         return Exponential.of(
-            declare(
+            privacy_parameters(
                 epsilon=whole.epsilon,
                 range_sensitivity=self.size * moves,
                 adjacency=whole.adjacency.value,
@@ -63,8 +63,10 @@ class SensitivityOne(SmallDb):
     __slots__ = ()
 
     def _mechanism(self, moves: int) -> Exponential:
-        whole = self.declaration
-        unit = declare(epsilon=whole.epsilon, sensitivity=1, adjacency=whole.adjacency.value)
+        whole = self.privacy
+        unit = privacy_parameters(
+            epsilon=whole.epsilon, sensitivity=1, adjacency=whole.adjacency.value
+        )
         return Exponential.of(unit)
 
 
@@ -73,7 +75,7 @@ class FavoursTheWorst(SmallDb):
 
     __slots__ = ()
 
-    def scores(self, data: Data) -> Integers:
+    def scores(self, data: CountData) -> Integers:
         return -SmallDb.scores(self, data)
 
 
@@ -82,7 +84,7 @@ def declared_sensitivity(tally: Rows) -> Fraction:
         Workload(np.eye(3, dtype=np.int64)), epsilon="1", size=2, adjacency="add/remove"
     )
     assert mechanism.pmf(Counts(np.array(tally))).outcomes
-    return mechanism.declaration.sensitivity
+    return mechanism.privacy.sensitivity
 
 
 class OffByOne(StabilityTest):
@@ -136,7 +138,7 @@ def planned_samples(rows: int, size: int, epsilon: str, delta: str) -> float:
     return Subsample.plan(rows=rows, size=size, epsilon=epsilon, delta=delta).samples
 
 
-PLAN = OnlinePlan(Demand(3, 2, 2), (ONE, ONE, ONE), 2, 1)
+PLAN = OnlinePlan(SessionDemand(3, 2, 2), (ONE, ONE, ONE), 2, 1)
 
 
 class OneForAllUpdates(OnlinePlan):
@@ -200,7 +202,7 @@ class NoisePerDimension(Mwem):
 
     __slots__ = ()
 
-    def decay(self, data: Data, query: int) -> Fraction:
+    def decay(self, data: CountData, query: int) -> Fraction:
         return Mwem.decay(self, data, query) * data.domain
 
 

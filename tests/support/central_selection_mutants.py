@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.samplers.exponential import Weights
-from deniable_aggregator.central.selection import (
-    Declaration,
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.samplers.exponential import Weights
+from deniable_central.selection import (
     Exponential,
-    declare,
+    PrivacyParameters,
+    privacy_parameters,
 )
-from deniable_aggregator.central.selection.exact_pmf import exponential_law
+from deniable_central.selection.exact_pmf import exponential_pmf
 
-ONE = declare(epsilon=1, sensitivity=1)
+ONE = privacy_parameters(epsilon=1, sensitivity=1)
 EITHER_WAY, TOGETHER = (-1, 0, 1), (0, 1)
 
 
@@ -35,10 +35,10 @@ class Wrong:
     pmf: Callable[[Any], Pmf[Any]]
 
 
-def exponential_with(decay: Fraction, claimed: Declaration) -> Wrong:
+def exponential_with(decay: Fraction, claimed: PrivacyParameters) -> Wrong:
     return Wrong(
         Exponential(claimed).guarantee,
-        lambda scores: exponential_law(Weights(np.asarray(scores), decay)),
+        lambda scores: exponential_pmf(Weights(np.asarray(scores), decay)),
     )
 
 

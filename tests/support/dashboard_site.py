@@ -21,7 +21,7 @@ from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process import server_file
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.request import Request
+from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.roles import PEOPLE
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
@@ -132,7 +132,7 @@ class Filler:
         """Make a release from every closed epoch; its id."""
         found = self.service.registry.get(name)
         return self.service.releases.release(
-            found, Request(mechanism, arguments), audit=None
+            found, ReleaseRequest(mechanism, arguments), audit=None
         ).row.release
 
     def add(self, collection: Collection, epoch: int, n: int, tally: object) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process.serving import free_port, running
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.request import Request, Selection
+from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
@@ -107,7 +107,7 @@ def filled(service: Service, operator: Path) -> None:
         for found in (theme, read):
             service.close_epoch(found, epoch, audit=None)
     service.store.count_rejections(theme.id, {"cannot-open": 3})
-    wanted = Request("histogram", {"epsilon": "0.25"}, Selection(listed=(last,)))
+    wanted = ReleaseRequest("histogram", {"epsilon": "0.25"}, EpochSelection(listed=(last,)))
     service.releases.release(theme, wanted, audit=None)
     service.tick()
 

@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from deniable_aggregator.central.accounting import Installation
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
+from deniable_central.accounting import Installation
 from deniable_shared.domain import Bits, Choice, Domain
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
@@ -18,7 +18,7 @@ Vector = tuple[int, ...]
 PRICES = ("1", "2.50", "4", "4.01")
 
 
-def facts(
+def context(
     built: Mechanism,
     n: int,
     *,
@@ -26,9 +26,9 @@ def facts(
     epochs: int = 1,
     labels: tuple[str, ...] | None = None,
     cohorts: int = 1,
-) -> Facts:
+) -> ReleaseContext:
     default = "memoized" if isinstance(built, MemoizedChain) else "once"
-    return Facts(
+    return ReleaseContext(
         collection="question-aaaaaa",
         domain=_domain(built, labels),
         mechanism=built,
@@ -47,7 +47,7 @@ def _domain(built: Mechanism, labels: tuple[str, ...] | None) -> Domain:
 
 
 def tallies(counts: Vector, n: int) -> Tallies:
-    return Tallies((Part(epoch=0, cohort=0, n=n, counts=np.array(counts, dtype=np.int64)),))
+    return Tallies((TallyPart(epoch=0, cohort=0, n=n, counts=np.array(counts, dtype=np.int64)),))
 
 
 def messages(built: Mechanism) -> list[Vector]:

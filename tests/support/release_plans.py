@@ -1,8 +1,8 @@
 """Small honest releases to keep a ledger with: noisy counts, and a session that tells them singly.
 
-`plan` is what a service calls. "counts" adds two-sided geometric noise to every count, e^−ε/m for a
-report that moves m of them; "talk" opens with nothing and answers {"label": place} with one count,
-ε/m each, for as many places as there are: together ε.
+`prepare` is what a service calls. "counts" adds two-sided geometric noise to every count,
+e^−ε/m for a report that moves m of them; "talk" opens with nothing and answers {"label": place}
+with one count, ε/m each, for as many places as there are: together ε.
 """
 
 from __future__ import annotations
@@ -12,12 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.errors import CentralError
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan, Tallies
+from deniable_aggregator.releases.kinds.contract import (
+    PreparedRelease,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
+from deniable_central.adjacency import Adjacency
+from deniable_central.errors import CentralError
+from deniable_central.guarantee import Guarantee
+from deniable_central.release import ErrorBar
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
@@ -29,7 +34,7 @@ Keep = Callable[[bytes], None]
 class Counts:
     """Every count of the tally with geometric noise; an ε of at most 20."""
 
-    facts: Facts
+    context: ReleaseContext
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     mechanism: str = "counts"
@@ -48,17 +53,17 @@ class Counts:
 
     @property
     def decay(self) -> Fraction:
-        return self.epsilon / self.facts.mechanism.tally_size
+        return self.epsilon / self.context.mechanism.tally_size
 
     @property
     def expected(self) -> tuple[ErrorBar, ...]:
         reach = 3 / float(self.decay)
         return (ErrorBar("reports of one label", -reach, reach, 0.9),)
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
         counts = tallies.counts
         noisy = counts + two_sided_geometric(self.decay, len(counts), coins)
-        return Drawn({"counts": noisy.tolist()}, self.expected)
+        return ReleaseResult({"counts": noisy.tolist()}, self.expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +74,13 @@ class Talk(Counts):
 
     @property
     def questions(self) -> int:
-        return self.facts.mechanism.tally_size
+        return self.context.mechanism.tally_size
 
     def open(
         self, tallies: Tallies, keep: Keep, coins: Coins | None = None
-    ) -> tuple[Conversation, Drawn]:
+    ) -> tuple[Conversation, ReleaseResult]:
         keep(b"[]")
-        drawn = Drawn({"labels": len(tallies.counts)}, ())
+        drawn = ReleaseResult({"labels": len(tallies.counts)}, ())
         return Conversation(self, tallies, keep, {}, coins), drawn
 
     def resume(
@@ -93,7 +98,7 @@ class Talk(Counts):
 class Conversation:
     """One open session."""
 
-    plan: Talk
+    prepared: Talk
     tallies: Tallies
     keep: Keep
     told: dict[int, int]
@@ -102,25 +107,27 @@ class Conversation:
     def knows(self, question: Mapping[str, object]) -> bool:
         return question.get("label") in self.told
 
-    def ask(self, question: Mapping[str, object]) -> Drawn:
+    def ask(self, question: Mapping[str, object]) -> ReleaseResult:
         place = question.get("label")
         size = len(self.tallies.counts)
         if set(question) != {"label"} or type(place) is not int or not 0 <= place < size:
             raise CentralError(f"label must be a place from 0 to {size - 1}, got {place!r:.20}")
         if place not in self.told:
-            noise = two_sided_geometric(self.plan.decay, 1, self.coins)
+            noise = two_sided_geometric(self.prepared.decay, 1, self.coins)
             answer = int(self.tallies.counts[place] + noise[0])
             self.keep(json.dumps([place, answer]).encode())
             self.told[place] = answer
-        return Drawn({"count": self.told[place]}, self.plan.expected)
+        return ReleaseResult({"count": self.told[place]}, self.prepared.expected)
 
 
-FAMILIES: Mapping[str, type[Counts]] = {"counts": Counts, "talk": Talk}
+RELEASE_KINDS: Mapping[str, type[Counts]] = {"counts": Counts, "talk": Talk}
 
 
-def plan(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
+def prepare(
+    mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedRelease:
     """A valid request."""
-    if mechanism not in FAMILIES:
+    if mechanism not in RELEASE_KINDS:
         raise ParameterError(f"mechanism must be one of counts, talk, got {mechanism!r:.80}")
     unknown = sorted(set(arguments) - {"epsilon", "delta"})
     if unknown:
@@ -129,4 +136,4 @@ def plan(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
     if not isinstance(delta, str) or delta not in ("0", "1/1000000"):
         raise ParameterError(f"delta must be 0 or 1/1000000, got {delta!r:.20}")
     epsilon = parse_epsilon(arguments.get("epsilon", "0.1"))  # type: ignore[arg-type]
-    return FAMILIES[mechanism](facts, epsilon, Fraction(delta))
+    return RELEASE_KINDS[mechanism](context, epsilon, Fraction(delta))

@@ -13,8 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan, Tallies
-from deniable_aggregator.releases.service import Releases
+from deniable_aggregator.releases.kinds.contract import (
+    PreparedRelease,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
+from deniable_aggregator.releases.service import ReleaseService
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import ResultRow
@@ -35,17 +40,21 @@ def stand_still() -> None:
 class Slow(Counts):
     """The same law under the same name; it never comes to an end."""
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
         stand_still()
         raise AssertionError("somebody woke it")
 
 
-def slow(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
-    return Slow(facts, parse_epsilon(str(arguments["epsilon"])))
+def slow(
+    mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedRelease:
+    return Slow(context, parse_epsilon(str(arguments["epsilon"])))
 
 
-def quick(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
-    return Counts(facts, parse_epsilon(str(arguments["epsilon"])))
+def quick(
+    mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedRelease:
+    return Counts(context, parse_epsilon(str(arguments["epsilon"])))
 
 
 class Unkept(SqliteStore):
@@ -60,8 +69,8 @@ def main(folder: str, collection: str, where: str) -> None:
     settings = Settings(data=Path(folder) / "data")
     store = (Unkept if where == "keep" else SqliteStore)(settings.database)
     service = Service.open(settings, clock=Moment(), store=store)
-    plan = slow if where == "draw" else quick
-    releases = Releases(service.store, clock=Moment(), plan=plan)
+    prepare = slow if where == "draw" else quick
+    releases = ReleaseService(service.store, clock=Moment(), prepare=prepare)
     releases.release(service.registry.get(collection), asked("0.4"), audit=None)
     stand_still()
 

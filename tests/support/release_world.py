@@ -12,8 +12,12 @@ from pathlib import Path
 
 from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.request import Planner, Request, Selection
-from deniable_aggregator.releases.service import Releases, Shown
+from deniable_aggregator.releases.request import (
+    EpochSelection,
+    PrepareRelease,
+    ReleaseRequest,
+)
+from deniable_aggregator.releases.service import ReleaseService, StoredRelease
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from support import api_world, release_plans
 from support.api_world import TODAY, World, authored
@@ -38,23 +42,24 @@ FIRST, LAST, OPEN = TODAY - 4, TODAY - 3, TODAY - 2
 BITS = {"dark_mode": True, "beta": False}
 
 
-def over(*epochs: int) -> Selection:
+def over(*epochs: int) -> EpochSelection:
     """These epochs."""
-    return Selection(listed=epochs)
+    return EpochSelection(listed=epochs)
 
 
 def asked(
     epsilon: str = "0.1",
     *,
     mechanism: str = "counts",
-    epochs: Selection | None = None,
+    epochs: EpochSelection | None = None,
     **more: object,
-) -> Request:
+) -> ReleaseRequest:
     """A request; by default everything that is over is read."""
-    return Request(mechanism, {"epsilon": epsilon, **more}, epochs or Selection(EpochRange()))
+    selection = epochs or EpochSelection(EpochRange())
+    return ReleaseRequest(mechanism, {"epsilon": epsilon, **more}, selection)
 
 
-def document(shown: Shown) -> dict[str, object]:
+def document(shown: StoredRelease) -> dict[str, object]:
     """The release as it was kept."""
     found: dict[str, object] = json.loads(shown.row.document)
     return found
@@ -77,17 +82,17 @@ class ReleaseWorld:
 
     world: World
     collection: Collection
-    plan: Planner = field(default=release_plans.plan)
+    prepare: PrepareRelease = field(default=release_plans.prepare)
     entropy: Callable[[int], bytes] | None = None
 
     def __post_init__(self) -> None:
         service = self.world.service
-        self.releases = Releases(
+        self.releases = ReleaseService(
             service.store,
             clock=self.world.clock,
-            plan=self.plan,
+            prepare=self.prepare,
             entropy=self.entropy or secrets.token_bytes,
-            heads=service.heads,
+            guard=service.rollback_guard,
         )
         service.releases = self.releases
 
@@ -119,7 +124,7 @@ def opened(
     folder: Path,
     *,
     central: str = 'central = { per_epoch = "0.5", per_installation = "2", delta = "0" }\n',
-    plan: Planner = release_plans.plan,
+    prepare: PrepareRelease = release_plans.prepare,
     entropy: Callable[[int], bytes] | None = None,
     empty: bool = False,
     more: str = "",
@@ -128,7 +133,7 @@ def opened(
     """A world whose collection has five reports in each of FIRST, LAST and OPEN."""
     with api_world.opened(folder) as world:
         text = authored(more=more + central, **manifest)  # type: ignore[arg-type]
-        made = ReleaseWorld(world, world.register(text), plan, entropy)
+        made = ReleaseWorld(world, world.register(text), prepare, entropy)
         if not empty:
             for epoch in (FIRST, LAST, OPEN):
                 world.count(made.collection, [BITS] * 5, epoch=epoch)

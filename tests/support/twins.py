@@ -19,7 +19,12 @@ from deniable_aggregator.app import create_app
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Plan, Tallies
+from deniable_aggregator.releases.kinds.contract import (
+    PreparedRelease,
+    ReleaseContext,
+    Tallies,
+    TallyPart,
+)
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
@@ -59,7 +64,7 @@ def twins(
     folder: Path,
     prepare: Callable[[World], Collection],
     different: Sequence[Sequence[Reports]],
-    planner: Callable[[str, Mapping[str, object], Facts], Plan],
+    planner: Callable[[str, Mapping[str, object], ReleaseContext], PreparedRelease],
 ) -> Iterator[list[ReleaseWorld]]:
     """A twin for each of the different reports, one after the other closed at the end."""
     with api_world.opened(folder / "first") as world:
@@ -90,7 +95,7 @@ def _twin(
     cookies: Mapping[str, str],
     collection: str,
     reports: Sequence[Reports],
-    planner: Callable[[str, Mapping[str, object], Facts], Plan],
+    planner: Callable[[str, Mapping[str, object], ReleaseContext], PreparedRelease],
     services: list[Service],
 ) -> ReleaseWorld:
     shutil.copytree(folder / "first", folder / name)
@@ -111,14 +116,18 @@ def _twin(
     return ReleaseWorld(world, found, planner, stream())
 
 
-def equally_tossed(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
+def equally_tossed(
+    mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedRelease:
     """A plan that draws with the same coins each time."""
-    return _Replaced(kinds.plan(mechanism, arguments, facts), _same)  # type: ignore[return-value]
+    return _Replaced(kinds.prepare(mechanism, arguments, context), _same)  # type: ignore[return-value]
 
 
-def equally_drawn(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
+def equally_drawn(
+    mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedRelease:
     """A plan that draws with the same coins and as if every part said all labels equally often."""
-    return _Replaced(kinds.plan(mechanism, arguments, facts), _even)  # type: ignore[return-value]
+    return _Replaced(kinds.prepare(mechanism, arguments, context), _even)  # type: ignore[return-value]
 
 
 def _same(tallies: Tallies) -> Tallies:
@@ -129,21 +138,21 @@ def _even(tallies: Tallies) -> Tallies:
     return Tallies(tuple(map(_evened, tallies.parts)))
 
 
-def _evened(part: Part) -> Part:
+def _evened(part: TallyPart) -> TallyPart:
     counts = np.full(len(part.counts), part.n // len(part.counts), dtype=np.int64)
     counts[0] += part.n - counts.sum()
-    return Part(part.epoch, part.cohort, part.n, counts)
+    return TallyPart(part.epoch, part.cohort, part.n, counts)
 
 
 @dataclass(frozen=True)
 class _Replaced:
     """A plan in everything but its coins and the tallies that it reads."""
 
-    plan: Plan
+    prepared: PreparedRelease
     seen: Callable[[Tallies], Tallies]
 
     def __getattr__(self, name: str) -> object:
-        found = getattr(self.plan, name)
+        found = getattr(self.prepared, name)
         return partial(self._drawn, found) if name in ("draw", "open", "resume") else found
 
     def _drawn(self, method: Callable[..., object], tallies: Tallies, *more: object) -> object:

@@ -19,7 +19,7 @@ from deniable_aggregator.documents.releases import (
 from deniable_aggregator.queries import releases as queries
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.request import Request, Selection
+from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.arguments import OpenBody
 from deniable_aggregator.web.formats import negotiated_answer, tables
@@ -60,7 +60,9 @@ def release(
     The charge is committed before the draw; what fails behind it is free the next time.
     """
     target = service().registry.get(collection)
-    request = Request(body.declared.mechanism, body.undeclared, _selection(target, body.declared))
+    request = ReleaseRequest(
+        body.declared.mechanism, body.undeclared, _selection(target, body.declared)
+    )
     if query.cost or body.declared.cost:
         return answer(service().releases.quote(target, request))
     outcome = service().releases.release(target, request, audit=audit)
@@ -120,14 +122,14 @@ def ask(collection: str, release_id: str, body: OpenBody[Question], audit: Audit
     return answer(service().releases.sessions.ask(target, release_id, body.undeclared, audit=audit))
 
 
-def _selection(collection: Collection, body: NewRelease) -> Selection:
+def _selection(collection: Collection, body: NewRelease) -> EpochSelection:
     first, last = _text(body.first), _text(body.last)
     if not isinstance(body.epochs, UnsetType):
         if not (isinstance(first, UnsetType) and isinstance(last, UnsetType)):
             raise refuse("epochs", accepted="given without from and to", given=body.epochs)
-        return Selection(listed=tuple(body.epochs))
+        return EpochSelection(listed=tuple(body.epochs))
     span = epoch_range(first, last, collection.manifest.epoch_seconds)
-    return Selection(span, bounded=not isinstance(last, UnsetType))
+    return EpochSelection(span, bounded=not isinstance(last, UnsetType))
 
 
 def _text(bound: str | int | UnsetType) -> str | UnsetType:

@@ -70,11 +70,6 @@ class Deniable(MainGroup):
         "relay": Entry(
             f"{HERE}.relay", "relay", "Pass reports on for an aggregator, shuffled in batches."
         ),
-        "attack": Entry(
-            f"{HERE}.attack",
-            "attack",
-            "See what exact answers give away, and what private ones do not.",
-        ),
         "loadgen": Entry(
             f"{HERE}.loadgen", "loadgen", "Send made-up reports and see what the service takes."
         ),

@@ -10,7 +10,7 @@ from deniable_aggregator.cli.options import Target, example, json_option, servic
 from deniable_aggregator.cli.output import show
 from deniable_aggregator.cli.release_options import argument_options, arguments_of, read_labels
 from deniable_aggregator.cli.release_tables import answer_table, quote_table, release_table
-from deniable_aggregator.releases.kinds import FAMILIES
+from deniable_aggregator.releases.kinds import RELEASE_KINDS
 
 
 @click.command(
@@ -22,7 +22,7 @@ from deniable_aggregator.releases.kinds import FAMILIES
     )
 )
 @click.argument("collection")
-@click.option("--mechanism", metavar="NAME", help=f"One of {', '.join(sorted(FAMILIES))}.")
+@click.option("--mechanism", metavar="NAME", help=f"One of {', '.join(sorted(RELEASE_KINDS))}.")
 @argument_options
 @click.option("--from", "first", metavar="EPOCH|DATE", help="First epoch, or a date.")
 @click.option("--to", "last", metavar="EPOCH|DATE", help="Last epoch, inclusive.")
@@ -63,7 +63,8 @@ def release(
         raise click.UsageError("--labels goes with --session RELEASE")
     if mechanism is None:
         raise click.UsageError(
-            f"--mechanism is needed, one of {', '.join(sorted(FAMILIES))}; or --session RELEASE"
+            f"--mechanism is needed, one of {', '.join(sorted(RELEASE_KINDS))}; "
+            "or --session RELEASE"
         )
     span = {"from": first, "to": last}
     wanted = {

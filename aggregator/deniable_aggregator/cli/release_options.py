@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-from deniable_aggregator.releases.kinds import FAMILIES, parameters
+from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.releases.kinds.arguments import nearest
 from deniable_aggregator.releases.kinds.contract import Parameter
 
@@ -30,9 +30,9 @@ def argument_options(command: Callable[P, R]) -> Callable[P, R]:
 
 def arguments_of(mechanism: str, given: Mapping[str, object]) -> dict[str, object]:
     """What a request carries; UsageError, before anything is asked, for what is no request."""
-    if mechanism not in FAMILIES:
+    if mechanism not in RELEASE_KINDS:
         raise click.UsageError(
-            f"mechanism must not be {mechanism!r:.80}{nearest(mechanism, FAMILIES)}"
+            f"mechanism must not be {mechanism!r:.80}{nearest(mechanism, RELEASE_KINDS)}"
         )
     named = {name: value for name, value in given.items() if value is not None}
     accepted = {parameter.name: parameter for parameter in parameters(mechanism)}
@@ -64,7 +64,7 @@ def read_labels(text: str) -> list[object]:
 def _parameters_by_name() -> dict[str, dict[str, Parameter]]:
     """By argument, by mechanism."""
     by_name: dict[str, dict[str, Parameter]] = {}
-    for mechanism in FAMILIES:
+    for mechanism in RELEASE_KINDS:
         for parameter in parameters(mechanism):
             by_name.setdefault(parameter.name, {})[mechanism] = parameter
     return by_name
@@ -77,6 +77,8 @@ def _help_text(name: str) -> str:
         ways.setdefault((parameter.accepted, parameter.default), []).append(mechanism)
     lines = []
     for (accepted, default), mechanisms in ways.items():
-        whose = "every mechanism" if len(mechanisms) == len(FAMILIES) else ", ".join(mechanisms)
+        whose = (
+            "every mechanism" if len(mechanisms) == len(RELEASE_KINDS) else ", ".join(mechanisms)
+        )
         lines.append(f"{whose}: {accepted}{f' [default: {default}]' if default else ''}.")
     return " ".join(lines)

@@ -20,9 +20,9 @@ from deniable_aggregator.documents.describe import epochs_words
 from deniable_aggregator.documents.fields import Arguments, EpochOrDate
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.kinds import FAMILIES, parameters
+from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.releases.kinds.contract import Parameter
-from deniable_aggregator.releases.request import Request, Selection
+from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
 from deniable_gateway.problem import Problem, refuse
 
 USUAL = "histogram"
@@ -34,7 +34,7 @@ class ReleasesArguments(Arguments, frozen=True):
     """A release to price or to make; the arguments of all families stand beside it."""
 
     mechanism: Annotated[
-        str, Meta(max_length=64, description=f"one of {', '.join(sorted(FAMILIES))}")
+        str, Meta(max_length=64, description=f"one of {', '.join(sorted(RELEASE_KINDS))}")
     ] = USUAL
     first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
     last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
@@ -52,7 +52,7 @@ class ReleasesArguments(Arguments, frozen=True):
 
 def _extended_arguments() -> type[ReleasesArguments]:
     """One more field for each argument that some family takes."""
-    names = sorted({each.name for family in FAMILIES for each in parameters(family)})
+    names = sorted({each.name for family in RELEASE_KINDS for each in parameters(family)})
     text = Annotated[str, Meta(max_length=_LONGEST, description="as the family takes it")]
     extended: Any = msgspec.defstruct(
         "ReleasesQuery",
@@ -79,7 +79,7 @@ class KindOption:
 def kind_options() -> list[KindOption]:
     """All of them; what each does is the first sentence of its module."""
     kinds = []
-    for name, family in FAMILIES.items():
+    for name, family in RELEASE_KINDS.items():
         said = (getattr(family, "__doc__", None) or "").partition("\n")[0].partition(": ")[2]
         kinds.append(KindOption(name, said))
     return kinds
@@ -87,7 +87,7 @@ def kind_options() -> list[KindOption]:
 
 def parameters_of(mechanism: str) -> Sequence[Parameter]:
     """The arguments of a family; none of one there is not."""
-    return parameters(mechanism) if mechanism in FAMILIES else ()
+    return parameters(mechanism) if mechanism in RELEASE_KINDS else ()
 
 
 def filled_arguments(query: ReleasesArguments) -> Mapping[str, str]:
@@ -98,19 +98,19 @@ def filled_arguments(query: ReleasesArguments) -> Mapping[str, str]:
     return {name: text for name, text in arguments.items() if text}
 
 
-def quote_request(collection: Collection, query: ReleasesArguments) -> Request:
+def quote_request(collection: Collection, query: ReleasesArguments) -> ReleaseRequest:
     """The request whose price is asked for: every closed epoch unless days are chosen."""
     span = epoch_range(query.first, query.last, collection.manifest.epoch_seconds)
     bounded = not isinstance(query.last, UnsetType)
-    return Request(query.mechanism, _arguments(query), Selection(span, bounded=bounded))
+    return ReleaseRequest(query.mechanism, _arguments(query), EpochSelection(span, bounded=bounded))
 
 
-def release_request(query: ReleasesArguments) -> Request:
+def release_request(query: ReleasesArguments) -> ReleaseRequest:
     """The request that was priced; invalid-argument where it does not name its epochs."""
     if not query.epochs:
         raise refuse("epochs", accepted="those that were priced: see the cost first", given="none")
     listed = tuple(_listed(query.epochs))
-    return Request(query.mechanism, _arguments(query), Selection(listed=listed))
+    return ReleaseRequest(query.mechanism, _arguments(query), EpochSelection(listed=listed))
 
 
 def hidden_fields(query: ReleasesArguments, epochs: Sequence[int]) -> dict[str, str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.metrics.store_health import StoreHealth
     from deniable_aggregator.registry import Registry
-    from deniable_aggregator.releases.rollback_guard import Keeper
+    from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class ServiceGauges(Collector):
     data: Path
     ingest: Ingest
     store_health: StoreHealth
-    heads: Keeper
+    guard: FileRollbackGuard
     keys: Keys
     registry: Registry
     clock: Clock
@@ -80,7 +80,7 @@ class ServiceGauges(Collector):
         yield GaugeMetricFamily(
             "deniable_ledger_behind",
             "Whether releases wait for `deniable ledger reconcile`.",
-            int(self.heads.behind),
+            int(self.guard.behind),
         )
 
     def _key_gauges(self) -> Iterator[Metric]:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from deniable_aggregator.central.accounting import shuffle
 from deniable_aggregator.planning.blanket import Blanket
+from deniable_central.accounting import shuffle
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from hashlib import sha256
 
-from deniable_aggregator.central.accounting import Account, Budget, Charge
-from deniable_aggregator.central.adjacency import parse_adjacency
-from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import ChargeRow
+from deniable_central.accounting import Account, Budget, Charge
+from deniable_central.adjacency import parse_adjacency
+from deniable_central.guarantee import Guarantee
 
 
 def budget_of(collection: Collection) -> Budget:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from deniable_aggregator.central.accounting import Limit, Spending
-from deniable_aggregator.central.accounting.decimals import at_least, at_most
-from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.documents.releases import CostDocument, RemainingDocument
+from deniable_central.accounting import Limit, Spending
+from deniable_central.accounting.decimals import at_least, at_most
+from deniable_central.guarantee import Guarantee
 
 
 def guaranteed(guarantee: Guarantee) -> CostDocument:

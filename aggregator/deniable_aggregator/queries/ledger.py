@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from deniable_aggregator.central.accounting import Account, Spending
 from deniable_aggregator.documents.releases import (
     AccountDocument,
     ReconciledCharge,
@@ -16,6 +15,7 @@ from deniable_aggregator.queries.releases import summaries
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Ledger
 from deniable_aggregator.store.rows import ChargeRow
+from deniable_central.accounting import Account, Spending
 
 
 def accounts(store: Ledger, collections: Iterable[Collection]) -> list[AccountDocument]:

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
-from deniable_aggregator.releases.request import Selection
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
+from deniable_aggregator.releases.request import EpochSelection
 from deniable_aggregator.retention import first_kept
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.store.spool_progress import counted_time
+from deniable_central.accounting import Installation
 from deniable_gateway.problem import Problem
 from deniable_shared.epochs import closes_at, epoch_at
 
@@ -36,7 +36,7 @@ _WIDEST = ("live", "closed", "releases")
 
 
 @dataclass(frozen=True, slots=True)
-class EpochSet:
+class ReleaseEpochs:
     """The epochs that a release reads, and those asked for that have too few reports for one.
 
     Both ascend. `too_few` is empty unless only releases may be read.
@@ -46,7 +46,9 @@ class EpochSet:
     too_few: tuple[int, ...] = ()
 
 
-def settled(store: Reports, collection: Collection, selection: Selection, now: float) -> EpochSet:
+def close_epochs(
+    store: Reports, collection: Collection, selection: EpochSelection, now: float
+) -> ReleaseEpochs:
     """The explicit epochs, each closed for good: what is counted now is counted for ever."""
     over = _over(store, collection, selection, now)
     stored = {row.epoch for row in store.epochs(collection.id) if row.closed_at is not None}
@@ -56,45 +58,49 @@ def settled(store: Reports, collection: Collection, selection: Selection, now: f
     return _with_enough(store, collection, over)
 
 
-def epochs_of(store: Reports, collection: Collection, selection: Selection, now: float) -> EpochSet:
+def select_epochs(
+    store: Reports, collection: Collection, selection: EpochSelection, now: float
+) -> ReleaseEpochs:
     """The explicit epochs, over if not closed; invalid-argument, epoch-open, too-few-reports."""
     return _with_enough(store, collection, _over(store, collection, selection, now))
 
 
-def _with_enough(store: Reports, collection: Collection, over: Sequence[int]) -> EpochSet:
+def _with_enough(store: Reports, collection: Collection, over: Sequence[int]) -> ReleaseEpochs:
     """Raises too-few-reports where no epoch is left."""
     if collection.manifest.read != "releases":
-        return EpochSet(tuple(over))
-    known = {row.epoch: row.n for row in store.epochs(collection.id)}
-    enough = {epoch for epoch in over if known.get(epoch, 0) >= collection.manifest.min_batch}
+        return ReleaseEpochs(tuple(over))
+    counts = {row.epoch: row.n for row in store.epochs(collection.id)}
+    enough = {epoch for epoch in over if counts.get(epoch, 0) >= collection.manifest.min_batch}
     if not enough:
         raise _too_few(collection, 0)
-    return EpochSet(tuple(sorted(enough)), tuple(each for each in over if each not in enough))
+    return ReleaseEpochs(tuple(sorted(enough)), tuple(each for each in over if each not in enough))
 
 
 def _over(
-    store: Reports, collection: Collection, selection: Selection, now: float
+    store: Reports, collection: Collection, selection: EpochSelection, now: float
 ) -> tuple[int, ...]:
     """Those asked for that are over, however few reports they have."""
     now = counted_time(now, store.spool_progress())
-    calendar = _Calendar(collection, {row.epoch: row for row in store.epochs(collection.id)}, now)
-    asked = _asked(collection, selection, now)
+    calendar = _EpochCalendar(
+        collection, {row.epoch: row for row in store.epochs(collection.id)}, now
+    )
+    epochs = _selected_epochs(collection, selection, now)
     if selection.bounded or selection.listed is not None:
-        calendar.refuse_open(asked)
-    found = calendar.over(asked)
-    if not found:
+        calendar.refuse_open(epochs)
+    over = calendar.over(epochs)
+    if not over:
         raise _too_few(collection, 0)
-    _check_size(collection, len(found))
-    return tuple(found)
+    _check_size(collection, len(over))
+    return tuple(over)
 
 
-def facts_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> Facts:
+def context_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> ReleaseContext:
     """Of these epochs, which hold at least one report."""
     wanted = set(epochs)
     n = sum(row.n for row in store.epochs(collection.id) if row.epoch in wanted)
     if not n:
         raise _too_few(collection, n)
-    return Facts(
+    return ReleaseContext(
         collection=collection.id,
         domain=collection.manifest.domain,
         mechanism=collection.mechanism,
@@ -108,24 +114,24 @@ def facts_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> F
     )
 
 
-def require_enough(collection: Collection, facts: Facts) -> None:
+def require_enough(collection: Collection, context: ReleaseContext) -> None:
     """Raise too-few-reports below the newest `min_batch`, all epochs together."""
-    if facts.n < collection.manifest.min_batch:
-        raise _too_few(collection, facts.n)
+    if context.n < collection.manifest.min_batch:
+        raise _too_few(collection, context.n)
 
 
-def tallies_of(store: Reports, collection: Collection, facts: Facts) -> Tallies:
+def tallies_of(store: Reports, collection: Collection, context: ReleaseContext) -> Tallies:
     """One part an epoch and cohort that has reports, whatever manifest they came under.
 
     ReportsGoneError where they are not all there: their time was over in between.
     """
-    parts: dict[tuple[int, int], Part] = {}
-    for row in cells_of(store, collection, facts.epochs):
+    parts: dict[tuple[int, int], TallyPart] = {}
+    for row in cells_of(store, collection, context.epochs):
         place = row.key.epoch, row.key.cohort
-        known = parts.get(place)
-        n, counts = (0, 0) if known is None else (known.n, known.counts)
-        parts[place] = Part(*place, n + row.n, row.tally + counts)
-    if sum(part.n for part in parts.values()) != facts.n:
+        part = parts.get(place)
+        n, counts = (0, 0) if part is None else (part.n, part.counts)
+        parts[place] = TallyPart(*place, n + row.n, row.tally + counts)
+    if sum(part.n for part in parts.values()) != context.n:
         raise ReportsGoneError
     return Tallies(tuple(parts.values()))
 
@@ -135,7 +141,7 @@ class ReportsGoneError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Calendar:
+class _EpochCalendar:
     """Which epochs are over. All before `edge` are, by the clock; a life may have millions."""
 
     collection: Collection
@@ -147,23 +153,23 @@ class _Calendar:
         manifest = self.collection.manifest
         return epoch_at(max(0, self.now - manifest.grace_seconds), manifest.epoch_seconds) - 1
 
-    def refuse_open(self, asked: Sequence[int]) -> None:
-        unsure = asked
-        if isinstance(asked, range):
-            unsure = range(max(asked.start, self.edge), asked.stop)
+    def refuse_open(self, epochs: Sequence[int]) -> None:
+        unsure = epochs
+        if isinstance(epochs, range):
+            unsure = range(max(epochs.start, self.edge), epochs.stop)
         for epoch in unsure:
             if not self.is_over(epoch):
                 raise _still_open(self.collection, epoch)
 
-    def over(self, asked: Sequence[int]) -> list[int]:
+    def over(self, epochs: Sequence[int]) -> list[int]:
         """Those asked for that are over; without reports only where that is a secret."""
-        wanted = asked if isinstance(asked, range) else frozenset(asked)
+        wanted = epochs if isinstance(epochs, range) else frozenset(epochs)
         if self.collection.manifest.read != "releases":
             counted = [epoch for epoch, row in self.rows.items() if row.n]
             return sorted(epoch for epoch in counted if epoch in wanted and self.is_over(epoch))
-        past: Iterable[int] = (epoch for epoch in asked if epoch < self.edge)
-        if isinstance(asked, range):
-            past = range(asked.start, min(asked.stop, self.edge))
+        past: Iterable[int] = (epoch for epoch in epochs if epoch < self.edge)
+        if isinstance(epochs, range):
+            past = range(epochs.start, min(epochs.stop, self.edge))
             _check_size(self.collection, len(past))
         late = [epoch for epoch in (*self.rows, self.edge, self.edge + 1) if epoch in wanted]
         return sorted({*past, *filter(self.is_over, late)})
@@ -174,7 +180,9 @@ class _Calendar:
         return stored or self.now > _closes(self.collection, epoch)
 
 
-def _asked(collection: Collection, selection: Selection, now: float) -> Sequence[int]:
+def _selected_epochs(
+    collection: Collection, selection: EpochSelection, now: float
+) -> Sequence[int]:
     """Of the collection's life, and not so old that their tallies are due to go."""
     last = collection.last_epoch
     first = max(collection.first_epoch, first_kept(collection.manifest, now))

@@ -15,22 +15,22 @@ from typing import TypeGuard
 from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.kinds.contract import (
-    Facts,
-    Plan,
-    SessionPlan,
-    SimulatedPlan,
+    PreparedRelease,
+    PreparedSession,
+    ReleaseContext,
+    ReleaseWithTypicalErrors,
 )
 from deniable_aggregator.store.rows import KeyedTally
 from deniable_gateway.problem import Problem
 from deniable_shared.canonical import canonical_json
 from deniable_shared.errors import DeniableError
 
-Planner = Callable[[str, Mapping[str, object], Facts], Plan]
-"""`releases.kinds.plan`: reads no tally, raises a DeniableError for what it refuses."""
+PrepareRelease = Callable[[str, Mapping[str, object], ReleaseContext], PreparedRelease]
+"""`releases.kinds.prepared`: reads no tally, raises a DeniableError for what it refuses."""
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class EpochSelection:
     """Which epochs are to be read: those listed, else the closed ones of the span.
 
     `bounded` says that somebody named the span's end: then none of it may be open.
@@ -42,65 +42,68 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReleaseRequest:
     """A mechanism by name, its arguments as they were given, and the epochs."""
 
     mechanism: str
     arguments: Mapping[str, object]
-    selection: Selection = field(default_factory=Selection)
+    selection: EpochSelection = field(default_factory=EpochSelection)
 
 
-def planned(
-    planner: Planner, mechanism: str, arguments: Mapping[str, object], facts: Facts
-) -> Plan:
+def prepare_release(
+    prepare: PrepareRelease,
+    mechanism: str,
+    arguments: Mapping[str, object],
+    context: ReleaseContext,
+) -> PreparedRelease:
     """A valid request; invalid-argument in the mechanism's own words for any other."""
     try:
-        return planner(mechanism, arguments, facts)
+        return prepare(mechanism, arguments, context)
     except DeniableError as error:
         raise Problem("invalid-argument", str(error)) from error
 
 
-def opens_session(plan: Plan) -> TypeGuard[SessionPlan]:
+def opens_session(prepared: PreparedRelease) -> TypeGuard[PreparedSession]:
     """Whether its draw opens a conversation."""
-    return hasattr(plan, "open")
+    return hasattr(prepared, "open")
 
 
-def simulates(plan: Plan) -> TypeGuard[SimulatedPlan]:
-    """Whether the plan knows its usual error."""
-    return hasattr(plan, "typical")
+def has_typical_errors(prepared: PreparedRelease) -> TypeGuard[ReleaseWithTypicalErrors]:
+    """Whether its usual error can be simulated."""
+    return hasattr(prepared, "typical")
 
 
-def terms(plan: Plan) -> bytes:
-    """The public words of a request, canonical: what it takes to plan it again."""
+def request_terms(prepared: PreparedRelease) -> bytes:
+    """The public words of a request, canonical: what it takes to prepare it again."""
     return canonical_json(
         {
-            "mechanism": plan.mechanism,
-            "version": plan.version,
-            "parameters": dict(plan.parameters),
+            "mechanism": prepared.mechanism,
+            "version": prepared.version,
+            "parameters": dict(prepared.parameters),
         }
     )
 
 
 def request_digest(
-    collection: Collection, plan: Plan, epochs: Sequence[int], *, tally: bytes
+    collection: Collection, prepared: PreparedRelease, epochs: Sequence[int], *, tally: bytes
 ) -> bytes:
     """Equal for equal requests over the same explicit epochs and counts."""
-    asked = {
+    fields = {
         "collection": collection.id,
         "identity": collection.manifest.identity.hex(),
         "epochs": list(epochs),
         "tally": tally.hex(),
     }
-    return sha256(canonical_json(asked) + terms(plan)).digest()
+    return sha256(canonical_json(fields) + request_terms(prepared)).digest()
 
 
 def tally_digest(cells: Iterable[KeyedTally]) -> bytes:
     """Of cells in their order: which they are, their n, their counts."""
-    found = sha256()
+    digest = sha256()
     for row in cells:
-        cell = row.key
-        found.update(
-            f"{cell.epoch} {cell.manifest_version} {cell.cohort} {row.n} {len(row.tally)} ".encode()
+        key = row.key
+        digest.update(
+            f"{key.epoch} {key.manifest_version} {key.cohort} {row.n} {len(row.tally)} ".encode()
         )
-        found.update(row.tally.tobytes())
-    return found.digest()
+        digest.update(row.tally.tobytes())
+    return digest.digest()

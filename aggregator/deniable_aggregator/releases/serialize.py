@@ -13,9 +13,6 @@ from dataclasses import asdict
 import msgspec
 from msgspec import UNSET
 
-from deniable_aggregator.central.accounting import Account, Promise, Spending, promise
-from deniable_aggregator.central.accounting.decimals import at_most
-from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.documents.releases import (
     AnswerDocument,
     BarDocument,
@@ -27,64 +24,79 @@ from deniable_aggregator.documents.releases import (
     TypicalErrorDocument,
 )
 from deniable_aggregator.queries.costs import guaranteed, remaining
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan
-from deniable_aggregator.releases.request import opens_session, simulates
+from deniable_aggregator.releases.kinds.contract import (
+    PreparedRelease,
+    ReleaseContext,
+    ReleaseResult,
+)
+from deniable_aggregator.releases.request import has_typical_errors, opens_session
+from deniable_central.accounting import Account, Promise, Spending, promise
+from deniable_central.accounting.decimals import at_most
+from deniable_central.release import ErrorBar
 from deniable_shared.canonical import canonical_json
 
 READERS = "readers who are not the operator"
 EVERYBODY = "everybody who may read, the operator included"
 
 
-def public(plan: Plan, facts: Facts, *, too_few: Sequence[int] = ()) -> PlannedDocument:
+def planned_document(
+    prepared: PreparedRelease, context: ReleaseContext, *, too_few: Sequence[int] = ()
+) -> PlannedDocument:
     """What is known of a release before it is drawn, and stays so.
 
     `too_few` were asked for and are not read: they have fewer reports than `min_batch`.
     """
     return PlannedDocument(
-        collection=facts.collection,
-        mechanism=plan.mechanism,
-        version=plan.version,
-        parameters=dict(plan.parameters),
-        epochs=list(facts.epochs),
-        n=facts.n,
+        collection=context.collection,
+        mechanism=prepared.mechanism,
+        version=prepared.version,
+        parameters=dict(prepared.parameters),
+        epochs=list(context.epochs),
+        n=context.n,
         too_few_reports=list(too_few) if too_few else UNSET,
-        law=plan.law,
+        law=prepared.law,
         unit="one report",
-        adjacency=str(plan.guarantee.adjacency),
-        guarantee=guaranteed(plan.guarantee),
-        promise=_promised(promise(plan.guarantee, facts.installation, read=facts.read), facts),
-        questions=opens_session(plan),
+        adjacency=str(prepared.guarantee.adjacency),
+        guarantee=guaranteed(prepared.guarantee),
+        promise=_promise_document(
+            promise(prepared.guarantee, context.installation, read=context.read), context
+        ),
+        questions=opens_session(prepared),
         typical_errors=(
-            [TypicalErrorDocument(**asdict(error)) for error in plan.typical]
-            if simulates(plan)
+            [TypicalErrorDocument(**asdict(error)) for error in prepared.typical]
+            if has_typical_errors(prepared)
             else UNSET
         ),
     )
 
 
-def released(release: str, created: int, known: PlannedDocument, drawn: Drawn) -> ReleaseDocument:
-    """What is kept and shown for ever; `known` is what was `public` before."""
+def release_document(
+    release: str, created: int, planned: PlannedDocument, result: ReleaseResult
+) -> ReleaseDocument:
+    """What is stored and answered from then on."""
     return ReleaseDocument(
-        **msgspec.structs.asdict(known),
+        **msgspec.structs.asdict(planned),
         release=release,
         created=created,
-        result=dict(drawn.result),
-        error_bars=_bars(drawn.error_bars),
+        result=dict(result.result),
+        error_bars=_bar_documents(result.error_bars),
     )
 
 
-def kept(document: PlannedDocument) -> bytes:
+def canonical_bytes(document: PlannedDocument) -> bytes:
     """Its canonical JSON: what is stored and hashed. ValueError for what has none."""
     return canonical_json(msgspec.to_builtins(document))
 
 
-def answered(release: str, drawn: Drawn, *, questions_left: int) -> AnswerDocument:
+def answer_document(release: str, result: ReleaseResult, *, questions_left: int) -> AnswerDocument:
     """The answer to a question in an open session."""
-    return AnswerDocument(release, dict(drawn.result), _bars(drawn.error_bars), questions_left)
+    return AnswerDocument(
+        release, dict(result.result), _bar_documents(result.error_bars), questions_left
+    )
 
 
-def priced(
-    known: PlannedDocument,
+def quote_document(
+    planned: PlannedDocument,
     expected: Iterable[ErrorBar],
     *,
     budget: BudgetDocument,
@@ -97,8 +109,8 @@ def priced(
     `after` is the budget behind it, the same where it was paid for, none where it is refused.
     """
     return QuoteDocument(
-        **msgspec.structs.asdict(known),
-        expected=_bars(expected),
+        **msgspec.structs.asdict(planned),
+        expected=_bar_documents(expected),
         budget=budget,
         after=after,
         stored=stored,
@@ -106,7 +118,7 @@ def priced(
     )
 
 
-def budget_left(account: Account, epochs: Iterable[int]) -> BudgetDocument:
+def budget_document(account: Account, epochs: Iterable[int]) -> BudgetDocument:
     """To a release that reads these epochs: of the worst of them, and of one installation."""
     spent = [account.spent(epoch) for epoch in epochs]
     budget = account.budget
@@ -116,7 +128,7 @@ def budget_left(account: Account, epochs: Iterable[int]) -> BudgetDocument:
     )
 
 
-def _bars(bars: Iterable[ErrorBar]) -> list[BarDocument]:
+def _bar_documents(bars: Iterable[ErrorBar]) -> list[BarDocument]:
     """An end that is missing or infinite is null."""
     return [
         BarDocument(
@@ -129,9 +141,9 @@ def _bars(bars: Iterable[ErrorBar]) -> list[BarDocument]:
     ]
 
 
-def _promised(promised: Promise, facts: Facts) -> PromiseDocument:
+def _promise_document(promised: Promise, context: ReleaseContext) -> PromiseDocument:
     """True values are promised anything only where nothing but releases may be read."""
-    sealed = facts.read == "releases"
+    sealed = context.read == "releases"
     return PromiseDocument(
         protects="reports and true values" if sealed else "local only",
         against=READERS if sealed else EVERYBODY,

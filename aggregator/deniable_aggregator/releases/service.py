@@ -18,41 +18,46 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from deniable_aggregator.access.audit import AuditEntry, detailed
-from deniable_aggregator.central.accounting import AccountError, BudgetError
-from deniable_aggregator.central.accounting.decimals import at_least, at_most
 from deniable_aggregator.documents.releases import PlannedDocument, QuoteDocument, ReleaseDocument
 from deniable_aggregator.queries.accounts import account_of, charge_of
 from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.context import (
-    EpochSet,
-    epochs_of,
-    facts_of,
+    ReleaseEpochs,
+    close_epochs,
+    context_of,
     require_enough,
-    settled,
+    select_epochs,
     tallies_of,
 )
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan, Tallies
+from deniable_aggregator.releases.kinds.contract import (
+    PreparedRelease,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
 from deniable_aggregator.releases.request import (
-    Planner,
-    Request,
+    PrepareRelease,
+    ReleaseRequest,
     opens_session,
-    planned,
+    prepare_release,
     request_digest,
+    request_terms,
     tally_digest,
-    terms,
 )
-from deniable_aggregator.releases.rollback_guard import UNWATCHED, Witness
+from deniable_aggregator.releases.rollback_guard import NO_GUARD, RollbackGuard
 from deniable_aggregator.releases.serialize import (
-    budget_left,
-    kept,
-    priced,
-    public,
-    released,
+    budget_document,
+    canonical_bytes,
+    planned_document,
+    quote_document,
+    release_document,
 )
-from deniable_aggregator.releases.sessions import ReleaseStore, Sessions
+from deniable_aggregator.releases.sessions import ReleaseSessions, ReleaseStore
 from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
+from deniable_central.accounting import AccountError, BudgetError
+from deniable_central.accounting.decimals import at_least, at_most
 from deniable_gateway.problem import Problem
 from deniable_shared.epochs import Clock
 
@@ -66,18 +71,18 @@ FAILED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A release as it is kept; `new` if this request made it."""
+class StoredRelease:
+    """A release as it is stored; `new` if this request made it."""
 
     row: ResultRow
     new: bool
 
 
-def _uncounted(outcome: str) -> None:
+def _ignore_outcome(outcome: str) -> None:
     """Where there are no metrics."""
 
 
-class Releases:
+class ReleaseService:
     """Releases over the collections of one store. Thread-safe."""
 
     def __init__(
@@ -85,35 +90,35 @@ class Releases:
         store: ReleaseStore,
         *,
         clock: Clock,
-        plan: Planner,
+        prepare: PrepareRelease,
         entropy: Callable[[int], bytes] = secrets.token_bytes,
-        heads: Witness = UNWATCHED,
-        count: Callable[[str], None] = _uncounted,
+        guard: RollbackGuard = NO_GUARD,
+        count: Callable[[str], None] = _ignore_outcome,
         tracer: Tracer = NO_TRACER,
     ) -> None:
         """`count` takes the outcome of each release: made, repeated, or a problem's slug."""
         self._tracer = tracer
         self._store = store
         self._clock = clock
-        self._planner = plan
+        self._prepare = prepare
         self._entropy = entropy
-        self._heads = heads
+        self._guard = guard
         self._count = count
-        self.sessions = Sessions(store, plan=plan, heads=heads)
+        self.sessions = ReleaseSessions(store, prepare=prepare, guard=guard)
 
-    def quote(self, collection: Collection, request: Request) -> QuoteDocument:
+    def quote(self, collection: Collection, request: ReleaseRequest) -> QuoteDocument:
         """What it would cost, how far off it may be, what is left. Nothing is charged."""
         with self._tracer.span("release") as span:
             span.collection = collection.id
-            priced = self._priced(collection, request)
+            quote = self._quote(collection, request)
             span.outcome = "priced"
-            return priced
+            return quote
 
-    def _priced(self, collection: Collection, request: Request) -> QuoteDocument:
-        epochs = epochs_of(self._store, collection, request.selection, self._clock())
-        plan, facts = self._valid(collection, request, epochs)
-        known = _sayable(plan, facts, epochs)
-        row = self._row(collection, plan, facts)
+    def _quote(self, collection: Collection, request: ReleaseRequest) -> QuoteDocument:
+        epochs = select_epochs(self._store, collection, request.selection, self._clock())
+        prepared, context = self._prepare_in_context(collection, request, epochs)
+        planned = _planned_document(prepared, context, epochs)
+        row = self._charge_row(collection, prepared, context)
         paid = self._store.charge_for(collection.id, row.request)
         account = account_of(collection, self._store.charges(collection.id))
         after, refusal = account, None
@@ -122,69 +127,77 @@ class Releases:
                 after = account.charged(charge_of(row))
             except AccountError as error:
                 refusal = str(error)
-        return priced(
-            known,
-            plan.expected,
-            budget=budget_left(account, facts.epochs),
-            after=None if refusal else budget_left(after, facts.epochs),
+        return quote_document(
+            planned,
+            prepared.expected,
+            budget=budget_document(account, context.epochs),
+            after=None if refusal else budget_document(after, context.epochs),
             stored=None if paid is None else paid.release,
             refusal=refusal,
         )
 
     def release(
-        self, collection: Collection, request: Request, *, audit: AuditEntry | None
-    ) -> Shown:
+        self, collection: Collection, request: ReleaseRequest, *, audit: AuditEntry | None
+    ) -> StoredRelease:
         """Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted, ledger-behind
         before the charge, release-failed behind it."""
         outcome = "internal"
         try:
             with self._tracer.span("release") as span:
                 span.collection = collection.id
-                shown = self._made(collection, request, audit)
-                span.outcome = outcome = "made" if shown.new else "repeated"
-                return shown
+                release = self._make(collection, request, audit)
+                span.outcome = outcome = "made" if release.new else "repeated"
+                return release
         except Problem as problem:
             outcome = problem.slug
             raise
         finally:
             self._count(outcome)
 
-    def _made(self, collection: Collection, request: Request, audit: AuditEntry | None) -> Shown:
-        self._heads.keep()
-        epochs = settled(self._store, collection, request.selection, self._clock())
-        plan, facts = self._valid(collection, request, epochs)
-        known = _sayable(plan, facts, epochs)
-        charged = self._charged(collection, self._row(collection, plan, facts), audit)
+    def _make(
+        self, collection: Collection, request: ReleaseRequest, audit: AuditEntry | None
+    ) -> StoredRelease:
+        self._guard.advance()
+        epochs = close_epochs(self._store, collection, request.selection, self._clock())
+        prepared, context = self._prepare_in_context(collection, request, epochs)
+        planned = _planned_document(prepared, context, epochs)
+        charged = self._charge(collection, self._charge_row(collection, prepared, context), audit)
         stored = self._store.result(charged.release)
         if stored is not None:
-            return Shown(stored, new=False)
-        self._heads.keep()  # what is drawn must be known as charged outside of the database too
+            return StoredRelease(stored, new=False)
+        self._guard.advance()  # the file must know of the charge before the draw
         try:
-            drawn, record = _draw(plan, tallies_of(self._store, collection, facts))
-            shown = self._kept(released(charged.release, charged.created, known, drawn), record)
-            self._heads.keep()  # and what is shown as drawn
-            return shown
+            result, record = _draw(prepared, tallies_of(self._store, collection, context))
+            release = self._store_release(
+                release_document(charged.release, charged.created, planned, result), record
+            )
+            self._guard.advance()  # and that it was drawn
+            return release
         except Exception:
             logger.error("release %s of %s failed", charged.release, collection.id)
             raise Problem("release-failed", FAILED, release=charged.release) from None
 
-    def _valid(
-        self, collection: Collection, request: Request, epochs: EpochSet
-    ) -> tuple[Plan, Facts]:
-        facts = facts_of(self._store, collection, epochs.read)
-        require_enough(collection, facts)
-        return planned(self._planner, request.mechanism, request.arguments, facts), facts
+    def _prepare_in_context(
+        self, collection: Collection, request: ReleaseRequest, epochs: ReleaseEpochs
+    ) -> tuple[PreparedRelease, ReleaseContext]:
+        context = context_of(self._store, collection, epochs.read)
+        require_enough(collection, context)
+        return prepare_release(
+            self._prepare, request.mechanism, request.arguments, context
+        ), context
 
-    def _row(self, collection: Collection, plan: Plan, facts: Facts) -> ChargeRow:
+    def _charge_row(
+        self, collection: Collection, prepared: PreparedRelease, context: ReleaseContext
+    ) -> ChargeRow:
         """The charge, under an id that tells neither time nor counts."""
-        tally = tally_digest(cells_of(self._store, collection, facts.epochs))
-        price = plan.guarantee
+        tally = tally_digest(cells_of(self._store, collection, context.epochs))
+        price = prepared.guarantee
         return ChargeRow(
             collection=collection.id,
             release=self._entropy(ID_BYTES).hex(),
-            request=request_digest(collection, plan, facts.epochs, tally=tally),
-            terms=terms(plan),
-            epochs=facts.epochs,
+            request=request_digest(collection, prepared, context.epochs, tally=tally),
+            terms=request_terms(prepared),
+            epochs=context.epochs,
             epsilon=None if price.epsilon is None else str(price.epsilon),
             rho=None if price.rho is None else str(price.rho),
             delta=str(price.delta),
@@ -192,13 +205,13 @@ class Releases:
             created=int(self._clock()),
         )
 
-    def _charged(
+    def _charge(
         self, collection: Collection, row: ChargeRow, audit: AuditEntry | None
     ) -> ChargeRow:
-        known = self._store.charge_for(collection.id, row.request)
-        if known is not None:
-            return known
-        decide = _Decider(collection, row)
+        paid = self._store.charge_for(collection.id, row.request)
+        if paid is not None:
+            return paid
+        decide = _BudgetCheck(collection, row)
         with suppress(AccountError):  # refused inside only: the same request may pay meanwhile
             decide(self._store.charges(collection.id))
         try:
@@ -208,30 +221,32 @@ class Releases:
         except AccountError as error:
             raise Problem("invalid-argument", str(error)) from error
 
-    def _kept(self, document: ReleaseDocument, record: bytes | None) -> Shown:
-        row = ResultRow(document.release, self._entropy(SALT_BYTES), kept(document))
+    def _store_release(self, document: ReleaseDocument, record: bytes | None) -> StoredRelease:
+        row = ResultRow(document.release, self._entropy(SALT_BYTES), canonical_bytes(document))
         first = self._store.store_result(row, record)
-        return Shown(first, new=first.salt == row.salt)
+        return StoredRelease(first, new=first.salt == row.salt)
 
 
-def _sayable(plan: Plan, facts: Facts, epochs: EpochSet) -> PlannedDocument:
+def _planned_document(
+    prepared: PreparedRelease, context: ReleaseContext, epochs: ReleaseEpochs
+) -> PlannedDocument:
     """What will be said of the release whatever is drawn: what cannot be said is not charged."""
     try:
-        known = public(plan, facts, too_few=epochs.too_few)
+        document = planned_document(prepared, context, too_few=epochs.too_few)
     except AccountError as error:
         raise Problem("invalid-argument", str(error)) from error
-    kept(known)
-    return known
+    canonical_bytes(document)
+    return document
 
 
-def _draw(plan: Plan, tallies: Tallies) -> tuple[Drawn, bytes | None]:
+def _draw(prepared: PreparedRelease, tallies: Tallies) -> tuple[ReleaseResult, bytes | None]:
     """The answer and, of a session, the record it stands on: the two are kept together."""
-    if not opens_session(plan):
-        return plan.draw(tallies), None
+    if not opens_session(prepared):
+        return prepared.draw(tallies), None
     records: list[bytes] = []
-    _, drawn = plan.open(tallies, records.append)
+    _, result = prepared.open(tallies, records.append)
     [record] = records
-    return drawn, record
+    return result, record
 
 
 def _exhausted(error: BudgetError) -> Problem:
@@ -242,13 +257,13 @@ def _exhausted(error: BudgetError) -> Problem:
         currency=short.currency,
         limit=at_least(short.limit),
         spent=None if short.spent is None else at_most(short.spent),
-        asked=None if short.asked is None else at_most(short.asked),
+        asked=None if short.requested is None else at_most(short.requested),
         left=at_least(short.left),
         releases=list(short.releases),
     )
 
 
-class _Decider:
+class _BudgetCheck:
     """Raises BudgetError where the charges leave no room for one more.
 
     Called before the writing transaction, it is quick inside: charges are append-only, so as many

@@ -18,17 +18,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.central.errors import CentralError
 from deniable_aggregator.documents.releases import AnswerDocument
 from deniable_aggregator.queries.releases import charge_named
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.context import facts_of, tallies_of
-from deniable_aggregator.releases.kinds.contract import Facts, Session, SessionPlan
-from deniable_aggregator.releases.request import Planner, opens_session, planned, terms
-from deniable_aggregator.releases.rollback_guard import UNWATCHED, Witness
-from deniable_aggregator.releases.serialize import answered
+from deniable_aggregator.releases.context import context_of, tallies_of
+from deniable_aggregator.releases.kinds.contract import PreparedSession, ReleaseContext, Session
+from deniable_aggregator.releases.request import (
+    PrepareRelease,
+    opens_session,
+    prepare_release,
+    request_terms,
+)
+from deniable_aggregator.releases.rollback_guard import NO_GUARD, RollbackGuard
+from deniable_aggregator.releases.serialize import answer_document
 from deniable_aggregator.store.protocols import Ledger, Reports
 from deniable_aggregator.store.rows import ChargeRow
+from deniable_central.errors import CentralError
 from deniable_gateway.problem import Problem
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
@@ -49,12 +54,12 @@ class ReleaseStore(Ledger, Reports, Protocol):
     """What releases read, and where they are charged and kept."""
 
 
-class _TakenError(Exception):
+class _RecordTakenError(Exception):
     """The number belongs to another process's record."""
 
 
 @dataclass
-class _Journal:
+class _SessionRecords:
     """Keeps the records of one session from `number` on; the next one carries the entry."""
 
     store: Ledger
@@ -66,20 +71,22 @@ class _Journal:
     def __call__(self, record: bytes) -> None:
         if not self.store.add_record(self.release, self.number, record, audit=self.audit):
             self.taken = True
-            raise _TakenError
+            raise _RecordTakenError
         self.number += 1
         self.audit = None
 
 
-class Sessions:
+class ReleaseSessions:
     """The sessions of one process, one question at a time."""
 
-    def __init__(self, store: ReleaseStore, *, plan: Planner, heads: Witness = UNWATCHED) -> None:
+    def __init__(
+        self, store: ReleaseStore, *, prepare: PrepareRelease, guard: RollbackGuard = NO_GUARD
+    ) -> None:
         self._store = store
-        self._heads = heads
-        self._planner = plan
-        self._asking = threading.Lock()
-        self._open: dict[str, tuple[Session, _Journal]] = {}
+        self._guard = guard
+        self._prepare = prepare
+        self._lock = threading.Lock()
+        self._open: dict[str, tuple[Session, _SessionRecords]] = {}
 
     def ask(
         self,
@@ -91,14 +98,14 @@ class Sessions:
     ) -> AnswerDocument:
         """The answer, and how many questions are left. Problem: not-found, conflict (also for a
         new question past the last one), invalid-argument, ledger-behind, release-failed."""
-        self._heads.keep()
+        self._guard.advance()
         charged = charge_named(self._store, collection, release)
         self._refuse_expired(collection, charged)
-        facts = facts_of(self._store, collection, charged.epochs)
-        plan = self._planned_again(charged, facts)
+        context = context_of(self._store, collection, charged.epochs)
+        prepared = self._prepare_again(charged, context)
         try:
-            with self._asking:
-                return self._answer(collection, release, question, plan, facts, audit)
+            with self._lock:
+                return self._answer(collection, release, question, prepared, context, audit)
         except Problem:
             raise
         except REFUSALS as error:
@@ -111,8 +118,8 @@ class Sessions:
         """How many new questions it still answers. Problem: not-found, conflict."""
         charged = charge_named(self._store, collection, release)
         self._refuse_expired(collection, charged)
-        plan = self._planned_again(charged, facts_of(self._store, collection, charged.epochs))
-        return _left(plan, len(self._store.records(release)))
+        prepared = self._prepare_again(charged, context_of(self._store, collection, charged.epochs))
+        return _left(prepared, len(self._store.records(release)))
 
     def _refuse_expired(self, collection: Collection, charged: ChargeRow) -> None:
         """What is held in memory goes, too."""
@@ -126,85 +133,93 @@ class Sessions:
                 "more questions",
             )
 
-    def _planned_again(self, charged: ChargeRow, facts: Facts) -> SessionPlan:
-        asked = json.loads(charged.terms)
-        plan = planned(self._planner, asked["mechanism"], asked["parameters"], facts)
-        known = self._heads.records_of(charged.release)
+    def _prepare_again(self, charged: ChargeRow, context: ReleaseContext) -> PreparedSession:
+        stored = json.loads(charged.terms)
+        prepared = prepare_release(
+            self._prepare, stored["mechanism"], stored["parameters"], context
+        )
+        fewest = self._guard.records_of(charged.release)
         records = self._store.records(charged.release)
-        if len(records) < known:
+        if len(records) < fewest:
             raise Problem(
                 "conflict",
                 f"release {charged.release} gave answers that this copy of the database has "
                 "forgotten: it takes no more questions",
             )
-        if not opens_session(plan) or not records:
+        if not opens_session(prepared) or not records:
             raise Problem(
                 "conflict",
                 f"release {charged.release} takes no questions: it opened no session",
             )
-        if terms(plan) != charged.terms:
+        if request_terms(prepared) != charged.terms:
             raise Problem(
                 "conflict",
-                f"release {charged.release} was opened by another version of {plan.mechanism}: "
+                f"release {charged.release} was opened by another version of {prepared.mechanism}: "
                 "it takes no more questions",
             )
-        return plan
+        return prepared
 
     def _answer(
         self,
         collection: Collection,
         release: str,
         question: Mapping[str, object],
-        plan: SessionPlan,
-        facts: Facts,
+        prepared: PreparedSession,
+        context: ReleaseContext,
         audit: AuditEntry | None,
     ) -> AnswerDocument:
         for _ in range(ATTEMPTS):
-            session, journal = self._standing(collection, release, plan, facts)
-            journal.audit = audit
-            if not _left(plan, journal.number) and not session.knows(question):
-                self._remember(release, session, journal)
-                raise _exhausted(plan, release)
+            session, session_records = self._resume(collection, release, prepared, context)
+            session_records.audit = audit
+            if not _left(prepared, session_records.number) and not session.knows(question):
+                self._remember(release, session, session_records)
+                raise _exhausted(prepared, release)
             try:
-                drawn = session.ask(question)
+                result = session.ask(question)
             except Exception:
-                if not journal.taken:
+                if not session_records.taken:
                     raise
             else:
-                self._remember(release, session, journal)
-                self._heads.keep_session(release, journal.number)
-                return answered(release, drawn, questions_left=_left(plan, journal.number))
+                self._remember(release, session, session_records)
+                self._guard.advance_session(release, session_records.number)
+                return answer_document(
+                    release, result, questions_left=_left(prepared, session_records.number)
+                )
         raise Problem(
             "unavailable", f"release {release} is being asked by others: ask again", retry_after=1
         )
 
-    def _standing(
-        self, collection: Collection, release: str, plan: SessionPlan, facts: Facts
-    ) -> tuple[Session, _Journal]:
+    def _resume(
+        self,
+        collection: Collection,
+        release: str,
+        prepared: PreparedSession,
+        context: ReleaseContext,
+    ) -> tuple[Session, _SessionRecords]:
         """Taken out of the cache until its answer is there, and only if it is up to date."""
         if release in self._open:
-            session, journal = self._open.pop(release)
-            if not self._store.records(release, journal.number):
-                return session, journal
-        tallies = tallies_of(self._store, collection, facts)
+            session, session_records = self._open.pop(release)
+            if not self._store.records(release, session_records.number):
+                return session, session_records
+        tallies = tallies_of(self._store, collection, context)
         records = self._store.records(release)
-        journal = _Journal(self._store, release, len(records))
-        return plan.resume(tallies, records, journal), journal
+        session_records = _SessionRecords(self._store, release, len(records))
+        return prepared.resume(tallies, records, session_records), session_records
 
-    def _remember(self, release: str, session: Session, journal: _Journal) -> None:
+    def _remember(self, release: str, session: Session, session_records: _SessionRecords) -> None:
         while len(self._open) >= MOST_OPEN:
             del self._open[next(iter(self._open))]
-        self._open[release] = session, journal
+        self._open[release] = session, session_records
 
 
-def _left(plan: SessionPlan, records: int) -> int:
+def _left(prepared: PreparedSession, records: int) -> int:
     """The first record opens the session; a session of an earlier version may have too many."""
-    return max(0, plan.questions + 1 - records)
+    return max(0, prepared.questions + 1 - records)
 
 
-def _exhausted(plan: SessionPlan, release: str) -> Problem:
+def _exhausted(prepared: PreparedSession, release: str) -> Problem:
     return Problem(
         "conflict",
-        f"release {release} has answered the {plan.questions:,} questions that it was made for: "
-        "ask one of them again, or make another release with more questions",
+        f"release {release} has answered the {prepared.questions:,} questions that it was made "
+        "for: ask one of them again, or make another release with more questions",
     )

@@ -112,7 +112,7 @@ class SpoolConsumer:
 
     def _require_database(self) -> None:
         """Raises Problem("unavailable") where it is the wrong one: the spool keeps its reports."""
-        self._service.database.look()
+        self._service.database.check()
         self._service.database.require()
 
     def publish(self) -> None:

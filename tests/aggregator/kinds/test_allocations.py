@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.auctions import Buyers, Course, Menu
-from deniable_aggregator.central.guarantee import pure_rho
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.releases.kinds import parameters, plan
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
+from deniable_aggregator.releases.kinds import parameters, prepare
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
+from deniable_central.auctions import Buyers, Menu, PriceUpdates
+from deniable_central.guarantee import pure_rho
+from deniable_central.pmf import Pmf
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 from support.central_auctions import GOODS, optimum_by_prices, uniform
@@ -26,13 +26,7 @@ from support.central_coins import Fixed
 from support.central_pmfs import check_epsilon_is_reached, check_pure
 from support.central_queries import binomial_tail
 from support.message_laws import MessageLaw, Population
-from support.release_contexts import (
-    Vector,
-    facts,
-    messages,
-    neighbours,
-    tallies,
-)
+from support.release_contexts import Vector, context, messages, neighbours, tallies
 from support.small_mechanisms import (
     SMALL,
     chain,
@@ -43,13 +37,13 @@ TINY = {"none": "label 0", "supply": 1}
 
 
 def shared(built: Any, counted: int, *, epochs: int = 1, read: str = "live", **more: Any) -> Any:
-    given = replace(facts(built, counted, epochs=epochs), read=read, repeat="once")
-    return plan("allocate", {"epsilon": "1", **TINY, **more}, given)
+    given = replace(context(built, counted, epochs=epochs), read=read, repeat="once")
+    return prepare("allocate", {"epsilon": "1", **TINY, **more}, given)
 
 
 def parts(*epochs: Vector) -> Tallies:
     return Tallies(
-        tuple(Part(t, 0, sum(c), np.array(c, dtype=np.int64)) for t, c in enumerate(epochs))
+        tuple(TallyPart(t, 0, sum(c), np.array(c, dtype=np.int64)) for t, c in enumerate(epochs))
     )
 
 
@@ -105,7 +99,7 @@ def test_the_prices_are_the_course_of_the_noisy_demand_and_empty_epochs_no_round
     noise = two_sided_geometric(Fraction(1, 2), 6, Coins.derive(b"course"))
     gap, z = float(built.p - built.q), np.exp(-0.5)
     variance = 300**2 * (1 / 2 / 200 + 2 * z / (1 - z) ** 2 / 200**2) / gap**2
-    course = Course(Menu.singles(2), np.array([60, 90]), 300, 40, variance)
+    course = PriceUpdates(Menu.singles(2), np.array([60, 90]), 300, 40, variance)
     price, told = np.zeros(2), result["rounds"]
     assert [each["epoch"] for each in told] == [0, 2]
     for each, exact, drawn in zip(
@@ -173,10 +167,10 @@ def test_the_noise_of_several_rounds_is_less_far_out_than_the_laplace_it_is_take
 
 def test_devices_that_answer_in_several_epochs_widen_the_average() -> None:
     built = mechanism("grr/1", 3, "2")
-    given = replace(facts(built, 800, epochs=4), read="live")
+    given = replace(context(built, 800, epochs=4), read="live")
     counted, widths = parts(*[(50, 100, 50), (80, 60, 60)] * 2), {}
     for repeat in ("once", "fresh"):
-        release = plan("allocate", {"epsilon": "1", **TINY}, replace(given, repeat=repeat))
+        release = prepare("allocate", {"epsilon": "1", **TINY}, replace(given, repeat=repeat))
         drawn: Any = release.draw(counted, Coins.derive(b"wide")).result
         row = drawn["allocation"][0]
         widths[repeat] = row["upper"] - row["lower"]
@@ -194,12 +188,12 @@ def test_the_prices_lead_to_an_allocation_of_about_the_best_welfare() -> None:
     built = mechanism("grr/1", GOODS + 1, "2")
     worths, menu, law = uniform(n, GOODS), Menu.singles(GOODS), MessageLaw(built)
     buyers, supply = Buyers(worths, menu), n // 10
-    facts_: Facts = replace(facts(built, n // rounds), read="live")
+    facts_: ReleaseContext = replace(context(built, n // rounds), read="live")
     prices: list[str] | str = "0"
     boards, each = [], n // rounds
     for t in range(rounds):
         asked = {"epsilon": "1", "supply": supply, "buyers": n, "rounds": rounds, "start": prices}
-        release = plan("allocate", {**asked, "none": "label 0"}, facts_)
+        release = prepare("allocate", {**asked, "none": "label 0"}, facts_)
         posted = np.zeros(GOODS) if prices == "0" else np.array([float(p) for p in prices])
         boards.append(posted)
         wanted = np.bincount(
@@ -252,8 +246,8 @@ def test_bits_and_wide_choices_are_no_goods_and_too_many_numbers_are_not_shown()
 
 def test_an_allocation_has_one_spelling_that_reads_back_as_itself() -> None:
     first = shared(SMALL["grr-4"], 4, supply="7", rounds="12", start="0.50")
-    spelled = {"supply": [7, 7, 7], "start": ["0.5"] * 3, "buyers": "reports", "rounds": 12}
-    assert first.parameters == {"none": "label 0", "epsilon": "1", **spelled}
+    decimal_text = {"supply": [7, 7, 7], "start": ["0.5"] * 3, "buyers": "reports", "rounds": 12}
+    assert first.parameters == {"none": "label 0", "epsilon": "1", **decimal_text}
     again = shared(SMALL["grr-4"], 4, **first.parameters)
     assert again.parameters == first.parameters
     assert {parameter.name for parameter in parameters("allocate")} == first.parameters.keys()

@@ -10,15 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom  # type: ignore[import-untyped]
 
-from deniable_aggregator.releases.kinds import plan
-from deniable_aggregator.releases.kinds.allocation_rounds import Round, limits
-from deniable_aggregator.releases.kinds.label_counts import Readings
-from support.release_contexts import (
-    facts,
-)
-from support.small_mechanisms import (
-    mechanism,
-)
+from deniable_aggregator.releases.kinds import prepare
+from deniable_aggregator.releases.kinds.allocation_rounds import DemandRound, limits
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+from support.release_contexts import context
+from support.small_mechanisms import mechanism
 
 LEAST_COVERAGE = 0.945
 WORST = [(5, "4", "2", 100), (5, "4", "10", 100), (50, "6", "20", 2_000), (20, "6", "2", 1_000)]
@@ -33,7 +29,7 @@ def law_of(
 ) -> tuple[Any, Any, Any]:
     """All noisy counts of one label but for 1e-9, their probabilities, and the release."""
     built = mechanism("grr/1", labels, epsilon)
-    release: Any = plan("histogram", {"epsilon": released}, facts(built, n))
+    release: Any = prepare("histogram", {"epsilon": released}, context(built, n))
     support = float(built.q) + float(built.p - built.q) * frequency
     z = math.exp(-float(release.decay))
     far = math.ceil(25 / float(release.decay)) + 1
@@ -51,7 +47,7 @@ def test_a_frequency_is_covered_as_often_as_said(
     labels: int, epsilon: str, released: str, n: int, frequency: float
 ) -> None:
     noisy, chances, release = law_of(labels, epsilon, released, n, frequency)
-    lower, upper = release._law.limits(release.readings.frequencies(noisy), 0.95)
+    lower, upper = release._law.limits(release.label_counts.frequencies(noisy), 0.95)
     assert chances.sum() == pytest.approx(1, abs=1e-6)
     assert chances[(lower <= frequency) & (frequency <= upper)].sum() >= LEAST_COVERAGE
 
@@ -60,7 +56,7 @@ def test_a_frequency_is_covered_as_often_as_said(
 def test_intervals_of_many_reports_are_no_wider_than_normal_ones(frequency: float) -> None:
     labels, n = 20, 20_000
     noisy, chances, release = law_of(labels, "2", "2", n, frequency)
-    estimates = release.readings.frequencies(noisy)
+    estimates = release.label_counts.frequencies(noisy)
     lower, upper = release._law.limits(estimates, 0.95)
     deviation = math.sqrt(chances @ estimates**2 - (chances @ estimates) ** 2)
     width = chances @ (upper - lower)
@@ -69,7 +65,7 @@ def test_intervals_of_many_reports_are_no_wider_than_normal_ones(frequency: floa
 
 def test_limits_grow_with_the_estimate_and_hold_it() -> None:
     noisy, _, release = law_of(5, "4", "10", 100, 0.0)
-    estimates = release.readings.frequencies(noisy)
+    estimates = release.label_counts.frequencies(noisy)
     lower, upper = release._law.limits(estimates, 0.95)
     assert (np.diff(lower) >= -1e-9).all()
     assert (np.diff(upper) >= -1e-9).all()
@@ -93,6 +89,6 @@ def test_one_round_of_an_allocation_is_covered_as_often(
     labels: int, epsilon: str, released: str, n: int, frequency: float
 ) -> None:
     noisy, chances, release = law_of(labels, epsilon, released, n, frequency)
-    round = Round(1, Readings.of(release.readings.facts), noisy)
+    round = DemandRound(1, LabelCounts.of(release.label_counts.context), noisy)
     lower, upper = limits([round], Fraction(release.decay), alone=True)
     assert chances[(lower <= frequency) & (frequency <= upper)].sum() >= LEAST_COVERAGE

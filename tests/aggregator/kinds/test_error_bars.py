@@ -8,21 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.releases.kinds import plan
+from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM
 from support.central_queries import binomial_tail
 from support.message_laws import MessageLaw
-from support.release_contexts import (
-    facts,
-    tallies,
-)
-from support.small_mechanisms import (
-    chain,
-    mechanism,
-)
+from support.release_contexts import context, tallies
+from support.small_mechanisms import chain, mechanism
 
 RUNS = 1500
 COVERED = [
@@ -50,7 +44,7 @@ def test_a_noisy_frequency_is_covered_as_often_as_its_interval_says(
     """
     law, n = MessageLaw(built), 4000
     truth = float(law.frequencies(population(built))[-1])
-    release = plan("histogram", {"epsilon": epsilon}, facts(built, n))
+    release = prepare("histogram", {"epsilon": epsilon}, context(built, n))
     widest: Any = release.expected[0].upper
     misses = 0
     for counts in law.draw_tallies(population(built), n, RUNS):
@@ -69,7 +63,9 @@ def test_intervals_hold_where_one_device_answers_in_every_epoch(repeat: str) -> 
     built = chain("grr/1", 4, "2", "4") if repeat == "memoized" else mechanism("grr/1", 4, "2")
     runs, devices, epochs = 1000, 300, 7
     n = devices * epochs
-    release = plan("histogram", {"epsilon": "1"}, facts(built, n, repeat=repeat, epochs=epochs))
+    release = prepare(
+        "histogram", {"epsilon": "1"}, context(built, n, repeat=repeat, epochs=epochs)
+    )
     misses = 0
     for counts in _sent(built, devices, epochs, runs):
         drawn: Any = release.draw(tallies(tuple(counts.tolist()), n)).result
@@ -110,7 +106,7 @@ def test_a_selection_is_as_good_as_its_bar_says(name: str, arguments: dict[str, 
     """1,000 collections of 400 true answers, flat ones: 5% beyond the bar pass but for 1e-6."""
     built, runs, held = mechanism("grr/1", 6, "1"), 1000, [90, 80, 70, 60, 50, 50]
     law, n = MessageLaw(built), sum(held)
-    release = plan(name, arguments, facts(built, n))
+    release = prepare(name, arguments, context(built, n))
     sent = sum(law.draw_tallies({v: Fraction(1)}, h, runs) for v, h in enumerate(held))
     bar: Any = release.expected[-1].upper
     beyond = 0
@@ -146,7 +142,7 @@ def test_half_widths_leave_out_just_what_they_say_by_numeric_convolution(
 def test_both_parts_are_shown_and_add_up_and_only_one_hears_of_each_epsilon() -> None:
     built = mechanism("grr/1", 16, "2")
     little, much = (
-        plan("exponential", {"epsilon": e}, facts(built, 4000)).expected for e in ("0.1", "1")
+        prepare("exponential", {"epsilon": e}, context(built, 4000)).expected for e in ("0.1", "1")
     )
     for local, central, both in (little, much):
         assert local.upper is not None
@@ -160,7 +156,7 @@ def test_the_bound_of_the_reference_is_the_one_that_is_shown() -> None:
     """n_v* ≥ n_max − a[2·sqrt(n·ln(2k/b2)/2) + (2/ε)·ln(k/b1)] at b1 = b2 = 0.025."""
     built, n, k = mechanism("grr/1", 16, "2"), 4000, 16
     a = 1 / float(built.p - built.q)
-    local, central, _ = plan("exponential", {"epsilon": "0.5"}, facts(built, n)).expected
+    local, central, _ = prepare("exponential", {"epsilon": "0.5"}, context(built, n)).expected
     assert local.upper == pytest.approx(a * 2 * (n * np.log(2 * k / 0.025) / 2) ** 0.5)
     assert central.upper == pytest.approx(a * 2 / 0.5 * np.log(k / 0.025))
 
@@ -168,6 +164,6 @@ def test_the_bound_of_the_reference_is_the_one_that_is_shown() -> None:
 def test_reports_of_one_device_in_several_epochs_widen_every_bar() -> None:
     built = mechanism("grr/1", 4, "1")
     for name, arguments in [*SELECTED, ("histogram", {"epsilon": "1"})]:
-        once = plan(name, arguments, facts(built, 700)).expected[-1]
-        fresh = plan(name, arguments, facts(built, 700, repeat="fresh", epochs=7)).expected[-1]
+        once = prepare(name, arguments, context(built, 700)).expected[-1]
+        fresh = prepare(name, arguments, context(built, 700, repeat="fresh", epochs=7)).expected[-1]
         assert (fresh.upper or 0) > 1.1 * (once.upper or 0)

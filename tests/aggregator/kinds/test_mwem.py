@@ -10,26 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import Installation
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import Mwem
-from deniable_aggregator.central.queries.mwem_pmf import mwem_pmf
-from deniable_aggregator.releases.kinds import plan
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts
-from deniable_aggregator.releases.kinds.mwem import Synthesizing
+from deniable_aggregator.releases.kinds import prepare
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, ReleaseResult
+from deniable_aggregator.releases.kinds.mwem import PreparedMwem
 from deniable_aggregator.releases.kinds.randomized_counts import RandomizedCounts
+from deniable_central.accounting import Installation
+from deniable_central.pmf import Pmf
+from deniable_central.queries import Mwem
+from deniable_central.queries.mwem_pmf import mwem_pmf
 from deniable_shared.domain import Number, Record
 from deniable_shared.errors import DeniableError
 from support.central_checks import FALSE_ALARM
 from support.central_pmfs import check_epsilon_is_reached, check_pure
 from support.central_queries import binomial_tail
-from support.release_contexts import (
-    PRICES,
-    Vector,
-    facts,
-    neighbours,
-    tallies,
-)
+from support.release_contexts import PRICES, Vector, context, neighbours, tallies
 from support.small_mechanisms import (
     CHOICES,
     SMALL,
@@ -39,16 +33,16 @@ from support.small_mechanisms import (
 SEVERAL = {name: built for name, built in CHOICES.items() if built.id != "grr/1"}
 
 
-def asked(given: Facts, **more: object) -> Synthesizing:
+def asked(given: ReleaseContext, **more: object) -> PreparedMwem:
     arguments: dict[str, object] = {"workload": "points", "epsilon": "2", **more}
-    found = plan("mwem", arguments, given)
-    assert isinstance(found, Synthesizing)
+    found = prepare("mwem", arguments, given)
+    assert isinstance(found, PreparedMwem)
     return found
 
 
-def law_of(release: Synthesizing, reach: int) -> Callable[[Vector], Pmf[Any]]:
+def law_of(release: PreparedMwem, reach: int) -> Callable[[Vector], Pmf[Any]]:
     def law(counts: Vector) -> Pmf[Any]:
-        data = RandomizedCounts.of(release.facts, tallies(counts, release.facts.n))
+        data = RandomizedCounts.of(release.context, tallies(counts, release.context.n))
         return mwem_pmf(release.linear, data, reach=reach)
 
     return law
@@ -57,32 +51,32 @@ def law_of(release: Synthesizing, reach: int) -> Callable[[Vector], Pmf[Any]]:
 @pytest.mark.parametrize("name", ["grr-2", "grr-4", "grr-chain"])
 @pytest.mark.parametrize("epsilon", ["0.5", "6"])
 def test_no_report_replaced_is_told_by_more_than_epsilon(name: str, epsilon: str) -> None:
-    release = asked(facts(SMALL[name], 3), rounds=1, epsilon=epsilon)
+    release = asked(context(SMALL[name], 3), rounds=1, epsilon=epsilon)
     check_pure(law_of(release, 5), neighbours(SMALL[name], 3), release.guarantee)
 
 
 @pytest.mark.parametrize("name", sorted(SEVERAL))
 def test_nor_where_a_report_supports_several_labels(name: str) -> None:
-    given = facts(SEVERAL[name], 2, labels=PRICES[: SEVERAL[name].domain_size])
+    given = context(SEVERAL[name], 2, labels=PRICES[: SEVERAL[name].domain_size])
     release = asked(given, rounds=1, workload="intervals")
-    assert release.error.total >= asked(facts(SMALL["grr-4"], 2), rounds=1).error.total
+    assert release.error.total >= asked(context(SMALL["grr-4"], 2), rounds=1).error.total
     check_pure(law_of(release, 3), neighbours(SEVERAL[name], 2), release.guarantee)
 
 
 def test_nor_by_two_rounds_of_which_the_second_follows_the_first() -> None:
-    release = asked(facts(SMALL["grr-2"], 2), rounds=2)
+    release = asked(context(SMALL["grr-2"], 2), rounds=2)
     check_pure(law_of(release, 3), neighbours(SMALL["grr-2"], 2), release.guarantee)
 
 
 def test_epsilon_is_reached_so_no_noise_is_wasted() -> None:
-    release = asked(facts(mechanism("grr/1", 4, "20"), 40), rounds=1, epsilon="8")
+    release = asked(context(mechanism("grr/1", 4, "20"), 40), rounds=1, epsilon="8")
     pairs = [((15, 16, 8, 1), (15, 16, 9, 0))]  # the worst gets worse, another one better
     check_pure(law_of(release, 4), pairs, release.guarantee)
     check_epsilon_is_reached(law_of(release, 4), pairs, release.guarantee)
 
 
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
-    release, shown = asked(facts(SMALL["grr-2"], 3), rounds=1), dict[str, Drawn]()
+    release, shown = asked(context(SMALL["grr-2"], 3), rounds=1), dict[str, ReleaseResult]()
     for one, other in neighbours(SMALL["grr-2"], 3):
         for counts in (one, other) * 10:
             drawn = release.draw(tallies(counts, 3))
@@ -94,7 +88,7 @@ def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
 def test_answers_are_within_the_bar_of_the_truth() -> None:
     """200 collections miss at most 5% each: above 28 is below 1e-6."""
     built, n, truth = mechanism("grr/1", 8, "2"), 200_000, np.array([6, 3, 1, 0, 0, 0, 0, 0]) / 10
-    release = asked(facts(built, n), workload="intervals", epsilon="1")
+    release = asked(context(built, n), workload="intervals", epsilon="1")
     chances = float(built.q) + float(built.p - built.q) * truth
     draw, missed = np.random.default_rng(), 0  # noqa: TID251  # a population
     true = release.label_sets.workload.values(truth)
@@ -108,7 +102,7 @@ def test_answers_are_within_the_bar_of_the_truth() -> None:
 
 
 def test_the_distribution_is_one_and_answers_are_read_off_it() -> None:
-    release = asked(facts(mechanism("grr/1", 4, "4"), 10**6), workload="prefixes")
+    release = asked(context(mechanism("grr/1", 4, "4"), 10**6), workload="prefixes")
     result: Mapping[str, Any] = release.draw(tallies((70, 10, 10, 10), 10**6)).result
     shares = [one["share"] for one in result["distribution"]]
     assert sum(shares) == pytest.approx(1)
@@ -120,9 +114,9 @@ def test_the_distribution_is_one_and_answers_are_read_off_it() -> None:
 
 
 def test_best_rounds_are_spelled_out_and_are_the_best_of_all_tried() -> None:
-    given = facts(SMALL["grr-4"], 10**6)
+    given = context(SMALL["grr-4"], 10**6)
     best = asked(given)
-    again = plan("mwem", best.parameters, given)
+    again = prepare("mwem", best.parameters, given)
     assert again.parameters == best.parameters
     ends = [asked(given, rounds=rounds).error.total for rounds in (1, 5, 50, 500)]
     assert best.error.total <= min(ends)
@@ -130,21 +124,21 @@ def test_best_rounds_are_spelled_out_and_are_the_best_of_all_tried() -> None:
 
 def test_the_bar_counts_what_the_devices_did_and_a_device_for_each_epoch() -> None:
     built, n = SMALL["grr-chain"], 10**6
-    once, often = (asked(facts(built, n, epochs=epochs), rounds=50).error for epochs in (1, 4))
+    once, often = (asked(context(built, n, epochs=epochs), rounds=50).error for epochs in (1, 4))
     assert once.central == often.central
     assert often.total - often.central > 1.9 * (once.total - once.central)
 
 
 def test_guarantee_is_that_of_the_library() -> None:
-    release = asked(facts(SMALL["grr-4"], 1000), rounds=7, epsilon="0.5")
+    release = asked(context(SMALL["grr-4"], 1000), rounds=7, epsilon="0.5")
     library = Mwem.of(release.label_sets.workload, rounds=7, epsilon="0.5")
     assert release.guarantee == library.guarantee
     assert release.guarantee.epsilon == Fraction(1, 2)
 
 
-def ordered_facts(domain: Any) -> Facts:
+def ordered_facts(domain: Any) -> ReleaseContext:
     built = mechanism("grr/1", domain.size)
-    return Facts(
+    return ReleaseContext(
         "q-aaaaaa", domain, built, "once", "live", (0,), 1000, 1, Installation.once(report="1")
     )
 
@@ -173,4 +167,4 @@ def test_what_is_no_request_is_refused_with_what_would_be_one(
     name: str, more: dict[str, object], message: str
 ) -> None:
     with pytest.raises(DeniableError, match=message):
-        asked(facts(SMALL[name], 1000), **more)
+        asked(context(SMALL[name], 1000), **more)

@@ -11,23 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import CentralError
-from deniable_aggregator.releases.kinds import FAMILIES, parameters, plan
-from deniable_aggregator.releases.kinds.contract import Drawn
+from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
+from deniable_aggregator.releases.kinds.contract import ReleaseResult
+from deniable_central.errors import CentralError
 from deniable_shared.domain import Number, Record
 from deniable_shared.errors import ParameterError
 from support.central_checks import check_follows
 from support.central_coins import Fixed
-from support.release_contexts import (
-    PRICES,
-    facts,
-    neighbours,
-    tallies,
-)
-from support.small_mechanisms import (
-    SMALL,
-    mechanism,
-)
+from support.release_contexts import PRICES, context, neighbours, tallies
+from support.small_mechanisms import SMALL, mechanism
 
 REQUESTS: list[tuple[str, dict[str, object]]] = [
     ("exponential", {"score": "mode", "epsilon": "1"}),
@@ -47,7 +39,7 @@ def called(value: object) -> str:
 
 
 def request(name: str, arguments: Mapping[str, object], n: int = 3) -> Any:
-    return plan(name, arguments, facts(SMALL["grr-4"], n, labels=PRICES))
+    return prepare(name, arguments, context(SMALL["grr-4"], n, labels=PRICES))
 
 
 @pytest.mark.parametrize(("name", "arguments"), REQUESTS, ids=called)
@@ -75,7 +67,7 @@ def test_equal_requests_are_spelled_alike() -> None:
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw(
     name: str, arguments: dict[str, object]
 ) -> None:
-    release, shown = request(name, arguments), dict[str, Drawn]()
+    release, shown = request(name, arguments), dict[str, ReleaseResult]()
     for pair in list(neighbours(SMALL["grr-4"], 3))[:40]:
         for counts in pair:
             drawn = release.draw(tallies(counts, 3))
@@ -201,15 +193,15 @@ def test_what_is_no_request_is_refused_with_what_would_be_one(
 def test_prices_that_are_no_finite_exact_range_are_refused(
     labels: tuple[str, ...], message: str
 ) -> None:
-    given = facts(SMALL["grr-4"], 3, labels=labels)
+    given = context(SMALL["grr-4"], 3, labels=labels)
     with pytest.raises(ParameterError, match=message):
-        plan("exponential", {"epsilon": "1", "score": "revenue"}, given)
+        prepare("exponential", {"epsilon": "1", "score": "revenue"}, given)
 
 
 def test_a_price_range_too_wide_for_exact_integers_is_refused() -> None:
-    given = facts(SMALL["grr-2"], 10**8, labels=("1", "999999999"))
+    given = context(SMALL["grr-2"], 10**8, labels=("1", "999999999"))
     with pytest.raises(ParameterError, match="smaller prices or fewer epochs"):
-        plan("exponential", {"epsilon": "1", "score": "revenue"}, given)
+        prepare("exponential", {"epsilon": "1", "score": "revenue"}, given)
 
 
 @pytest.mark.parametrize(
@@ -224,43 +216,43 @@ def test_bits_have_no_order_and_are_told_what_to_use(
     name: str, arguments: dict[str, object]
 ) -> None:
     with pytest.raises(ParameterError, match=r"labels in an order.*bits has not: use mode, thr"):
-        plan(name, {"epsilon": "1", **arguments}, facts(SMALL["rr-2"], 3))
+        prepare(name, {"epsilon": "1", **arguments}, context(SMALL["rr-2"], 3))
 
 
 def test_numbers_are_ordered_and_records_are_not() -> None:
     steps = Number(Fraction(0), Fraction(3, 2), Fraction(1, 2))
-    given = replace(facts(SMALL["grr-4"], 3), domain=steps)
-    prices = plan("exponential", {"epsilon": "1", "score": "revenue"}, given)
-    assert plan("median", {"epsilon": "1", "delta": "0.1"}, given).mechanism == "median"
+    given = replace(context(SMALL["grr-4"], 3), domain=steps)
+    prices = prepare("exponential", {"epsilon": "1", "score": "revenue"}, given)
+    assert prepare("median", {"epsilon": "1", "delta": "0.1"}, given).mechanism == "median"
     assert prices.draw(tallies((0, 1, 1, 1), 3)).result["label"] in ("0", "0.5", "1", "1.5")
     both = Record((("os", ("a", "b")), ("beta", ("no", "yes"))))
     with pytest.raises(ParameterError, match="record has not"):
-        plan("median", {"epsilon": "1", "delta": "0.1"}, replace(given, domain=both))
+        prepare("median", {"epsilon": "1", "delta": "0.1"}, replace(given, domain=both))
 
 
 def test_domains_too_large_are_refused_before_any_work_and_told_what_to_use() -> None:
-    wide = facts(mechanism("grr/1", 5000), 10)
-    prices = facts(mechanism("grr/1", 600), 10)
+    wide = context(mechanism("grr/1", 5000), 10)
+    prices = context(mechanism("grr/1", 600), 10)
     with pytest.raises(ParameterError, match=r"at most 4,096 labels.*use histogram"):
-        plan("median", {"epsilon": "1", "delta": "1e-6"}, wide)
+        prepare("median", {"epsilon": "1", "delta": "1e-6"}, wide)
     with pytest.raises(ParameterError, match="at most 512 labels"):
-        plan("exponential", {"epsilon": "1", "score": "revenue"}, prices)
-    assert plan("exponential", {"epsilon": "1"}, wide).mechanism == "exponential"
+        prepare("exponential", {"epsilon": "1", "score": "revenue"}, prices)
+    assert prepare("exponential", {"epsilon": "1"}, wide).mechanism == "exponential"
 
 
 def test_noise_that_cannot_be_drawn_is_refused_before_the_charge() -> None:
-    dear = facts(SMALL["grr-2"], 10, labels=("1", "999999999"))
+    dear = context(SMALL["grr-2"], 10, labels=("1", "999999999"))
     asked = {"epsilon": "0.000001", "score": "revenue", "noise": "geometric"}
     with pytest.raises(ParameterError, match="use noise gumbel or exponential"):
-        plan("noisy-max", asked, dear)
+        prepare("noisy-max", asked, dear)
 
 
 def test_one_bit_alone_has_no_mode() -> None:
     with pytest.raises(ParameterError, match="at least 2 labels"):
-        plan("exponential", {"epsilon": "1"}, facts(mechanism("rr/1", 1), 3))
+        prepare("exponential", {"epsilon": "1"}, context(mechanism("rr/1", 1), 3))
 
 
-@pytest.mark.parametrize("name", sorted(FAMILIES))
+@pytest.mark.parametrize("name", sorted(RELEASE_KINDS))
 def test_every_family_says_what_it_takes(name: str) -> None:
     taken = parameters(name)
     assert "epsilon" in {parameter.name for parameter in taken}

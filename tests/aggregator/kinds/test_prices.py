@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.guarantee import bounded_range_rho
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.releases.kinds import parameters, plan
-from deniable_aggregator.releases.kinds.price import Grid, money
+from deniable_aggregator.releases.kinds import parameters, prepare
+from deniable_aggregator.releases.kinds.price import LabelPriceGrid, money
+from deniable_central.guarantee import bounded_range_rho
+from deniable_central.pmf import Pmf
 from deniable_shared.domain import Number
 from deniable_shared.errors import ParameterError
 from support.central_checks import FALSE_ALARM, check_follows
@@ -23,13 +23,7 @@ from support.central_coins import Fixed
 from support.central_pmfs import check_epsilon_is_reached, check_pure
 from support.central_queries import binomial_tail
 from support.message_laws import MessageLaw
-from support.release_contexts import (
-    PRICES,
-    Vector,
-    facts,
-    neighbours,
-    tallies,
-)
+from support.release_contexts import PRICES, Vector, context, neighbours, tallies
 from support.small_mechanisms import (
     SMALL,
     mechanism,
@@ -45,8 +39,8 @@ GRIDS: list[dict[str, object]] = [
 
 
 def priced(arguments: Mapping[str, object], n: int = 3, epsilon: str = "1") -> Any:
-    given = facts(SMALL["grr-4"], n, labels=PRICES)
-    return plan("price", {"epsilon": epsilon, **arguments}, given)
+    given = context(SMALL["grr-4"], n, labels=PRICES)
+    return prepare("price", {"epsilon": epsilon, **arguments}, given)
 
 
 def law_of(release: Any, n: int) -> Callable[[Vector], Pmf[Any]]:
@@ -65,22 +59,22 @@ def test_no_report_replaced_is_told_by_a_price_by_more_than_epsilon(
     built = SMALL[name]
     if name == "grr-chain" and "highest" in arguments and "lowest" in arguments:
         arguments = {"lowest": "2", "highest": "4.01"}
-    given = facts(built, 3, labels=PRICES[-built.domain_size :])
+    given = context(built, 3, labels=PRICES[-built.domain_size :])
     for epsilon in ("0.5", "8"):
-        release: Any = plan("price", {**arguments, "epsilon": epsilon}, given)
+        release: Any = prepare("price", {**arguments, "epsilon": epsilon}, given)
         check_pure(law_of(release, 3), neighbours(built, 3), release.guarantee)
 
 
 def test_epsilon_is_reached_and_the_smaller_rho_is_charged() -> None:
     built = SMALL["grr-2"]
-    release: Any = plan("price", {"epsilon": "12"}, facts(built, 3, labels=PRICES[:2]))
+    release: Any = prepare("price", {"epsilon": "12"}, context(built, 3, labels=PRICES[:2]))
     check_epsilon_is_reached(law_of(release, 3), neighbours(built, 3), release.guarantee)
     assert release.guarantee.rho == bounded_range_rho(Fraction(12))
 
 
 def test_all_labels_as_prices_have_the_law_of_the_score_revenue() -> None:
-    given = facts(SMALL["grr-4"], 3, labels=PRICES)
-    revenue: Any = plan("exponential", {"score": "revenue", "epsilon": "1"}, given)
+    given = context(SMALL["grr-4"], 3, labels=PRICES)
+    revenue: Any = prepare("exponential", {"score": "revenue", "epsilon": "1"}, given)
     counts = tallies((1, 0, 2, 0), 3)
     assert priced({}).pmf(counts) == revenue.pmf(counts)
     assert [bar.upper for bar in priced({}).expected] == [bar.upper for bar in revenue.expected]
@@ -109,7 +103,7 @@ def test_a_request_has_one_spelling_that_reads_back_as_itself(arguments: dict[st
 def test_a_thinned_grid_keeps_its_share_of_every_revenue(ratio: str) -> None:
     """All sets of four buyers with bids among the labels; some lose as much as it says."""
     cents = [0, 1, 100, 110, 121, 150, 300, 301, 999]
-    worst, grid = Fraction(1), Grid.thinned(cents, range(len(cents)), Fraction(ratio))
+    worst, grid = Fraction(1), LabelPriceGrid.thinned(cents, range(len(cents)), Fraction(ratio))
     assert {grid.prices[0], grid.prices[-1]} == {cents[0], cents[-1]}
     for bids in itertools.combinations_with_replacement(cents, 4):
         earned = {r: r * sum(bid >= r for bid in bids) for r in cents}
@@ -188,7 +182,9 @@ def test_a_price_earns_as_much_as_its_bar_says() -> None:
     """1,000 collections of 600 true answers: 5% that earn less pass but for 1e-6."""
     built, runs, held = mechanism("grr/1", 4, "1"), 1000, [150, 150, 150, 150]
     cents, law, n = [100, 250, 400, 401], MessageLaw(built), 600
-    release: Any = plan("price", {"epsilon": "0.5", "ratio": "1.1"}, facts(built, n, labels=PRICES))
+    release: Any = prepare(
+        "price", {"epsilon": "0.5", "ratio": "1.1"}, context(built, n, labels=PRICES)
+    )
     earned = {c: c * sum(h for h, bid in zip(held, cents, strict=True) if bid >= c) for c in cents}
     best = max(earned[c] for c in release.score.prices.tolist())
     sent = sum(law.draw_tallies({v: Fraction(1)}, h, runs) for v, h in enumerate(held))
@@ -220,10 +216,10 @@ def test_what_is_no_request_for_a_price_is_refused(
 
 def test_a_number_has_prices_and_many_labels_need_a_ratio() -> None:
     steps = Number(Fraction(0), Fraction(999), Fraction(1))
-    many = replace(facts(mechanism("grr/1", 1000), 10), domain=steps)
+    many = replace(context(mechanism("grr/1", 1000), 10), domain=steps)
     with pytest.raises(ParameterError, match="use price with a ratio above 1"):
-        plan("price", {"epsilon": "1"}, many)
-    release: Any = plan("price", {"epsilon": "1", "ratio": "1.05", "lowest": "1"}, many)
+        prepare("price", {"epsilon": "1"}, many)
+    release: Any = prepare("price", {"epsilon": "1", "ratio": "1.05", "lowest": "1"}, many)
     assert release.score.apart == 99_900
     assert len(release.score.candidates) < 200
     assert money(5) == "0.05"

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import contracted
-from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.releases.kinds import plan
+from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.contract import Tallies
-from deniable_aggregator.releases.kinds.histogram import Histogram
-from deniable_aggregator.releases.kinds.median import Median
-from deniable_aggregator.releases.kinds.selection import Selecting
+from deniable_aggregator.releases.kinds.histogram import PreparedHistogram
+from deniable_aggregator.releases.kinds.median import PreparedMedian
+from deniable_aggregator.releases.kinds.selection import PreparedSelection
+from deniable_central.accounting import contracted_guarantee
+from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
+from deniable_central.pmf import Pmf
 from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_pmfs import (
     check_approximate,
@@ -27,20 +27,13 @@ from support.central_pmfs import (
     hockey_stick,
 )
 from support.message_laws import MessageLaw
-from support.release_contexts import (
-    PRICES,
-    Vector,
-    facts,
-    messages,
-    neighbours,
-    tallies,
-)
+from support.release_contexts import PRICES, Vector, context, messages, neighbours, tallies
 from support.small_mechanisms import (
     CHOICES,
     SMALL,
 )
 
-Planned = Selecting[Any] | Median | Histogram
+Planned = PreparedSelection[Any] | PreparedMedian | PreparedHistogram
 
 EVERYWHERE: list[tuple[str, dict[str, object]]] = [
     ("exponential", {"score": "mode"}),
@@ -61,7 +54,7 @@ def planned(
     built: Mechanism, n: int, name: str, arguments: Mapping[str, object], epsilon: str
 ) -> Any:
     labels = PRICES[: built.domain_size]
-    return plan(name, {**arguments, "epsilon": epsilon}, facts(built, n, labels=labels))
+    return prepare(name, {**arguments, "epsilon": epsilon}, context(built, n, labels=labels))
 
 
 def law_of(release: Any, n: int) -> Callable[[Vector], Pmf[Any]]:
@@ -186,26 +179,28 @@ def test_the_noise_of_a_histogram_is_set_by_what_a_report_moves_in_all(name: str
     built = SMALL[name]
     release = planned(built, 1, "histogram", {}, "0.5")
     moved = max(
-        np.abs(release.readings(np.array(one)) - release.readings(np.array(other))).sum()
+        np.abs(release.label_counts(np.array(one)) - release.label_counts(np.array(other))).sum()
         for one, other in neighbours(built, 1)
     )
     assert release.decay * int(moved) == Fraction(1, 2)
 
 
 def test_only_the_exponential_mechanism_and_its_gumbel_twin_carry_the_smaller_rho() -> None:
-    given, half = facts(SMALL["grr-4"], 3), Fraction(1, 2)
+    given, half = context(SMALL["grr-4"], 3), Fraction(1, 2)
     prices = {
-        noise: plan("noisy-max", {"epsilon": "0.5", "noise": noise}, given).guarantee.rho
+        noise: prepare("noisy-max", {"epsilon": "0.5", "noise": noise}, given).guarantee.rho
         for noise in ("geometric", "exponential", "gumbel")
     }
     assert prices["gumbel"] == bounded_range_rho(half)
     assert prices["geometric"] == prices["exponential"] == pure_rho(half)
-    assert plan("exponential", {"epsilon": "0.5"}, given).guarantee.rho == bounded_range_rho(half)
-    assert plan("top-k", {"epsilon": "0.5", "k": 2}, given).guarantee.rho == 2 * bounded_range_rho(
-        half / 2
+    assert prepare("exponential", {"epsilon": "0.5"}, given).guarantee.rho == bounded_range_rho(
+        half
     )
-    assert plan("histogram", {"epsilon": "0.5"}, given).guarantee.rho == pure_rho(half)
-    assert plan("median", {"epsilon": "0.5", "delta": "1e-6"}, given).guarantee.rho is None
+    assert prepare(
+        "top-k", {"epsilon": "0.5", "k": 2}, given
+    ).guarantee.rho == 2 * bounded_range_rho(half / 2)
+    assert prepare("histogram", {"epsilon": "0.5"}, given).guarantee.rho == pure_rho(half)
+    assert prepare("median", {"epsilon": "0.5", "delta": "1e-6"}, given).guarantee.rho is None
 
 
 def released(release: Any, law: MessageLaw, values: tuple[Any, ...]) -> Pmf[Any]:
@@ -256,7 +251,7 @@ def test_a_true_value_behind_a_random_answer_is_told_by_the_contraction_at_most(
     name: str, family: str, arguments: dict[str, object], n: int
 ) -> None:
     law, release = MessageLaw(SMALL[name]), planned(SMALL[name], n, family, arguments, "1")
-    claimed = contracted(release.guarantee, local=SMALL[name].epsilon)
+    claimed = contracted_guarantee(release.guarantee, local=SMALL[name].epsilon)
     assert claimed.epsilon is not None
     assert claimed.epsilon < min(release.guarantee.epsilon, SMALL[name].epsilon)
     assert worst_delta(release, law, n, claimed) <= claimed.delta + Fraction(1, 10**30)
@@ -265,7 +260,7 @@ def test_a_true_value_behind_a_random_answer_is_told_by_the_contraction_at_most(
 def test_the_contraction_is_reached_but_for_a_hundredth_by_a_stable_answer() -> None:
     law = MessageLaw(SMALL["grr-2"])
     release = planned(SMALL["grr-2"], 1, "median", {"delta": "0.5"}, "0.01")
-    claimed = contracted(release.guarantee, local=SMALL["grr-2"].epsilon)
+    claimed = contracted_guarantee(release.guarantee, local=SMALL["grr-2"].epsilon)
     assert worst_delta(release, law, 1, claimed) >= Fraction(99, 100) * claimed.delta
 
 

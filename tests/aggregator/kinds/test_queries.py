@@ -12,29 +12,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import Demand, OnlinePlan, SessionError, guessed_plan
-from deniable_aggregator.central.queries.online_pmf import online_pmf
-from deniable_aggregator.releases.kinds import plan
-from deniable_aggregator.releases.kinds.contract import Facts
-from deniable_aggregator.releases.kinds.message_spaces import messages_of
-from deniable_aggregator.releases.kinds.queries import Questions
+from deniable_aggregator.releases.kinds import prepare
+from deniable_aggregator.releases.kinds.contract import ReleaseContext
+from deniable_aggregator.releases.kinds.message_spaces import message_space_of
+from deniable_aggregator.releases.kinds.queries import PreparedQuerySession
 from deniable_aggregator.releases.kinds.randomized_counts import (
     RandomizedCounts,
     local_error,
-    moves_of,
+    workload_sensitivity,
 )
+from deniable_central.pmf import Pmf
+from deniable_central.queries import (
+    OnlinePlan,
+    SessionDemand,
+    SessionError,
+    heuristic_plan,
+)
+from deniable_central.queries.online_pmf import online_pmf
 from deniable_shared.errors import DeniableError, ParameterError
 from support.central_checks import FALSE_ALARM
 from support.central_coins import Fixed
 from support.central_pmfs import check_pure
 from support.central_queries import binomial_tail
-from support.release_contexts import (
-    Vector,
-    facts,
-    neighbours,
-    tallies,
-)
+from support.release_contexts import Vector, context, neighbours, tallies
 from support.small_mechanisms import (
     CHOICES,
     SMALL,
@@ -46,10 +46,10 @@ N = 200_000
 SKEWED = tallies((110_000, 40_000, 30_000, 20_000), N)
 
 
-def asked(given: Facts | None = None, **more: object) -> Questions:
+def asked(given: ReleaseContext | None = None, **more: object) -> PreparedQuerySession:
     arguments: dict[str, object] = {"epsilon": "1", **more}
-    found = plan("queries", arguments, given or facts(BUILT, N))
-    assert isinstance(found, Questions)
+    found = prepare("queries", arguments, given or context(BUILT, N))
+    assert isinstance(found, PreparedQuerySession)
     return found
 
 
@@ -64,13 +64,13 @@ QUESTIONS = [question(0), question(1, 2), question(0, 1, 2), question(3), questi
 def test_no_report_replaced_is_told_by_more_than_epsilon(name: str) -> None:
     built, third = CHOICES[name], Fraction(2, 3)
     n, gain = 3 if built.id == "grr/1" else 2, built.p - built.q
-    moves = messages_of(built).labels.sets
-    demand = Demand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
+    moves = message_space_of(built).label_sensitivity.sets
+    demand = SessionDemand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
     session = OnlinePlan(demand, (third, third, third), 1, 2)
     queries = list(np.tri(built.domain_size, dtype=np.int64)[:2])
 
     def law(counts: Vector) -> Pmf[Any]:
-        data = RandomizedCounts.of(facts(built, n), tallies(counts, n))
+        data = RandomizedCounts.of(context(built, n), tallies(counts, n))
         return online_pmf(session, data, queries, reach=4)
 
     check_pure(law, neighbours(built, n), session.guarantee)
@@ -79,9 +79,9 @@ def test_no_report_replaced_is_told_by_more_than_epsilon(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(CHOICES))
 def test_a_session_allows_for_what_a_report_moves_the_widest_question_by(name: str) -> None:
     built = CHOICES[name]
-    release = asked(facts(built, 10**9), epsilon="8", questions=9)
+    release = asked(context(built, 10**9), epsilon="8", questions=9)
     sets = np.array(list(product((0, 1), repeat=built.domain_size)))
-    assert release.linear.demand.moves == moves_of(built, sets)
+    assert release.linear.demand.moves == workload_sensitivity(built, sets)
 
 
 def test_opening_is_the_charge_of_all_of_epsilon() -> None:
@@ -186,7 +186,7 @@ def test_the_bar_holds_for_the_set_that_the_devices_noise_is_worst_for() -> None
     alarms are below 1e-6.
     """
     built, n = mechanism("grr/1", 256, "0.1"), 100_000
-    given, reports = facts(built, n), population([1 / 256] * 256, n, built)
+    given, reports = context(built, n), population([1 / 256] * 256, n, built)
     one, every = (
         local_error(given, queries=queries, beta=0.025, moves=1) for queries in (1, 1 << 255)
     )
@@ -195,8 +195,8 @@ def test_the_bar_holds_for_the_set_that_the_devices_noise_is_worst_for() -> None
         worst = (data.counts > n / 256).astype(np.int64)
         off = abs(float(data.observe(worst[None])[0]) / float(n * data.gain) - worst.mean())
         assert one < off < every
-    planned = asked(facts(BUILT, N)).linear.demand.local_error
-    assert planned == pytest.approx(local_error(facts(BUILT, N), queries=8, beta=0.025, moves=1))
+    planned = asked(context(BUILT, N)).linear.demand.local_error
+    assert planned == pytest.approx(local_error(context(BUILT, N), queries=8, beta=0.025, moves=1))
 
 
 def test_past_the_planned_questions_there_is_an_answer_and_no_bar() -> None:
@@ -214,21 +214,21 @@ def test_answers_carry_both_parts_of_the_error_and_epochs_widen_the_local_one() 
     assert (local.upper or 0) + (central.upper or 0) == pytest.approx(both.upper)
     assert (around.upper or 0) - (around.lower or 0) <= 2 * (both.upper or 0)
     chain, n = SMALL["grr-chain"], 10**8
-    once, often = (asked(facts(chain, n, epochs=epochs)).expected[0].upper for epochs in (1, 9))
+    once, often = (asked(context(chain, n, epochs=epochs)).expected[0].upper for epochs in (1, 9))
     assert often == pytest.approx(3 * (once or math.nan), rel=1e-3)
 
 
-REFUSED: list[tuple[Facts, dict[str, object], str]] = [
-    (facts(BUILT, N), {"questions": 0}, r"whole number in \[1, 1,000,000\]"),
-    (facts(BUILT, N), {"epsilon": "0"}, "must lie in"),
-    (facts(BUILT, 1 << 31), {}, "release fewer epochs"),
-    (facts(SMALL["rr-2"], N), {}, "one label of several.*use histogram"),
+REFUSED: list[tuple[ReleaseContext, dict[str, object], str]] = [
+    (context(BUILT, N), {"questions": 0}, r"whole number in \[1, 1,000,000\]"),
+    (context(BUILT, N), {"epsilon": "0"}, "must lie in"),
+    (context(BUILT, 1 << 31), {}, "release fewer epochs"),
+    (context(SMALL["rr-2"], N), {}, "one label of several.*use histogram"),
 ]
 
 
 @pytest.mark.parametrize(("given", "more", "message"), REFUSED)
 def test_what_is_no_request_is_refused_before_the_charge(
-    given: Facts, more: dict[str, object], message: str
+    given: ReleaseContext, more: dict[str, object], message: str
 ) -> None:
     with pytest.raises(DeniableError, match=message):
         asked(given, **more)
@@ -246,13 +246,13 @@ def test_what_is_no_question_is_refused_and_keeps_nothing(wrong: dict[str, objec
     assert len(kept) == 1
 
 
-FEW: dict[str, tuple[Facts, str]] = {
-    "20,000 over 20 labels, 1 and 0.5": (facts(mechanism("grr/1", 20), 20_000), "0.5"),
-    "20,000 over 20 labels, 1 and 2": (facts(mechanism("grr/1", 20), 20_000), "2"),
-    "20,000 over 20 labels, 0.5 and 0.5": (facts(mechanism("grr/1", 20, "0.5"), 20_000), "0.5"),
-    "12 over 4": (facts(BUILT, 12), "1"),
-    "1,000 over 4, 2 and 0.01": (facts(BUILT, 1000), "0.01"),
-    "200,000 over 3,000": (facts(mechanism("grr/1", 3000), N), "1"),
+FEW: dict[str, tuple[ReleaseContext, str]] = {
+    "20,000 over 20 labels, 1 and 0.5": (context(mechanism("grr/1", 20), 20_000), "0.5"),
+    "20,000 over 20 labels, 1 and 2": (context(mechanism("grr/1", 20), 20_000), "2"),
+    "20,000 over 20 labels, 0.5 and 0.5": (context(mechanism("grr/1", 20, "0.5"), 20_000), "0.5"),
+    "12 over 4": (context(BUILT, 12), "1"),
+    "1,000 over 4, 2 and 0.01": (context(BUILT, 1000), "0.01"),
+    "200,000 over 3,000": (context(mechanism("grr/1", 3000), N), "1"),
 }
 
 
@@ -272,13 +272,13 @@ def test_few_reports_open_a_session_whose_bar_promises_nothing(name: str) -> Non
 def test_a_session_without_a_bound_is_as_private(name: str) -> None:
     built = CHOICES[name]
     n, gain = 3 if built.id == "grr/1" else 2, built.p - built.q
-    moves = messages_of(built).labels.sets
-    demand = Demand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
-    session = guessed_plan(demand, epsilon=2, deviation=0.1)
+    moves = message_space_of(built).label_sensitivity.sets
+    demand = SessionDemand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
+    session = heuristic_plan(demand, epsilon=2, deviation=0.1)
     queries = list(np.tri(built.domain_size, dtype=np.int64)[:2])
 
     def law(counts: Vector) -> Pmf[Any]:
-        data = RandomizedCounts.of(facts(built, n), tallies(counts, n))
+        data = RandomizedCounts.of(context(built, n), tallies(counts, n))
         return online_pmf(session, data, queries, reach=4)
 
     check_pure(law, neighbours(built, n), session.guarantee)
@@ -304,12 +304,12 @@ def test_a_session_over_few_reports_learns_what_most_people_say() -> None:
 
 
 def test_noise_that_cannot_be_drawn_is_refused() -> None:
-    demand = Demand(rows=100, domain=4, queries=2, moves=1 << 40)
+    demand = SessionDemand(rows=100, domain=4, queries=2, moves=1 << 40)
     with pytest.raises(ParameterError, match="epsilon must be larger"):
-        guessed_plan(demand, epsilon="0.0001", deviation=0.1)
+        heuristic_plan(demand, epsilon="0.0001", deviation=0.1)
 
 
 def test_a_plan_has_one_spelling_that_reads_back_as_itself() -> None:
     first = asked(questions="0050", epsilon="1.0")
-    again = plan("queries", first.parameters, facts(BUILT, N))
+    again = prepare("queries", first.parameters, context(BUILT, N))
     assert dict(again.parameters) == {"questions": 50, "epsilon": "1"}

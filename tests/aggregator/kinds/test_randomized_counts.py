@@ -11,12 +11,12 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.queries import intervals
 from deniable_aggregator.releases.kinds.randomized_counts import (
     RandomizedCounts,
     check_joint,
     local_error,
 )
+from deniable_central.queries import intervals
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
@@ -24,16 +24,8 @@ from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM
 from support.central_queries import Integers, binomial_tail
 from support.message_laws import MessageLaw, Population
-from support.release_contexts import (
-    facts,
-    neighbours,
-    tallies,
-)
-from support.small_mechanisms import (
-    CHOICES,
-    SMALL,
-    mechanism,
-)
+from support.release_contexts import context, neighbours, tallies
+from support.small_mechanisms import CHOICES, SMALL, mechanism
 
 NAMES = sorted(CHOICES)
 
@@ -45,7 +37,7 @@ def queries_of(labels: int) -> Integers:
 
 def counted(built: Mechanism, counts: tuple[int, ...], n: int | None = None) -> RandomizedCounts:
     reports = sum(counts) if n is None else n
-    return RandomizedCounts.of(facts(built, reports), tallies(counts, reports))
+    return RandomizedCounts.of(context(built, reports), tallies(counts, reports))
 
 
 def answer(built: Mechanism, counts: tuple[int, ...], query: Integers) -> int:
@@ -111,7 +103,7 @@ def test_every_query_is_within_tau_of_the_truth_for_devices_that_answer_alike(al
     Devices answer `alike` times with one permanent answer that is hardly renewed.
     """
     built = chain("1.99")
-    given = facts(built, 2000, epochs=alike)
+    given = context(built, 2000, epochs=alike)
     queries = intervals(4).matrix
     tau = local_error(given, queries=len(queries), beta=0.05, moves=1)
     devices, first = 2000 // alike, built.first
@@ -134,31 +126,31 @@ def test_a_device_in_four_epochs_counts_for_as_much_as_four() -> None:
     built = chain("1")
     n = 10**8
     once, often = (
-        local_error(facts(built, n, epochs=epochs), queries=10, beta=0.05, moves=1)
+        local_error(context(built, n, epochs=epochs), queries=10, beta=0.05, moves=1)
         for epochs in (1, 4)
     )
     assert often == pytest.approx(2 * once, rel=1e-3)
     by_hand = math.sqrt(math.log(20 / 0.05) / (2 * n)) / float(built.p - built.q)
     assert once == pytest.approx(by_hand, rel=1e-3)
-    alone = facts(mechanism("grr/1", 4), n, repeat="once", epochs=4)
+    alone = context(mechanism("grr/1", 4), n, repeat="once", epochs=4)
     assert local_error(alone, queries=10, beta=0.05, moves=1) < once * 2
 
 
 @pytest.mark.parametrize("name", ["rr-2", "sampled-1-of-2"])
 def test_bits_have_no_joint_counts_and_are_told_so(name: str) -> None:
     with pytest.raises(ParameterError, match=r"bits are counted each by itself.*use histogram"):
-        check_joint("mwem", facts(SMALL[name], 10))
+        check_joint("mwem", context(SMALL[name], 10))
 
 
 def test_reports_that_support_no_labels_are_refused_before_any_tally_is_read() -> None:
-    given = replace(facts(SMALL["grr-4"], 10), mechanism=mechanism("square-wave/1", 4))
+    given = replace(context(SMALL["grr-4"], 10), mechanism=mechanism("square-wave/1", 4))
     with pytest.raises(ParameterError, match=r"mechanism must be one of affine/1.*name one of"):
         check_joint("small-db", given)
-    check_joint("small-db", facts(SMALL["subset-2-of-4"], 10))
+    check_joint("small-db", context(SMALL["subset-2-of-4"], 10))
 
 
 def test_more_reports_than_stay_exact_are_refused() -> None:
-    given = facts(SMALL["grr-4"], 1 << 31)
+    given = context(SMALL["grr-4"], 1 << 31)
     with pytest.raises(ParameterError, match="release fewer epochs at a time"):
         check_joint("small-db", given)
     check_joint("small-db", replace(given, n=(1 << 31) - 1))

@@ -11,46 +11,44 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import Installation, grouped, promise
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.stability import SampleAggregate, agreement
-from deniable_aggregator.releases.kinds import plan
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Part, Tallies
-from deniable_aggregator.releases.kinds.sample_aggregate import CohortAgreement
+from deniable_aggregator.releases.kinds import prepare
+from deniable_aggregator.releases.kinds.contract import (
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+    TallyPart,
+)
+from deniable_aggregator.releases.kinds.sample_aggregate import PreparedSampleAggregate
+from deniable_central.accounting import Installation, group_guarantee, promise
+from deniable_central.pmf import Pmf
+from deniable_central.stability import SampleAggregate, agreement
 from deniable_shared.errors import DeniableError, ParameterError
 from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM, check_follows
 from support.central_pmfs import check_approximate, check_delta_is_reached, check_epsilon_is_reached
 from support.central_queries import binomial_tail
-from support.release_contexts import (
-    Vector,
-    facts,
-    messages,
-)
-from support.small_mechanisms import (
-    SMALL,
-    mechanism,
-)
+from support.release_contexts import Vector, context, messages
+from support.small_mechanisms import SMALL, mechanism
 
 Groups = tuple[Vector, ...]
 SIZES = (2, 1, 1)
 
 
-def world(built: Mechanism, n: int = 4, cohorts: int = 3) -> Facts:
-    return replace(facts(built, n), cohorts=cohorts)
+def world(built: Mechanism, n: int = 4, cohorts: int = 3) -> ReleaseContext:
+    return replace(context(built, n), cohorts=cohorts)
 
 
-def asked(given: Facts, delta: str = "0.3", **more: object) -> CohortAgreement:
+def asked(given: ReleaseContext, delta: str = "0.3", **more: object) -> PreparedSampleAggregate:
     arguments: Mapping[str, object] = {"epsilon": "1", "delta": delta, **more}
-    found = plan("sample-aggregate", arguments, given)
-    assert isinstance(found, CohortAgreement)
+    found = prepare("sample-aggregate", arguments, given)
+    assert isinstance(found, PreparedSampleAggregate)
     return found
 
 
 def parted(groups: Groups, sizes: tuple[int, ...] = SIZES) -> Tallies:
     return Tallies(
         tuple(
-            Part(epoch=0, cohort=place, n=size, counts=np.array(counts, dtype=np.int64))
+            TallyPart(epoch=0, cohort=place, n=size, counts=np.array(counts, dtype=np.int64))
             for place, (counts, size) in enumerate(zip(groups, sizes, strict=True))
         )
     )
@@ -81,7 +79,7 @@ def _tally(cohorts: Any) -> Groups:
     return tuple(tuple(np.sum(group, axis=0).tolist()) for group in cohorts)
 
 
-def law_of(release: CohortAgreement) -> Callable[[Groups], Pmf[Any]]:
+def law_of(release: PreparedSampleAggregate) -> Callable[[Groups], Pmf[Any]]:
     return lambda groups: release.pmf(parted(groups))
 
 
@@ -105,7 +103,7 @@ def test_delta_is_reached_so_no_answer_is_withheld_in_vain() -> None:
 def test_two_reports_of_one_installation_have_the_promise_of_a_group_of_two() -> None:
     built, sizes = SMALL["grr-2"], (1,) * 5
     release = asked(world(built, 5, 5), delta="0.1")
-    group = grouped(release.guarantee, 2)
+    group = group_guarantee(release.guarantee, 2)
     told = promise(release.guarantee, Installation(2, Fraction(2)), read="releases")
     assert told.installation == group
     together = list(pairs(built, replaced=2, sizes=sizes))
@@ -151,12 +149,12 @@ def test_a_cohort_without_reports_has_no_answer() -> None:
 def test_epochs_of_one_cohort_are_one_answer() -> None:
     release = asked(world(SMALL["grr-2"], 3, 5))
     counts = [np.array(c, dtype=np.int64) for c in ((2, 0), (0, 1))]
-    halves = Tallies(tuple(Part(e, 0, int(c.sum()), c) for e, c in enumerate(counts)))
+    halves = Tallies(tuple(TallyPart(e, 0, int(c.sum()), c) for e, c in enumerate(counts)))
     assert release.proposal(halves).distance == release.proposal(parted(((2, 1),), (3,))).distance
 
 
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
-    release, shown = asked(world(SMALL["grr-4"])), dict[object, Drawn]()
+    release, shown = asked(world(SMALL["grr-4"])), dict[object, ReleaseResult]()
     for pair in list(pairs(SMALL["grr-4"]))[:60]:
         for groups in pair:
             drawn = release.draw(parted(groups))
@@ -213,8 +211,8 @@ def test_the_bar_shrinks_with_reports_and_says_nothing_of_too_few() -> None:
     assert ends[1] > 9 * ends[2]
 
 
-REFUSED: list[tuple[Facts, dict[str, object], str]] = [
-    (facts(SMALL["grr-4"], 9), {}, r"set cohorts = 64 in the manifest"),
+REFUSED: list[tuple[ReleaseContext, dict[str, object], str]] = [
+    (context(SMALL["grr-4"], 9), {}, r"set cohorts = 64 in the manifest"),
     (world(SMALL["grr-4"]), {"answer": "median"}, "answer must not be 'median'"),
     (world(SMALL["grr-4"]), {"quantile": "0.9"}, "goes with answer quantile"),
     (world(SMALL["rr-2"]), {"answer": "quantile"}, "labels in an order: use answer mode"),
@@ -226,21 +224,21 @@ REFUSED: list[tuple[Facts, dict[str, object], str]] = [
 
 @pytest.mark.parametrize(("given", "more", "message"), REFUSED)
 def test_what_is_no_request_is_refused_with_what_would_be_one(
-    given: Facts, more: dict[str, object], message: str
+    given: ReleaseContext, more: dict[str, object], message: str
 ) -> None:
     arguments: dict[str, object] = {"epsilon": "1", "delta": "0.3", **more}
     with pytest.raises(DeniableError, match=message):
-        plan("sample-aggregate", arguments, given)
+        prepare("sample-aggregate", arguments, given)
 
 
 def test_a_missing_delta_is_named() -> None:
     with pytest.raises(ParameterError, match="needs delta"):
-        plan("sample-aggregate", {"epsilon": "1"}, world(SMALL["grr-4"]))
+        prepare("sample-aggregate", {"epsilon": "1"}, world(SMALL["grr-4"]))
 
 
 def test_a_plan_has_one_spelling_that_reads_back_as_itself() -> None:
     given = world(SMALL["grr-4"])
     for more in ({}, {"answer": "quantile"}):
         first = asked(given, **more)
-        again = plan("sample-aggregate", first.parameters, given)
+        again = prepare("sample-aggregate", first.parameters, given)
         assert again.parameters == first.parameters

@@ -8,25 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.releases.kinds import plan
-from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_aggregator.releases.kinds import prepare
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue, widest_share
-from deniable_aggregator.releases.kinds.sample_aggregate import CohortAgreement
+from deniable_aggregator.releases.kinds.sample_aggregate import PreparedSampleAggregate
 from deniable_aggregator.releases.kinds.scores import Mode
 from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
 from deniable_shared.recommendation import recommend_for_domain
 from support.message_laws import MessageLaw
-from support.release_contexts import (
-    PRICES,
-    facts,
-    messages,
-    tallies,
-)
-from support.small_mechanisms import (
-    CHOICES,
-    mechanism,
-)
+from support.release_contexts import PRICES, context, messages, tallies
+from support.small_mechanisms import CHOICES, mechanism
 
 LABELS = tuple(str(v + 1) for v in range(16))
 SIXTEEN = {
@@ -69,9 +61,9 @@ def test_every_family_that_needs_no_goods_releases(
 ) -> None:
     name, arguments = request_
     n = 2_000_000
-    given = facts(SIXTEEN[id], n, labels=LABELS, cohorts=64)
+    given = context(SIXTEEN[id], n, labels=LABELS, cohorts=64)
     (counts,) = simulated(id, n, 1)
-    release = plan(name, {**arguments, "epsilon": "4"}, given)
+    release = prepare(name, {**arguments, "epsilon": "4"}, given)
     drawn = release.draw(tallies(tuple(counts.tolist()), n))
     assert drawn.result
     assert drawn.error_bars
@@ -81,8 +73,8 @@ def test_every_family_that_needs_no_goods_releases(
 
 def test_allocation_names_the_mechanism_that_it_reads() -> None:
     with pytest.raises(ParameterError, match=r'answered by "grr/1", got choice answered by "aff'):
-        plan("allocate", {"supply": 1, "none": "1", "epsilon": "1"},
-             facts(SIXTEEN["affine/1"], 9, labels=LABELS))  # fmt: skip
+        prepare("allocate", {"supply": 1, "none": "1", "epsilon": "1"},
+             context(SIXTEEN["affine/1"], 9, labels=LABELS))  # fmt: skip
 
 
 def test_a_list_of_sixteen_labels_is_still_answered_by_sets() -> None:
@@ -94,9 +86,9 @@ def test_a_share_up_to_a_label_is_moved_as_far_as_any_two_messages_move_it(name:
     built, law = CHOICES[name], MessageLaw(CHOICES[name])
     shares = np.cumsum(law.supports(np.array(messages(built))), axis=1)
     widest = int((shares.max(axis=0) - shares.min(axis=0)).max())
-    given = facts(built, 3, labels=PRICES[: built.domain_size])
+    given = context(built, 3, labels=PRICES[: built.domain_size])
     assert Quantile.of(given, Fraction(1, 2)).width == widest
-    assert widest_share(Readings.of(given)) == widest
+    assert widest_share(LabelCounts.of(given)) == widest
 
 
 @pytest.mark.statistical
@@ -104,9 +96,9 @@ def test_a_share_up_to_a_label_is_moved_as_far_as_any_two_messages_move_it(name:
 def test_the_local_part_of_a_bar_holds_for_sums_of_many_labels(id: str) -> None:
     """At β = 0.05 of 4,000 collections 273 or more miss with a chance below 1e-6."""
     n, beta = 3200, 0.05
-    given = facts(SIXTEEN[id], n, labels=LABELS)
+    given = context(SIXTEEN[id], n, labels=LABELS)
     truth = np.array([1 / 32] * 2 + [17 / 32] + [1 / 32] * 13)
-    off = np.array([Readings.of(given).frequencies(Readings.of(given)(tally)) for tally in
+    off = np.array([LabelCounts.of(given).frequencies(LabelCounts.of(given)(tally)) for tally in
                     simulated(id, n, 4000)]) - truth  # fmt: skip
     shares, tails = np.cumsum(off, axis=1), np.cumsum(off[:, ::-1], axis=1)[:, ::-1]
     prices = np.array([100 * (v + 1) for v in range(16)])
@@ -117,27 +109,29 @@ def test_the_local_part_of_a_bar_holds_for_sums_of_many_labels(id: str) -> None:
         (Revenue.of(given), 2 * np.abs(prices * tails).max(axis=1)),
     ):
         assert (error * n > score.local(beta)).sum() < 273
-    narrow = half.readings.deviation(1, sums=16, beta=beta)
+    narrow = half.label_counts.deviation(1, sums=16, beta=beta)
     assert narrow < half.local(beta)
 
 
 def test_a_bar_that_took_reports_for_one_label_would_miss() -> None:
     """Of a unary encoding a share is a sum of 16 coins: half the bars of one coin would miss."""
     built, n = mechanism("oue/1", 16, "0.5"), 40_000
-    score = Quantile.of(facts(built, n, labels=LABELS), Fraction(1, 2))
-    deviation = (16 * float(built.q * (1 - built.q)) * n) ** 0.5 / float(score.readings.gain)
-    assert score.readings.deviation(1, sums=1, beta=0.05) < deviation
+    score = Quantile.of(context(built, n, labels=LABELS), Fraction(1, 2))
+    deviation = (16 * float(built.q * (1 - built.q)) * n) ** 0.5 / float(score.label_counts.gain)
+    assert score.label_counts.deviation(1, sums=1, beta=0.05) < deviation
     assert score.local(0.05) > 3 * deviation
 
 
 @pytest.mark.parametrize("id", sorted(SIXTEEN))
 def test_cohorts_that_agree_on_a_quantile_allow_for_the_width_of_a_share(id: str) -> None:
-    given = facts(SIXTEEN[id], 640_000, labels=LABELS, cohorts=64)
+    given = context(SIXTEEN[id], 640_000, labels=LABELS, cohorts=64)
     of = {
-        answer: plan("sample-aggregate", {"answer": answer, "epsilon": "4", "delta": "0.01"}, given)
+        answer: prepare(
+            "sample-aggregate", {"answer": answer, "epsilon": "4", "delta": "0.01"}, given
+        )
         for answer in ("mode", "quantile")
     }
     mode, quantile = of["mode"], of["quantile"]
-    assert isinstance(mode, CohortAgreement)
-    assert isinstance(quantile, CohortAgreement)
+    assert isinstance(mode, PreparedSampleAggregate)
+    assert isinstance(quantile, PreparedSampleAggregate)
     assert quantile._off() > mode._off()

@@ -12,22 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.releases.kinds import plan
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts
-from deniable_aggregator.releases.kinds.small_db import SmallDatabasePlan
+from deniable_aggregator.releases.kinds import prepare
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, ReleaseResult
+from deniable_aggregator.releases.kinds.small_db import PreparedSmallDb
+from deniable_central.pmf import Pmf
 from deniable_shared.errors import DeniableError
 from support.central_checks import FALSE_ALARM, check_follows
 from support.central_pmfs import check_epsilon_is_reached, check_pure
 from support.central_queries import binomial_tail
 from support.message_laws import MessageLaw
-from support.release_contexts import (
-    Vector,
-    all_tallies,
-    facts,
-    neighbours,
-    tallies,
-)
+from support.release_contexts import Vector, all_tallies, context, neighbours, tallies
 from support.small_mechanisms import (
     CHOICES,
     SMALL,
@@ -37,14 +31,14 @@ from support.small_mechanisms import (
 LISTED = [{"labels": ["label 0"]}, {"labels": ["label 1", "label 0"]}]
 
 
-def asked(given: Facts, **more: object) -> SmallDatabasePlan:
+def asked(given: ReleaseContext, **more: object) -> PreparedSmallDb:
     arguments: dict[str, object] = {"workload": "points", "alpha": "0.7", "epsilon": "2", **more}
-    found = plan("small-db", arguments, given)
-    assert isinstance(found, SmallDatabasePlan)
+    found = prepare("small-db", arguments, given)
+    assert isinstance(found, PreparedSmallDb)
     return found
 
 
-def law_of(release: SmallDatabasePlan, n: int) -> Callable[[Vector], Pmf[Any]]:
+def law_of(release: PreparedSmallDb, n: int) -> Callable[[Vector], Pmf[Any]]:
     return lambda counts: release.pmf(tallies(counts, n))
 
 
@@ -52,7 +46,7 @@ def law_of(release: SmallDatabasePlan, n: int) -> Callable[[Vector], Pmf[Any]]:
 @pytest.mark.parametrize("name", sorted(CHOICES))
 def test_the_law_is_the_definitions(name: str, workload: object) -> None:
     built, n = CHOICES[name], 3
-    release = asked(facts(built, n), workload=workload)
+    release = asked(context(built, n), workload=workload)
     for counts in sorted(all_tallies(built, n))[::9]:
         found = release.pmf(tallies(counts, n))
         by_rows = dict(zip(found.outcomes, found.probabilities, strict=True))
@@ -62,19 +56,19 @@ def test_the_law_is_the_definitions(name: str, workload: object) -> None:
             assert by_rows[rows] == pytest.approx(chance, rel=1e-9)
 
 
-def by_definition(release: SmallDatabasePlan, counts: Vector) -> dict[tuple[int, ...], float]:
+def by_definition(release: PreparedSmallDb, counts: Vector) -> dict[tuple[int, ...], float]:
     """e^(−ε/(2mΔ) · max_f |m·(A·c − ⌊nqΣf⌉) − ⌊n(p − q)Σ_rows f⌉|), normalised.
 
     c says how many reports support each label, Δ how far a report moves the widest query.
     """
     m, queries = release.size, release.label_sets.workload.matrix
-    law = MessageLaw(release.facts.mechanism)
+    law = MessageLaw(release.context.mechanism)
     answers = law.supports(law.tallies) @ queries.T
     move = max(1, int(np.ptp(answers, axis=0).max()))
     supports = tuple(law.supports(np.array(counts)).tolist())
     weights = {
         rows: math.exp(
-            -Fraction(2, 2 * m * move) * _worst(release.facts, queries.tolist(), supports, rows)
+            -Fraction(2, 2 * m * move) * _worst(release.context, queries.tolist(), supports, rows)
         )
         for rows in combinations_with_replacement(range(law.labels), m)
     }
@@ -82,7 +76,7 @@ def by_definition(release: SmallDatabasePlan, counts: Vector) -> dict[tuple[int,
 
 
 def _worst(
-    given: Facts, queries: Sequence[Sequence[int]], counts: Vector, rows: tuple[int, ...]
+    given: ReleaseContext, queries: Sequence[Sequence[int]], counts: Vector, rows: tuple[int, ...]
 ) -> int:
     p, q, n = given.mechanism.p, given.mechanism.q, given.n
     raw = [
@@ -97,12 +91,12 @@ def _worst(
 @pytest.mark.parametrize("name", ["grr-2", "grr-4", "grr-chain"])
 def test_no_report_replaced_is_told_by_more_than_epsilon(name: str, workload: object) -> None:
     for epsilon in ("0.5", "8"):
-        release = asked(facts(SMALL[name], 3), workload=workload, epsilon=epsilon)
+        release = asked(context(SMALL[name], 3), workload=workload, epsilon=epsilon)
         check_pure(law_of(release, 3), neighbours(SMALL[name], 3), release.guarantee)
 
 
 def test_epsilon_is_reached_so_no_noise_is_wasted() -> None:
-    release = asked(facts(mechanism("grr/1", 2, "20"), 4000), alpha="0.1", epsilon="1")
+    release = asked(context(mechanism("grr/1", 2, "20"), 4000), alpha="0.1", epsilon="1")
     pairs = [((2000, 2000), (2001, 1999)), ((2020, 1980), (2021, 1979))]
     check_pure(law_of(release, 4000), pairs, release.guarantee)
     check_epsilon_is_reached(law_of(release, 4000), pairs, release.guarantee)
@@ -110,19 +104,19 @@ def test_epsilon_is_reached_so_no_noise_is_wasted() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_candidates_that_public_coins_drew_are_as_private_however_few(count: int) -> None:
-    release = asked(facts(SMALL["grr-4"], 3), candidates=count)
+    release = asked(context(SMALL["grr-4"], 3), candidates=count)
 
     def by_place(counts: Vector) -> Pmf[int]:
         found = release.pmf(tallies(counts, 3))
         return Pmf(tuple(range(count)), found.lower, found.upper)
 
-    assert release.guarantee == asked(facts(SMALL["grr-4"], 3)).guarantee
+    assert release.guarantee == asked(context(SMALL["grr-4"], 3)).guarantee
     check_pure(by_place, neighbours(SMALL["grr-4"], 3), release.guarantee)
 
 
 def test_anybody_can_draw_the_candidates_again_and_another_request_has_others() -> None:
     def drawn(**more: object) -> tuple[object, ...]:
-        release = asked(facts(SMALL["grr-4"], 3), **{"candidates": 50, **more})
+        release = asked(context(SMALL["grr-4"], 3), **{"candidates": 50, **more})
         return release.pmf(tallies((1, 1, 1, 0), 3)).outcomes
 
     assert drawn() == drawn(candidates="50")
@@ -130,7 +124,7 @@ def test_anybody_can_draw_the_candidates_again_and_another_request_has_others() 
 
 
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
-    release, shown = asked(facts(SMALL["grr-4"], 3)), dict[str, Drawn]()
+    release, shown = asked(context(SMALL["grr-4"], 3)), dict[str, ReleaseResult]()
     for pair in list(neighbours(SMALL["grr-4"], 3))[:40]:
         for counts in pair:
             drawn = release.draw(tallies(counts, 3))
@@ -142,7 +136,7 @@ def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
 @pytest.mark.parametrize("candidates", ["all", "30"])
 def test_draws_follow_the_stated_law(candidates: str) -> None:
     """2,000 draws, chi-square, rejected at 1e-6."""
-    release = asked(facts(SMALL["grr-2"], 6), candidates=candidates, alpha="0.3")
+    release = asked(context(SMALL["grr-2"], 6), candidates=candidates, alpha="0.3")
     found = release.pmf(tallies((4, 2), 6))
     sums: dict[tuple[int, ...], list[Fraction]] = {}
     for rows, low, high in zip(found.outcomes, found.lower, found.upper, strict=True):
@@ -152,7 +146,7 @@ def test_draws_follow_the_stated_law(candidates: str) -> None:
     check_follows(lambda: _rows(release.draw(tallies((4, 2), 6))), law, draws=2000)
 
 
-def _rows(drawn: Drawn) -> tuple[int, ...]:
+def _rows(drawn: ReleaseResult) -> tuple[int, ...]:
     held: Any = drawn.result["rows"]
     return tuple(int(one["label"][-1]) for one in held for _ in range(one["rows"]))
 
@@ -161,7 +155,7 @@ def _rows(drawn: Drawn) -> tuple[int, ...]:
 def test_answers_are_within_the_bar_of_the_truth() -> None:
     """200 collections miss at most 5% each: above 28 is below 1e-6."""
     built, n, truth = mechanism("grr/1", 4, "2"), 20_000, np.array([0.6, 0.3, 0.1, 0.0])
-    release = asked(facts(built, n), workload="intervals", alpha="0.25", epsilon="1")
+    release = asked(context(built, n), workload="intervals", alpha="0.25", epsilon="1")
     chances = float(built.q) + float(built.p - built.q) * truth
     draw, missed = np.random.default_rng(), 0  # noqa: TID251  # a population
     for _ in range(200):
@@ -179,7 +173,7 @@ def test_answers_are_within_the_bar_of_the_truth() -> None:
 
 
 def test_parts_of_the_bar_add_up_and_the_local_one_does_not_depend_on_epsilon() -> None:
-    given = facts(SMALL["grr-4"], 10**6)
+    given = context(SMALL["grr-4"], 10**6)
     near, far = (asked(given, epsilon=epsilon, alpha="0.3").expected for epsilon in ("1", "2"))
     assert near[0].upper == pytest.approx(far[0].upper)
     for local, central, both in (near, far):
@@ -187,7 +181,7 @@ def test_parts_of_the_bar_add_up_and_the_local_one_does_not_depend_on_epsilon() 
 
 
 def test_drawn_candidates_promise_nothing_about_the_best_of_all() -> None:
-    drawn = asked(facts(SMALL["grr-4"], 10**6), candidates=50).draw(
+    drawn = asked(context(SMALL["grr-4"], 10**6), candidates=50).draw(
         tallies((10**6, 0, 0, 0), 10**6)
     )
     assert drawn.error_bars[-1].quantity.endswith("above the best candidate's")
@@ -219,14 +213,14 @@ def test_what_is_no_request_is_refused_with_what_would_be_one(
     id: str, labels: int, more: dict[str, object], message: str
 ) -> None:
     with pytest.raises(DeniableError, match=message):
-        asked(facts(mechanism(id, labels), 1000), **more)
+        asked(context(mechanism(id, labels), 1000), **more)
 
 
 @pytest.mark.parametrize("workload", ["points", "prefixes", "intervals", LISTED])
 def test_a_plan_has_one_spelling_that_reads_back_as_itself(workload: object) -> None:
-    given = facts(SMALL["grr-4"], 1000)
+    given = context(SMALL["grr-4"], 1000)
     first = asked(given, workload=workload, alpha="0.70")
-    again = plan("small-db", json.loads(json.dumps(dict(first.parameters))), given)
+    again = prepare("small-db", json.loads(json.dumps(dict(first.parameters))), given)
     assert again.parameters == first.parameters
     assert first.parameters["alpha"] == "0.7"
     json.dumps(dict(first.draw(tallies((400, 300, 200, 100), 1000)).result), allow_nan=False)

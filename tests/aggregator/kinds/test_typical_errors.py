@@ -11,29 +11,32 @@ import numpy as np
 import pytest
 
 from benchmarks.typical import REQUESTS, SHAPES, seen
-from benchmarks.typical import facts as of_choices
-from deniable_aggregator.central.selection import Exponential, Noise, NoisyMax, TopK, declare
-from deniable_aggregator.releases.kinds import plan
+from benchmarks.typical import context as of_choices
+from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.error_simulation import Population, worst
-from deniable_aggregator.releases.kinds.label_counts import Readings
-from deniable_aggregator.releases.kinds.selection_errors import Pick, pick_of, populations_of
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+from deniable_aggregator.releases.kinds.selection_errors import (
+    NoisySelection,
+    noisy_selection_of,
+    populations_of,
+)
+from deniable_central.selection import (
+    Exponential,
+    NoiseDistribution,
+    NoisyMax,
+    TopK,
+    privacy_parameters,
+)
 from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared.coins import Coins
-from support.release_contexts import (
-    facts,
-    tallies,
-)
-from support.small_mechanisms import (
-    CHOICES,
-    SMALL,
-    mechanism,
-)
+from support.release_contexts import context, tallies
+from support.small_mechanisms import CHOICES, SMALL, mechanism
 
 KEYED = b"typical errors"
 
 
 def typical(name: str, arguments: Mapping[str, object], given: Any) -> Any:
-    found: Any = plan(name, arguments, given)
+    found: Any = prepare(name, arguments, given)
     return found.typical
 
 
@@ -49,14 +52,14 @@ def test_the_same_request_has_the_same_typical_error(title: str) -> None:
 @pytest.mark.parametrize("title", REQUESTS)
 def test_a_typical_error_is_below_the_bound(title: str) -> None:
     name, arguments = REQUESTS[title]
-    found: Any = plan(name, arguments, of_choices(20, 20_000, "1"))
+    found: Any = prepare(name, arguments, of_choices(20, 20_000, "1"))
     [error] = found.typical
     assert 0 <= error.median <= error.p95 < found.expected[-1].upper
     assert error.runs == 200
 
 
 def test_tallies_change_no_typical_error() -> None:
-    found: Any = plan("mwem", {"workload": "points", "epsilon": "1"}, of_choices(4, 400, "1"))
+    found: Any = prepare("mwem", {"workload": "points", "epsilon": "1"}, of_choices(4, 400, "1"))
     before = found.typical
     for counts in [(400, 0, 0, 0), (100, 100, 100, 100)]:
         found.draw(tallies(counts, 400))
@@ -102,14 +105,14 @@ def test_simulated_readings_have_the_spread_of_real_ones(name: str) -> None:
     A chain here has one report a device, so its coins are its own.
     """
     built, n, runs = SMALL[name], 300, 4_000
-    readings = Readings.of(facts(built, n, repeat="once"))
+    label_counts = LabelCounts.of(context(built, n, repeat="once"))
     labels, draws = built.domain_size, generator()
     noise = np.array([draws.standard_normal(labels) for _ in range(runs)])
-    signals = Population.steep(labels, 0).signals(readings, noise)
+    signals = Population.steep(labels, 0).signals(label_counts, noise)
     values = np.eye(labels, dtype=np.int64) if "bits" in built.domain_types else np.arange(labels)
     each = np.full(labels, n // labels)
     real = [
-        readings(simulated_tally(built, values, each, draws=draws)).astype(float)
+        label_counts(simulated_tally(built, values, each, draws=draws)).astype(float)
         for _ in range(runs)
     ]
     seen_variance = np.var(np.array(real), axis=0)
@@ -117,11 +120,15 @@ def test_simulated_readings_have_the_spread_of_real_ones(name: str) -> None:
 
 
 PICKS = {
-    "exponential": Exponential(declare(epsilon=1, sensitivity=2)),
-    "geometric": NoisyMax(declare(epsilon=1, sensitivity=2), Noise.GEOMETRIC),
-    "exponential noise": NoisyMax(declare(epsilon=1, sensitivity=2), Noise.EXPONENTIAL),
-    "gumbel": NoisyMax(declare(epsilon=1, sensitivity=2), Noise.GUMBEL),
-    "top-k": TopK(declare(epsilon=1, sensitivity=2), 2),
+    "exponential": Exponential(privacy_parameters(epsilon=1, sensitivity=2)),
+    "geometric": NoisyMax(
+        privacy_parameters(epsilon=1, sensitivity=2), NoiseDistribution.GEOMETRIC
+    ),
+    "exponential noise": NoisyMax(
+        privacy_parameters(epsilon=1, sensitivity=2), NoiseDistribution.EXPONENTIAL
+    ),
+    "gumbel": NoisyMax(privacy_parameters(epsilon=1, sensitivity=2), NoiseDistribution.GUMBEL),
+    "top-k": TopK(privacy_parameters(epsilon=1, sensitivity=2), 2),
 }
 
 
@@ -134,7 +141,9 @@ def test_simulated_picks_have_the_certified_law(name: str) -> None:
     """
     scores, runs = np.array([0, 3, 7, 4]), 20_000
     selector: Any = PICKS[name]
-    drawn = pick_of(selector).drawn(np.tile(scores.astype(float), (runs, 1)), Coins.derive(KEYED))
+    drawn = noisy_selection_of(selector).drawn(
+        np.tile(scores.astype(float), (runs, 1)), Coins.derive(KEYED)
+    )
     law = selector.pmf(scores)
     for outcome, chance in zip(law.outcomes, law.lower, strict=True):
         wanted = np.array(outcome if isinstance(outcome, tuple) else (outcome,))
@@ -145,7 +154,7 @@ def test_simulated_picks_have_the_certified_law(name: str) -> None:
 
 def test_an_unknown_selector_is_an_error() -> None:
     with pytest.raises(TypeError, match="no noise is known"):
-        pick_of(object())
+        noisy_selection_of(object())
 
 
 LARGE: dict[str, tuple[str, dict[str, object], int]] = {
@@ -160,7 +169,7 @@ LARGE: dict[str, tuple[str, dict[str, object], int]] = {
 def test_a_simulation_takes_seconds_of_work_at_most(name: str) -> None:
     """Processor time of this process; a second where the machine is idle."""
     family, arguments, labels = LARGE[name]
-    found: Any = plan(family, arguments, facts(mechanism("grr/1", labels), 10**7))
+    found: Any = prepare(family, arguments, context(mechanism("grr/1", labels), 10**7))
     before = time.process_time()
     assert len(found.typical) == (name != "top-k")
     assert time.process_time() - before < 6
@@ -168,7 +177,7 @@ def test_a_simulation_takes_seconds_of_work_at_most(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(CHOICES))
 def test_every_mechanism_of_choices_has_typical_errors(name: str) -> None:
-    given = facts(CHOICES[name], 10_000)
+    given = context(CHOICES[name], 10_000)
     for family, more in [("mwem", {"workload": "points"}), ("queries", {}), ("noisy-max", {})]:
         [error] = typical(family, {"epsilon": "1", **more}, given)
         assert np.isfinite([error.median, error.p95]).all()
@@ -190,8 +199,8 @@ SCORES: dict[str, tuple[str, dict[str, object]]] = {
 def test_no_selection_is_said_to_be_never_off(name: str, n: int, epsilon: str) -> None:
     """For each score some made-up people are hard to tell from those with another best."""
     family, more = SCORES[name]
-    given = facts(mechanism("grr/1", 5, epsilon), n, labels=PRICED)
-    found: Any = plan(family, {"epsilon": "1", **more}, given)
+    given = context(mechanism("grr/1", 5, epsilon), n, labels=PRICED)
+    found: Any = prepare(family, {"epsilon": "1", **more}, given)
     [error] = found.typical
     assert 0 < error.p95 < found.expected[-1].upper
 
@@ -199,8 +208,8 @@ def test_no_selection_is_said_to_be_never_off(name: str, n: int, epsilon: str) -
 @pytest.mark.parametrize("name", SCORES)
 def test_made_up_people_have_one_label_each(name: str) -> None:
     family, more = SCORES[name]
-    found: Any = plan(
-        family, {"epsilon": "1", **more}, facts(mechanism("grr/1", 5), 300, labels=PRICED)
+    found: Any = prepare(
+        family, {"epsilon": "1", **more}, context(mechanism("grr/1", 5), 300, labels=PRICED)
     )
     people = populations_of(found.score)
     assert len({each.name for each in people}) == len(people)
@@ -220,11 +229,13 @@ def never(people: Population, signals: Any, coins: Coins) -> Any:
 
 def test_a_pick_of_one_is_the_first_of_two() -> None:
     levels = np.arange(12.0).reshape(3, 4)
-    one = Pick(Noise.GUMBEL, Fraction(1)).drawn(levels, Coins.derive(KEYED))
-    two = Pick(Noise.GUMBEL, Fraction(1), 2).drawn(levels, Coins.derive(KEYED))
+    one = NoisySelection(NoiseDistribution.GUMBEL, Fraction(1)).drawn(levels, Coins.derive(KEYED))
+    two = NoisySelection(NoiseDistribution.GUMBEL, Fraction(1), 2).drawn(
+        levels, Coins.derive(KEYED)
+    )
     assert (one[:, 0] == two[:, 0]).all()
 
 
 def test_a_bar_of_1_is_not_split_into_parts_that_it_does_not_bound() -> None:
-    found: Any = plan("mwem", {"workload": "prefixes", "epsilon": "1"}, of_choices(5, 500, "1"))
+    found: Any = prepare("mwem", {"workload": "prefixes", "epsilon": "1"}, of_choices(5, 500, "1"))
     assert [(bar.lower, bar.upper) for bar in found.expected] == [(0.0, 1.0)]

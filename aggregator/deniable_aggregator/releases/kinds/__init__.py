@@ -1,9 +1,9 @@
-"""Releases over what a collection counted: mechanisms of this room read raw integer tallies.
+"""Release kinds: each prepares a release over a collection, and draws it from raw integer tallies.
 
-    plan(mechanism, arguments, facts)    a priced request; reads no tally
-    parameters(mechanism)                what may be asked
+    prepare(mechanism, arguments, context)   a priced request; reads no tally
+    parameters(mechanism)                    its arguments
 
-A family is a module with PARAMETERS and `plan`; a new one is one line in FAMILIES.
+A kind is a module with PARAMETERS and `prepare`; a new one is one line in RELEASE_KINDS.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from deniable_aggregator.releases.kinds import (
     top_k,
 )
 from deniable_aggregator.releases.kinds.arguments import nearest
-from deniable_aggregator.releases.kinds.contract import Facts, Parameter, Plan
+from deniable_aggregator.releases.kinds.contract import Parameter, PreparedRelease, ReleaseContext
 from deniable_shared.errors import ParameterError
 
-__all__ = ["FAMILIES", "Family", "parameters", "plan"]
+__all__ = ["RELEASE_KINDS", "ReleaseKind", "parameters", "prepare"]
 
 
-class Family(Protocol):
+class ReleaseKind(Protocol):
     """A kind of release."""
 
     @property
     def PARAMETERS(self) -> tuple[Parameter, ...]:  # noqa: N802  # a constant of its module
         """What may be asked."""
 
-    def plan(self, arguments: Mapping[str, object], facts: Facts) -> Plan:
+    def prepare(self, arguments: Mapping[str, object], context: ReleaseContext) -> PreparedRelease:
         """The request, or ParameterError or CentralError with what is accepted instead."""
 
 
-FAMILIES: Mapping[str, Family] = MappingProxyType(
+RELEASE_KINDS: Mapping[str, ReleaseKind] = MappingProxyType(
     {
         "allocate": allocate,
         "exponential": exponential,
@@ -62,17 +62,19 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 
 def parameters(mechanism: str) -> tuple[Parameter, ...]:
     """What may be asked of a mechanism; ParameterError for one there is not."""
-    return _family(mechanism).PARAMETERS
+    return _kind(mechanism).PARAMETERS
 
 
-def plan(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
-    """A valid request over these facts; ParameterError or CentralError says what would be one."""
-    return _family(mechanism).plan(arguments, facts)
+def prepare(
+    mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedRelease:
+    """A valid request in this context; ParameterError or CentralError says what would be one."""
+    return _kind(mechanism).prepare(arguments, context)
 
 
-def _family(mechanism: str) -> Family:
-    if mechanism not in FAMILIES:
+def _kind(mechanism: str) -> ReleaseKind:
+    if mechanism not in RELEASE_KINDS:
         raise ParameterError(
-            f"mechanism must not be {mechanism!r:.80}{nearest(mechanism, FAMILIES)}"
+            f"mechanism must not be {mechanism!r:.80}{nearest(mechanism, RELEASE_KINDS)}"
         )
-    return FAMILIES[mechanism]
+    return RELEASE_KINDS[mechanism]

@@ -25,23 +25,29 @@ from itertools import product
 
 import numpy as np
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.auctions import Course, Menu
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.releases.kinds.allocation_goods import Goods, read_goods
-from deniable_aggregator.releases.kinds.allocation_rounds import Round, limits
+from deniable_aggregator.releases.kinds.allocation_rounds import DemandRound, limits
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
     read_epsilon,
-    spelled,
+    with_defaults,
 )
-from deniable_aggregator.releases.kinds.contract import Counts, Drawn, Facts, Parameter, Tallies
-from deniable_aggregator.releases.kinds.histogram import Histogram
-from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_aggregator.releases.kinds.contract import (
+    Counts,
+    Parameter,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
+from deniable_aggregator.releases.kinds.histogram import PreparedHistogram
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+from deniable_central.adjacency import Adjacency
+from deniable_central.auctions import Menu, PriceUpdates
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_estimators.inference.channel import Floats
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
@@ -65,11 +71,11 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AllocationRelease:
-    """A valid request for prices and an allocation: see `contract.Plan`."""
+class PreparedAllocation:
+    """A valid request for prices and an allocation: see `contract.PreparedRelease`."""
 
-    facts: Facts
-    readings: Readings
+    context: ReleaseContext
+    label_counts: LabelCounts
     goods: Goods
     epsilon: Fraction
 
@@ -83,7 +89,7 @@ class AllocationRelease:
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        return {**self.goods.parameters, "epsilon": spelled(self.epsilon)}
+        return {**self.goods.parameters, "epsilon": decimal_text(self.epsilon)}
 
     @property
     def law(self) -> str:
@@ -95,20 +101,22 @@ class AllocationRelease:
 
     @property
     def decay(self) -> Fraction:
-        return self.epsilon / self.readings.messages.labels.l1
+        return self.epsilon / self.label_counts.messages.label_sensitivity.l1
 
     @property
     def expected(self) -> tuple[ErrorBar, ...]:
         """Of one round, if the reports are spread evenly over the epochs."""
-        each = max(self.facts.n // len(self.facts.epochs), 1)
-        readings = Readings.of(replace(self.facts, n=each, epochs=self.facts.epochs[:1]))
-        bar = Histogram(self.epsilon, readings).expected[0]
+        each = max(self.context.n // len(self.context.epochs), 1)
+        label_counts = LabelCounts.of(replace(self.context, n=each, epochs=self.context.epochs[:1]))
+        bar = PreparedHistogram(self.epsilon, label_counts).expected[0]
         return (replace(bar, quantity="error of each share of demand in one epoch"),)
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
         rounds = [
-            Round(epoch, readings, exact + two_sided_geometric(self.decay, len(exact), coins))
-            for epoch, readings, exact in self._exact(tallies)
+            DemandRound(
+                epoch, label_counts, exact + two_sided_geometric(self.decay, len(exact), coins)
+            )
+            for epoch, label_counts, exact in self._exact(tallies)
         ]
         boards = self._boards(rounds)
         half = len(rounds) // 2
@@ -117,16 +125,16 @@ class AllocationRelease:
             "goods": list(self.goods.labels),
             "next": list(map(_posted, boards[-1].tolist())),
             "allocation": self._allocation(rounds[half:], settled),
-            "rounds": list(map(self._told, rounds, boards)),
+            "rounds": list(map(self._round_document, rounds, boards)),
         }
-        return Drawn(result, self.expected)
+        return ReleaseResult(result, self.expected)
 
     def pmf(self, tallies: Tallies, *, farthest: int) -> Pmf[tuple[tuple[int, ...], ...]]:
         """The certified law of all noisy counts within `farthest` of the true ones, no more."""
         laws = []
-        for epoch, readings, _ in self._exact(tallies):
+        for epoch, label_counts, _ in self._exact(tallies):
             part = Tallies((tallies.by_epoch()[epoch],))
-            laws.append(Histogram(self.epsilon, readings).pmf(part, farthest=farthest))
+            laws.append(PreparedHistogram(self.epsilon, label_counts).pmf(part, farthest=farthest))
         if math.prod(len(law.outcomes) for law in laws) > _MOST_OUTCOMES:
             raise ParameterError(f"farthest must allow at most {_MOST_OUTCOMES:,} outcomes")
         outcomes = tuple(product(*(law.outcomes for law in laws)))
@@ -138,16 +146,16 @@ class AllocationRelease:
         )
         return Pmf(outcomes, lower, upper)
 
-    def _exact(self, tallies: Tallies) -> list[tuple[int, Readings, Counts]]:
-        """Epochs that have reports, with their readings before the noise."""
-        found = []
+    def _exact(self, tallies: Tallies) -> list[tuple[int, LabelCounts, Counts]]:
+        """Epochs that have reports, with their label counts before the noise."""
+        exact_counts = []
         for epoch, part in tallies.by_epoch().items():
             if part.n:
-                readings = Readings.of(replace(self.facts, n=part.n, epochs=(epoch,)))
-                found.append((epoch, readings, readings(part.counts)))
-        return found
+                label_counts = LabelCounts.of(replace(self.context, n=part.n, epochs=(epoch,)))
+                exact_counts.append((epoch, label_counts, label_counts(part.counts)))
+        return exact_counts
 
-    def _told(self, epoch_round: Round, board: Floats) -> dict[str, object]:
+    def _round_document(self, epoch_round: DemandRound, board: Floats) -> dict[str, object]:
         """The prices of one epoch, and what was bought at them."""
         return {
             "epoch": epoch_round.epoch,
@@ -156,36 +164,36 @@ class AllocationRelease:
             "demand": self._demand(epoch_round).tolist(),
         }
 
-    def _course(self, rounds: list[Round]) -> Course:
+    def _course(self, rounds: list[DemandRound]) -> PriceUpdates:
         """Its step allows for the smallest epoch: Σ_j Var(d_j) of one report is at most 1/gap²."""
         goods, buyers = len(self.goods.labels), self._buyers
-        fewest = min(epoch_round.readings.facts.n for epoch_round in rounds)
-        weight = 1 / float(fewest * self.readings.gain)
+        fewest = min(epoch_round.label_counts.context.n for epoch_round in rounds)
+        weight = 1 / float(fewest * self.label_counts.gain)
         z = math.exp(-float(self.decay))
         noise = 2 * z / math.expm1(-float(self.decay)) ** 2
         variance = buyers**2 * weight**2 * (fewest / goods + noise)
         many = self.goods.rounds or len(rounds)
-        return Course(Menu.singles(goods), self.goods.supply, buyers, many, variance)
+        return PriceUpdates(Menu.singles(goods), self.goods.supply, buyers, many, variance)
 
     @property
     def _buyers(self) -> int:
-        return self.goods.buyers or self.facts.n
+        return self.goods.buyers or self.context.n
 
-    def _demand(self, epoch_round: Round) -> Floats:
+    def _demand(self, epoch_round: DemandRound) -> Floats:
         """Units of each good that all buyers would take."""
         demand: Floats = epoch_round.shares[self.goods.places] * self._buyers
         return demand
 
-    def _boards(self, rounds: list[Round]) -> list[Floats]:
+    def _boards(self, rounds: list[DemandRound]) -> list[Floats]:
         """Prices are posted in millionths, so that the next release starts where this one ends."""
         course, boards = self._course(rounds), [self.goods.start]
         for epoch_round in rounds:
             boards.append(course.next(boards[-1], self._demand(epoch_round)).round(_DIGITS))
         return boards
 
-    def _allocation(self, rounds: list[Round], prices: Floats) -> list[dict[str, object]]:
+    def _allocation(self, rounds: list[DemandRound], prices: Floats) -> list[dict[str, object]]:
         shares = np.mean([epoch_round.shares for epoch_round in rounds], axis=0)[self.goods.places]
-        alone = self.facts.repeat == "once"
+        alone = self.context.repeat == "once"
         lower, upper = limits(rounds, self.decay, alone=alone)
         columns = zip(
             self.goods.labels,
@@ -202,16 +210,16 @@ class AllocationRelease:
 
 
 def _posted(price: float) -> str:
-    return spelled(Fraction(round(price * 10**_DIGITS), 10**_DIGITS))
+    return decimal_text(Fraction(round(price * 10**_DIGITS), 10**_DIGITS))
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> AllocationRelease:
-    """ParameterError for arguments that are no request over these facts."""
-    complete = completed("allocate", PARAMETERS, arguments)
-    epsilon, goods = read_epsilon(complete["epsilon"]), read_goods(complete, facts)
-    if len(facts.epochs) * len(goods.labels) > _MOST_SHOWN:
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedAllocation:
+    """ParameterError for arguments that are no request in this context."""
+    complete = with_defaults("allocate", PARAMETERS, arguments)
+    epsilon, goods = read_epsilon(complete["epsilon"]), read_goods(complete, context)
+    if len(context.epochs) * len(goods.labels) > _MOST_SHOWN:
         raise ParameterError(
-            f"epochs times goods must be at most {_MOST_SHOWN:,}, got {len(facts.epochs):,} times "
-            f"{len(goods.labels):,}: ask for fewer epochs, with start the prices before them"
+            f"epochs times goods must be at most {_MOST_SHOWN:,}, got {len(context.epochs):,} "
+            f"times {len(goods.labels):,}: ask for fewer epochs, with start the prices before them"
         )
-    return AllocationRelease(facts, Readings.of(facts), goods, epsilon)
+    return PreparedAllocation(context, LabelCounts.of(context), goods, epsilon)

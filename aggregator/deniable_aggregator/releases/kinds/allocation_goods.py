@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from deniable_aggregator.central.auctions.demand_noise import MOST_ROUNDS
-from deniable_aggregator.central.auctions.price_updates import HIGHEST
-from deniable_aggregator.releases.kinds.arguments import read_name, read_whole, spelled
-from deniable_aggregator.releases.kinds.contract import Counts, Facts
+from deniable_aggregator.releases.kinds.arguments import decimal_text, read_name, read_whole
+from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
+from deniable_central.auctions.demand_noise import MOST_ROUNDS
+from deniable_central.auctions.price_updates import HIGHEST
 from deniable_estimators.inference.channel import Floats
 from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
@@ -53,13 +53,13 @@ class Goods:
             "supply": self.supply.tolist(),
             "buyers": "reports" if self.buyers is None else self.buyers,
             "rounds": "epochs" if self.rounds is None else self.rounds,
-            "start": [spelled(price) for price in self.first],
+            "start": [decimal_text(price) for price in self.first],
         }
 
 
-def read_goods(complete: Mapping[str, object], facts: Facts) -> Goods:
+def read_goods(complete: Mapping[str, object], context: ReleaseContext) -> Goods:
     """ParameterError for a domain or a mechanism that names no good, and for other arguments."""
-    labels = _labels(facts)
+    labels = _labels(context)
     none = read_name("none", complete["none"], labels)
     places = [place for place, label in enumerate(labels) if label != none]
     goods = tuple(labels[place] for place in places)
@@ -70,25 +70,25 @@ def read_goods(complete: Mapping[str, object], facts: Facts) -> Goods:
         supply=np.array(_each("supply", complete["supply"], len(goods), _units)),
         buyers=_unless("buyers", complete["buyers"], "reports", most=MOST_PEOPLE),
         rounds=_unless(
-            "rounds", complete["rounds"], "epochs", least=len(facts.epochs), most=MOST_ROUNDS
+            "rounds", complete["rounds"], "epochs", least=len(context.epochs), most=MOST_ROUNDS
         ),
         first=tuple(_each("start", complete["start"], len(goods), _price)),
     )
 
 
-def _labels(facts: Facts) -> tuple[str, ...]:
+def _labels(context: ReleaseContext) -> tuple[str, ...]:
     able = ids_for_target("allocations")
-    if not isinstance(facts.domain, Choice) or facts.mechanism.id not in able:
+    if not isinstance(context.domain, Choice) or context.mechanism.id not in able:
         names = " or ".join(f'"{each}"' for each in able)
         raise ParameterError(
             "allocate needs a choice of goods, one label of which is to take none of them, "
-            f'answered by {names}, got {facts.domain.type} answered by "{facts.mechanism.id}"'
+            f'answered by {names}, got {context.domain.type} answered by "{context.mechanism.id}"'
         )
-    if not 2 <= facts.domain.size <= MOST_GOODS:
+    if not 2 <= context.domain.size <= MOST_GOODS:
         raise ParameterError(
-            f"allocate takes 2 to {MOST_GOODS:,} labels, this domain has {facts.domain.size:,}"
+            f"allocate takes 2 to {MOST_GOODS:,} labels, this domain has {context.domain.size:,}"
         )
-    return facts.domain.labels
+    return context.domain.labels
 
 
 def _each(

@@ -1,6 +1,6 @@
 """Rounds of an allocation: the noisy counts of an epoch each, and how far off their average may be.
 
-    share      f̂ = (c + N − n·μ(0))/(n·gain) of each label, weight 1/(n·gain) of one reading
+    share      f̂ = (c + N − n·μ(0))/(n·gain) of each label, weight 1/(n·gain) of one count
     average    (1/m)·Σ f̂_t: a normal of the local variance, and Σ N_t·weight_t/m taken for one
                Laplace noise of rate decay/√Σ(weight_t/m)², whose variance is not smaller and whose
                tail of 5% lies farther out
@@ -21,47 +21,47 @@ import numpy as np
 from deniable_aggregator.releases.kinds.confidence_limits import NoisyFrequency
 from deniable_aggregator.releases.kinds.contract import Counts
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
-from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_estimators.inference.channel import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Round:
-    """The noisy readings of one epoch, and what they say."""
+class DemandRound:
+    """The noisy label counts of one epoch, and what they say."""
 
     epoch: int
-    readings: Readings
+    label_counts: LabelCounts
     noisy: Counts
 
     @property
     def shares(self) -> Floats:
         """Unbiased, of all labels."""
-        return self.readings.frequencies(self.noisy)
+        return self.label_counts.frequencies(self.noisy)
 
     def variance(self, shares: Floats) -> Floats:
         """Where the shares are these, by the devices' noise and by who happened to answer."""
-        return self.readings.variance(shares) * self.weight**2
+        return self.label_counts.variance(shares) * self.weight**2
 
     @property
     def weight(self) -> float:
-        """What one unit of a reading is as a share."""
-        return 1 / float(self.readings.facts.n * self.readings.gain)
+        """What one unit of a count is as a share."""
+        return 1 / float(self.label_counts.context.n * self.label_counts.gain)
 
 
-def limits(rounds: Sequence[Round], decay: Fraction, *, alone: bool) -> tuple[Floats, Floats]:
+def limits(rounds: Sequence[DemandRound], decay: Fraction, *, alone: bool) -> tuple[Floats, Floats]:
     """Of the average share of each label; `alone`: no device answers in two rounds."""
-    mechanism, many = rounds[0].readings.facts.mechanism, len(rounds)
+    mechanism, many = rounds[0].label_counts.context.mechanism, len(rounds)
     weights = np.array([epoch_round.weight for epoch_round in rounds]) / many
     return NoisyFrequency(
         p=float(mechanism.p),
         q=float(mechanism.q),
         variance=partial(_variance_of_average, rounds, alone),
         rate=float(decay) / float(np.sqrt((weights**2).sum())),
-        step=rounds[0].readings.messages.unit * float(weights.sum()),
+        step=rounds[0].label_counts.messages.unit * float(weights.sum()),
     ).limits(np.mean([epoch_round.shares for epoch_round in rounds], axis=0), CONFIDENCE)
 
 
-def _variance_of_average(rounds: Sequence[Round], alone: bool, shares: Floats) -> Floats:
+def _variance_of_average(rounds: Sequence[DemandRound], alone: bool, shares: Floats) -> Floats:
     variances = np.array([epoch_round.variance(shares) for epoch_round in rounds])
     total = variances.sum(axis=0) if alone else np.sqrt(variances).sum(axis=0) ** 2
     return np.asarray(total / len(rounds) ** 2)

@@ -12,8 +12,8 @@ from decimal import Context, Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 
-from deniable_aggregator.central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_aggregator.releases.kinds.contract import Parameter
+from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
 
@@ -23,7 +23,7 @@ _SHARE = re.compile(r"[01](\.[0-9]{1,6})?")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 
 
-def completed(
+def with_defaults(
     mechanism: str, accepted: Iterable[Parameter], arguments: Mapping[str, object]
 ) -> dict[str, object]:
     """The arguments with defaults filled in; ParameterError for one unknown or missing."""
@@ -39,17 +39,17 @@ def completed(
     return {name: arguments.get(name, parameter.default) for name, parameter in by_name.items()}
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
+def nearest(name: object, names: Iterable[str]) -> str:
     """What may have been meant, then all there is: the end of a sentence."""
-    names = sorted(known)
+    names = sorted(names)
     close = get_close_matches(str(name)[:80], names, n=1)
     meant = f": did you mean {close[0]}? " if close else ": "
     return f"{meant}there {'is' if len(names) == 1 else 'are'} {', '.join(names) or 'none'}"
 
 
-def read_name(argument: str, value: object, known: Iterable[str]) -> str:
+def read_name(argument: str, value: object, names: Iterable[str]) -> str:
     """One of the names."""
-    names = tuple(known)
+    names = tuple(names)
     if value not in names:
         raise ParameterError(f"{argument} must not be {value!r:.80}{nearest(value, names)}")
     return str(value)
@@ -87,12 +87,12 @@ def read_whole(argument: str, value: object, *, low: int, high: int) -> int:
     return value
 
 
-def spelled(value: Fraction) -> str:
+def decimal_text(value: Fraction) -> str:
     """The one spelling of an ε or a share."""
     return format_epsilon(value)
 
 
-def spelled_delta(delta: Fraction) -> str:
+def delta_text(delta: Fraction) -> str:
     """The one spelling of a δ that was read from a decimal, like 1e-6."""
     exact = _DIGITS.divide(Decimal(delta.numerator), Decimal(delta.denominator))
     return format(exact.normalize(_DIGITS), "e")

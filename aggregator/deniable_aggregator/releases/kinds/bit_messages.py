@@ -21,29 +21,29 @@ from deniable_shared.mechanisms.structure import IndependentBits, LabelSensitivi
 
 
 @dataclass(frozen=True, slots=True)
-class FreeBits:
+class IndependentBitMessages:
     """m counts of ones, each report free in all of them."""
 
     size: int
     unit: int = 1
-    blank: int = 0
-    told: Fraction = Fraction(1)
+    offset: int = 0
+    sampling_fraction: Fraction = Fraction(1)
 
     @property
-    def most(self) -> int:
+    def most_labels(self) -> int:
         return self.size
 
     @property
-    def labels(self) -> LabelSensitivity:
+    def label_sensitivity(self) -> LabelSensitivity:
         return IndependentBits(self.size).one_report_moves(self.size)
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         return counts
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         return matrix
 
-    def spread(self, matrix: Matrix) -> Counts:
+    def row_ranges(self, matrix: Matrix) -> Counts:
         spread: Counts = np.abs(matrix).sum(axis=1)
         return spread
 
@@ -52,35 +52,35 @@ class FreeBits:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldBits:
+class SampledBitMessages:
     """t = `sampled` of m = `size` places told: counts of tellings, then of ones."""
 
     size: int
     sampled: int
     unit: int
-    blank: int
+    offset: int
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         return Fraction(self.sampled, self.size)
 
     @property
-    def most(self) -> int:
+    def most_labels(self) -> int:
         return self.sampled
 
     @property
-    def labels(self) -> LabelSensitivity:
+    def label_sensitivity(self) -> LabelSensitivity:
         bits = SampledBits(self.size, self.sampled)
-        return bits.one_report_moves(self.size, self.unit, self.blank)
+        return bits.one_report_moves(self.size, self.unit, self.offset)
 
-    def readings(self, counts: Counts) -> Counts:
-        readings: Counts = self.unit * counts[self.size :] - self.blank * counts[: self.size]
-        return readings
+    def label_counts(self, counts: Counts) -> Counts:
+        label_counts: Counts = self.unit * counts[self.size :] - self.offset * counts[: self.size]
+        return label_counts
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
-        return np.concatenate([-self.blank * matrix, self.unit * matrix], axis=1)
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
+        return np.concatenate([-self.offset * matrix, self.unit * matrix], axis=1)
 
-    def spread(self, matrix: Matrix) -> Counts:
+    def row_ranges(self, matrix: Matrix) -> Counts:
         telling, one = matrix[:, : self.size], matrix[:, self.size :]
         high = np.sort(telling + np.maximum(one, 0), axis=1)[:, self.size - self.sampled :]
         low = np.sort(telling + np.minimum(one, 0), axis=1)[:, : self.sampled]

@@ -56,8 +56,8 @@ class NoisyFrequency:
         tail = (1 - confidence) / 2
         lower = self._solved(chosen, lambda f: self._above(chosen - self.step / 2, f) > tail)
         upper = self._solved(chosen, lambda f: self._above(chosen + self.step / 2, f) >= 1 - tail)
-        between = (np.interp(values, chosen, found)[places] for found in (lower, upper))
-        low, high = (onto_box(found) for found in between)
+        between = (np.interp(values, chosen, limits)[places] for limits in (lower, upper))
+        low, high = (onto_box(limits) for limits in between)
         return low, high
 
     def _solved(self, estimates: Floats, reached: Callable[[Floats], Flags]) -> Floats:
@@ -80,10 +80,10 @@ class NoisyFrequency:
         spread = support * (1 - support)
         reports = np.maximum(spread / (gap**2 * variance), 1.0)
         summed = reports * spread <= _SUMMED_VARIANCE
-        found = normal_laplace_tail(estimates - f, np.sqrt(variance), self.rate)
+        tail = normal_laplace_tail(estimates - f, np.sqrt(variance), self.rate)
         if summed.any():
-            found[summed] = self._sum(estimates[summed], support[summed], reports[summed])
-        return found
+            tail[summed] = self._sum(estimates[summed], support[summed], reports[summed])
+        return tail
 
     def _sum(self, estimates: Floats, support: Floats, reports: Floats) -> Floats:
         counts = np.floor(reports * support)[:, None] + _COUNTS

@@ -1,14 +1,14 @@
-"""What a release over a collection is made of: public facts, a priced plan, tallies, an answer.
+"""What a release over a collection is made of: context, prepared release, tallies, result.
 
-    Facts    what anybody may know beforehand: the question, its local law, which epochs, n
-    Plan     a valid request: its price and its law are known, and no tally was read
-    Tallies  raw integer counts of closed epochs, apart by epoch and cohort
-    Drawn    the answer: functions of the draw and of the facts, never of the tallies themselves,
-             unless anybody may read these anyway (`Facts.live`)
+    ReleaseContext   what is public beforehand: the collection, its mechanism, the epochs, n
+    PreparedRelease  a valid request: its price and its law are known, and no tally was read
+    Tallies          raw integer counts of closed epochs, apart by epoch and cohort
+    ReleaseResult    a function of the draw and of the context, never of the tallies themselves,
+                     unless they are public anyway (`ReleaseContext.live`)
 
 Neighbours replace one report by any other possible one: n of each epoch, so which epochs are read,
-and who is in which cohort stay. Between `Plan` and `Drawn` lies the charge: whoever keeps the
-ledger commits it first.
+and who is in which cohort stay. The charge is committed to the ledger after `PreparedRelease` and
+before `ReleaseResult`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.central.accounting import Installation
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.release import ErrorBar
+from deniable_central.accounting import Installation
+from deniable_central.guarantee import Guarantee
+from deniable_central.release import ErrorBar
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Domain
 from deniable_shared.errors import ParameterError
@@ -33,7 +33,7 @@ Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ReleaseContext:
     """What may be known of a collection before a tally is read; all of it is public.
 
     `epochs` are closed and ascending, `n` is the number of reports in them all, `cohorts` of the
@@ -60,7 +60,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class TallyPart:
     """The reports of one epoch and cohort: n of them, and their raw tally int64[tally_size]."""
 
     epoch: int
@@ -73,7 +73,7 @@ class Part:
 class Tallies:
     """What a release reads; at least one part, all tallies of one length."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[TallyPart, ...]
 
     def __post_init__(self) -> None:
         if len({len(part.counts) for part in self.parts}) != 1:
@@ -88,17 +88,17 @@ class Tallies:
         """Of all reports together."""
         return _added(self.parts).counts
 
-    def by_epoch(self) -> dict[int, Part]:
+    def by_epoch(self) -> dict[int, TallyPart]:
         """One part an epoch, in order; its cohort is that of the first."""
         return _grouped(self.parts, lambda part: part.epoch)
 
-    def by_cohort(self) -> dict[int, Part]:
+    def by_cohort(self) -> dict[int, TallyPart]:
         """One part a cohort that has reports, in order; its epoch is that of the first."""
         return _grouped(self.parts, lambda part: part.cohort)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class ReleaseResult:
     """What is shown: `result` is a JSON object, exact numbers in it integers or decimal texts."""
 
     result: Mapping[str, object]
@@ -128,8 +128,8 @@ class Parameter:
     default: str | None = None
 
 
-class Plan(Protocol):
-    """A valid request over known facts. Building one reads no tally and draws no coin."""
+class PreparedRelease(Protocol):
+    """A valid request over a collection. Building one reads no tally and draws no coin."""
 
     @property
     def mechanism(self) -> str:
@@ -155,12 +155,12 @@ class Plan(Protocol):
     def expected(self) -> tuple[ErrorBar, ...]:
         """How far off the answer may be, from public facts alone: what `--cost` shows."""
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
         """One draw. Never raises for what the tallies hold; `coins` are for tests."""
 
 
-class SimulatedPlan(Plan, Protocol):
-    """A plan whose usual error can be simulated."""
+class ReleaseWithTypicalErrors(PreparedRelease, Protocol):
+    """A prepared release whose usual error can be simulated."""
 
     @property
     def typical(self) -> tuple[TypicalError, ...]:
@@ -173,12 +173,12 @@ class Session(Protocol):
     def knows(self, question: Mapping[str, object]) -> bool:
         """Whether it was answered before, so that asking it keeps no record."""
 
-    def ask(self, question: Mapping[str, object]) -> Drawn:
+    def ask(self, question: Mapping[str, object]) -> ReleaseResult:
         """The answer, the same for the same question. Its record was kept before it returns."""
 
 
-class SessionPlan(Plan, Protocol):
-    """A plan whose draw opens a session. `keep` makes a record durable or raises.
+class PreparedSession(PreparedRelease, Protocol):
+    """A prepared release whose draw opens a session. `keep` makes a record durable or raises.
 
     Records are numbered from 0 and as secret as the tallies; whoever keeps them refuses to keep a
     number twice. Record 0 opens the session; each new question has one more.
@@ -190,7 +190,7 @@ class SessionPlan(Plan, Protocol):
 
     def open(
         self, tallies: Tallies, keep: Callable[[bytes], None], coins: Coins | None = None
-    ) -> tuple[Session, Drawn]:
+    ) -> tuple[Session, ReleaseResult]:
         """Keep record 0; what is drawn says what may be asked."""
 
     def resume(
@@ -203,13 +203,13 @@ class SessionPlan(Plan, Protocol):
         """Go on behind the last record."""
 
 
-def _grouped(parts: Iterable[Part], key: Callable[[Part], int]) -> dict[int, Part]:
+def _grouped(parts: Iterable[TallyPart], key: Callable[[TallyPart], int]) -> dict[int, TallyPart]:
     return {name: _added(group) for name, group in groupby(sorted(parts, key=key), key)}
 
 
-def _added(parts: Iterable[Part]) -> Part:
+def _added(parts: Iterable[TallyPart]) -> TallyPart:
     first, *others = parts
     counts = first.counts.astype(np.int64, copy=True)
     for part in others:
         counts += part.counts
-    return Part(first.epoch, first.cohort, first.n + sum(part.n for part in others), counts)
+    return TallyPart(first.epoch, first.cohort, first.n + sum(part.n for part in others), counts)

@@ -18,8 +18,8 @@ from importlib import import_module
 
 import numpy as np
 
-from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.releases.kinds.scores import Score
+from deniable_central.release import ErrorBar
 from deniable_estimators.inference.channel import Floats
 
 CONFIDENCE = 0.95

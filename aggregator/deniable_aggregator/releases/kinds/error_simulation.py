@@ -1,7 +1,7 @@
 """The usual error of a release, simulated from public facts: no tally is read, nothing is promised.
 
     people    as many as there are reports, in a few made-up populations
-    reports   readings with the mean and variance of the devices' own law, as normal numbers;
+    reports   label counts with the mean and variance of the devices' own law, as normal numbers;
               negatively correlated where a report supports a fixed number of codes
     release   the family's own law, with plain floats: nothing drawn here is released
     shown     half of the runs are off by at most `median`, 95 of 100 by at most `p95`, for the
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import Facts, TypicalError
-from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.designs import design_of, unary
 from deniable_shared.coins import Coins
@@ -45,13 +45,15 @@ class Population:
         name = f"frequencies in proportion to 1/rank^{steepness:g}" if steepness else "even"
         return cls(name, weights / weights.sum())
 
-    def signals(self, readings: Readings, noise: Floats) -> Floats:
-        """Readings less what they are where no person has the label: float64[runs, labels].
+    def signals(self, label_counts: LabelCounts, noise: Floats) -> Floats:
+        """Label counts less what they are where no person has the label: float64[runs, labels].
 
         `noise` float64[runs, labels] has variance 1.
         """
-        spread = np.sqrt(_variance(readings, self.shares))
-        signals: Floats = readings.facts.n * float(readings.gain) * self.shares + noise * spread
+        spread = np.sqrt(_variance(label_counts, self.shares))
+        signals: Floats = (
+            label_counts.context.n * float(label_counts.gain) * self.shares + noise * spread
+        )
         return signals
 
 
@@ -63,7 +65,7 @@ def runs_for(work: int) -> int:
 
 def worst(
     quantity: str,
-    facts: Facts,
+    context: ReleaseContext,
     request: Mapping[str, object],
     *,
     runs: int,
@@ -77,22 +79,24 @@ def worst(
     """
     if not runs:
         return ()
-    readings = Readings.of(facts)
-    noise = _noise(facts, runs, coins_of(facts, request, "reports"))
-    found = []
+    label_counts = LabelCounts.of(context)
+    noise = _noise(context, runs, coins_of(context, request, "reports"))
+    candidates = []
     for population in populations:
-        signals = population.signals(readings, noise)
-        off = errors(population, signals, coins_of(facts, request, "release"))
+        signals = population.signals(label_counts, noise)
+        off = errors(population, signals, coins_of(context, request, "release"))
         median, p95 = np.quantile(off, (0.5, 0.95)).tolist()
-        found.append(TypicalError(quantity, median, p95, population.name, runs))
-    return (max(found, key=lambda typical: typical.p95),)
+        candidates.append(TypicalError(quantity, median, p95, population.name, runs))
+    return (max(candidates, key=lambda typical: typical.p95),)
 
 
-def coins_of(facts: Facts, request: Mapping[str, object], use: str) -> Coins:
+def coins_of(context: ReleaseContext, request: Mapping[str, object], use: str) -> Coins:
     """A stream for each use: the same for the same request over as many reports."""
-    device = facts.mechanism
-    known = [facts.domain.size, device.id, str(device.epsilon), facts.repeat]
-    terms = json.dumps([*known, len(facts.epochs), facts.n, dict(request)], sort_keys=True)
+    device = context.mechanism
+    public_facts = [context.domain.size, device.id, str(device.epsilon), context.repeat]
+    terms = json.dumps(
+        [*public_facts, len(context.epochs), context.n, dict(request)], sort_keys=True
+    )
     return Coins.derive(b"deniable typical error", use.encode(), *_chunks(terms.encode()))
 
 
@@ -106,12 +110,12 @@ def _chunks(text: bytes) -> list[bytes]:
     return [text[start : start + 60_000] for start in range(0, len(text), 60_000)]
 
 
-def _noise(facts: Facts, runs: int, coins: Coins) -> Floats:
+def _noise(context: ReleaseContext, runs: int, coins: Coins) -> Floats:
     """Normal numbers of variance 1 a label; they add up to 0 over codes of which w are sent."""
-    labels = facts.domain.size
-    if isinstance(facts.domain, Bits) or unary(facts.mechanism):
+    labels = context.domain.size
+    if isinstance(context.domain, Bits) or unary(context.mechanism):
         return _normals((runs, labels), coins)
-    codes = max(labels, design_of(facts.mechanism)[0])
+    codes = max(labels, design_of(context.mechanism)[0])
     drawn = _normals((runs, codes), coins)
     drawn -= drawn.mean(axis=1, keepdims=True)
     drawn *= np.sqrt(codes / (codes - 1))
@@ -125,11 +129,11 @@ def _normals(shape: tuple[int, int], coins: Coins) -> Floats:
     return drawn
 
 
-def _variance(readings: Readings, shares: Floats) -> Floats:
-    """Of sums of readings: given the people where each report has coins of its own."""
-    device, messages = readings.facts.mechanism, readings.messages
-    if readings.reports > 1 or messages.told < 1:
-        return readings.variance(shares)
+def _variance(label_counts: LabelCounts, shares: Floats) -> Floats:
+    """Of sums of label counts: given the people where each report has coins of its own."""
+    device, messages = label_counts.context.mechanism, label_counts.messages
+    if label_counts.reports > 1 or messages.sampling_fraction < 1:
+        return label_counts.variance(shares)
     p, q = float(device.p), float(device.q)
     spread = shares * p * (1 - p) + (1 - shares) * q * (1 - q)
-    return np.asarray(readings.facts.n * float(messages.unit) ** 2 * spread)
+    return np.asarray(label_counts.context.n * float(messages.unit) ** 2 * spread)

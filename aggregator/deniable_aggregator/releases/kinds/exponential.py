@@ -7,43 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_aggregator.central.selection import Exponential, shortfall
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
     read_epsilon,
-    spelled,
+    with_defaults,
 )
-from deniable_aggregator.releases.kinds.contract import Facts
+from deniable_aggregator.releases.kinds.contract import ReleaseContext
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
 from deniable_aggregator.releases.kinds.selection import (
     SCORE_PARAMETERS,
-    Selecting,
+    PreparedSelection,
     declared,
     named,
     read_score,
 )
+from deniable_central.selection import Exponential, shortfall
 
 PARAMETERS = (*SCORE_PARAMETERS, EPSILON)
 VERSION = 1
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> Selecting[int]:
-    """ParameterError for arguments that are no request over these facts."""
-    complete = completed("exponential", PARAMETERS, arguments)
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedSelection[int]:
+    """ParameterError for arguments that are no request in this context."""
+    complete = with_defaults("exponential", PARAMETERS, arguments)
     epsilon = read_epsilon(complete["epsilon"])
-    score, parameters = read_score(facts, arguments, complete)
-    declaration = declared(score, epsilon)
+    score, parameters = read_score(context, arguments, complete)
+    privacy = declared(score, epsilon)
     candidates, beta = len(score.candidates), (1 - CONFIDENCE) / 2
-    levels = shortfall(declaration, candidates=candidates, beta=beta)
-    selector = Exponential.of(declaration)
-    return Selecting(
+    levels = shortfall(privacy, candidates=candidates, beta=beta)
+    selector = Exponential.of(privacy)
+    return PreparedSelection(
         mechanism="exponential",
         version=VERSION,
-        parameters={**parameters, "epsilon": spelled(epsilon)},
+        parameters={**parameters, "epsilon": decimal_text(epsilon)},
         expected=selection_bars(score, levels),
         score=score,
         selector=selector,
         show=named,
-        radius=selector.poisoning_radius if facts.live and candidates > 1 else None,
+        radius=selector.poisoning_radius if context.live and candidates > 1 else None,
     )

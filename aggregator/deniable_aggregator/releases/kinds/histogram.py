@@ -18,22 +18,27 @@ from itertools import product
 
 import numpy as np
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.samplers.geometric_tails import at
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
     read_epsilon,
-    spelled,
+    with_defaults,
 )
 from deniable_aggregator.releases.kinds.confidence_limits import NoisyFrequency
-from deniable_aggregator.releases.kinds.contract import Counts, Drawn, Facts, Tallies
+from deniable_aggregator.releases.kinds.contract import (
+    Counts,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
-from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+from deniable_central.adjacency import Adjacency
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar
+from deniable_central.samplers.geometric_tails import probability
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.projection import onto_box, onto_simplex
 from deniable_shared.coins import Coins
@@ -46,11 +51,11 @@ _MOST_OUTCOMES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Histogram:
-    """A valid request for all counts: see `contract.Plan`."""
+class PreparedHistogram:
+    """A valid request for all counts: see `contract.PreparedRelease`."""
 
     epsilon: Fraction
-    readings: Readings
+    label_counts: LabelCounts
 
     @property
     def mechanism(self) -> str:
@@ -62,7 +67,7 @@ class Histogram:
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        return {"epsilon": spelled(self.epsilon)}
+        return {"epsilon": decimal_text(self.epsilon)}
 
     @property
     def law(self) -> str:
@@ -74,7 +79,7 @@ class Histogram:
 
     @property
     def decay(self) -> Fraction:
-        return self.epsilon / self.readings.messages.labels.l1
+        return self.epsilon / self.label_counts.messages.label_sensitivity.l1
 
     @property
     def expected(self) -> tuple[ErrorBar, ...]:
@@ -82,21 +87,21 @@ class Histogram:
         far = float(self._half_widths(self._widest()).max())
         return (ErrorBar("error of each frequency", -far, far, CONFIDENCE),)
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
-        counts = self.readings(tallies.counts)
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
+        counts = self.label_counts(tallies.counts)
         noisy = counts + two_sided_geometric(self.decay, len(counts), coins)
-        return Drawn({"estimates": self._estimates(noisy)}, self.expected)
+        return ReleaseResult({"estimates": self._estimates(noisy)}, self.expected)
 
     def pmf(self, tallies: Tallies, *, farthest: int) -> Pmf[tuple[int, ...]]:
-        """The certified law of the noisy readings within `farthest` of the true ones, no more."""
-        counts = self.readings(tallies.counts).tolist()
+        """The certified law of the noisy counts within `farthest` of the true ones, no more."""
+        counts = self.label_counts(tallies.counts).tolist()
         if (2 * farthest + 1) ** len(counts) > _MOST_OUTCOMES:
             raise ParameterError(f"farthest must allow at most {_MOST_OUTCOMES:,} outcomes")
         outcomes, lower, upper = [], [], []
         for noise in product(range(-farthest, farthest + 1), repeat=len(counts)):
             low = high = Fraction(1)
             for k in noise:
-                least, most = at(self.decay, k)
+                least, most = probability(self.decay, k)
                 low, high = low * least, high * most
             outcomes.append(tuple(c + k for c, k in zip(counts, noise, strict=True)))
             lower.append(low)
@@ -104,12 +109,12 @@ class Histogram:
         return Pmf(tuple(outcomes), tuple(lower), tuple(upper))
 
     def _estimates(self, noisy: Counts) -> list[dict[str, object]]:
-        raw = self.readings.frequencies(noisy)
+        raw = self.label_counts.frequencies(noisy)
         clipped = onto_box(raw)
-        project = onto_box if isinstance(self.readings.facts.domain, Bits) else onto_simplex
+        project = onto_box if isinstance(self.label_counts.context.domain, Bits) else onto_simplex
         lower, upper = self._law.limits(raw, CONFIDENCE)
         columns = zip(
-            self.readings.facts.domain.labels,
+            self.label_counts.context.domain.labels,
             noisy.tolist(),
             raw.tolist(),
             self._std_errors(clipped).tolist(),
@@ -125,38 +130,38 @@ class Histogram:
         """From clip(f̂, 0, 1), as estimates have it: the local part and 2z/(1 − z)²."""
         z = np.exp(-float(self.decay))
         noise = 2 * z / np.expm1(-float(self.decay)) ** 2
-        return np.asarray(np.sqrt(self.readings.variance(frequencies) + noise) / self._scale)
+        return np.asarray(np.sqrt(self.label_counts.variance(frequencies) + noise) / self._scale)
 
     @property
     def _law(self) -> NoisyFrequency:
-        mechanism, readings = self.readings.facts.mechanism, self.readings
+        mechanism, label_counts = self.label_counts.context.mechanism, self.label_counts
         return NoisyFrequency(
             p=float(mechanism.p),
             q=float(mechanism.q),
-            variance=lambda f: readings.variance(f) / self._scale**2,
+            variance=lambda f: label_counts.variance(f) / self._scale**2,
             rate=float(self.decay) * self._scale,
-            step=readings.messages.unit / self._scale,
+            step=label_counts.messages.unit / self._scale,
         )
 
     def _half_widths(self, frequencies: Floats) -> Floats:
-        """Half a step of the reading more than the tails of the two kinds of noise."""
-        variance = self.readings.variance(frequencies)
+        """Half a step of the count more than the tails of the two kinds of noise."""
+        variance = self.label_counts.variance(frequencies)
         widths = combined_half_widths(variance, self.decay, CONFIDENCE)
-        return np.asarray((widths + self.readings.messages.unit / 2) / self._scale)
+        return np.asarray((widths + self.label_counts.messages.unit / 2) / self._scale)
 
     @property
     def _scale(self) -> float:
-        return float(self.readings.facts.n * self.readings.gain)
+        return float(self.label_counts.context.n * self.label_counts.gain)
 
     def _widest(self) -> Floats:
         """The frequencies at which the local variance, a parabola, can be largest."""
-        low, middle, high = self.readings.variance(np.array([0.0, 0.5, 1.0])).tolist()
+        low, middle, high = self.label_counts.variance(np.array([0.0, 0.5, 1.0])).tolist()
         bend, slope = 2 * (low - 2 * middle + high), 4 * middle - 3 * low - high
         top = min(max(-slope / (2 * bend), 0.0), 1.0) if bend < 0 else 0.0
         return np.array([0.0, top, 1.0])
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> Histogram:
-    """ParameterError for arguments that are no request over these facts."""
-    complete = completed("histogram", PARAMETERS, arguments)
-    return Histogram(read_epsilon(complete["epsilon"]), Readings.of(facts))
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedHistogram:
+    """ParameterError for arguments that are no request in this context."""
+    complete = with_defaults("histogram", PARAMETERS, arguments)
+    return PreparedHistogram(read_epsilon(complete["epsilon"]), LabelCounts.of(context))

@@ -1,12 +1,12 @@
-"""What the readings of a collection's labels say: their mean, spread and distance from the truth.
+"""The counts of a collection's labels: their mean, spread and distance from the truth.
 
-mean       μ(f) of one report, for a label of frequency f: unit·told·s − blank·told,
-           s = q + f(p − q). A raw sum of readings is compared with n·μ, a public constant, so
-           nothing is divided and sensitivities stay those of integers.
+mean       μ(f) of one report, for a label of frequency f: t·(unit·s − offset), t the
+           sampling fraction, s = q + f(p − q). A raw sum of label counts is compared with n·μ, a
+           public constant, so nothing is divided and sensitivities stay those of integers.
 gain       μ(1) − μ(0): what one true answer adds on average; 1/gain is a of central-dp §4.2
 variance   of the sum over n reports; where one device may have several, at most that of
            devices that answer in every epoch and never change (`estimate.clusters`)
-deviation  m sums of readings, each moved by one report by at most w, are all within it of what
+deviation  m sums of label counts, each moved by one report by at most w, are all within it of what
            the true answers make them, but with chance β: with L = ln(2m/β) the lesser of
                w·√(nTL/2)/gain                           Hoeffding
                (TwL/3 + √((TwL/3)² + 2nTVL))/gain        Bernstein, V ≥ their variance
@@ -22,8 +22,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import Counts, Facts
-from deniable_aggregator.releases.kinds.message_spaces import Messages, messages_of
+from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
+from deniable_aggregator.releases.kinds.message_space import MessageSpace
+from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.designs import largest_variance
 from deniable_estimators.inference.payload_arrays import clusters_of
@@ -34,80 +35,84 @@ _LARGEST = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
-    """The readings of n reports of one mechanism. Built by `of`."""
+class LabelCounts:
+    """The label counts of n reports of one mechanism. Built by `of`."""
 
-    facts: Facts
-    messages: Messages
+    context: ReleaseContext
+    messages: MessageSpace
 
     @classmethod
-    def of(cls, facts: Facts) -> Readings:
+    def of(cls, context: ReleaseContext) -> LabelCounts:
         """ParameterError for a mechanism this room does not know, and for too many reports."""
-        messages = messages_of(facts.mechanism)
-        if facts.n * messages.unit >= _LARGEST:
-            raise ParameterError(f"n must be below {_LARGEST // messages.unit:,}, got {facts.n:,}")
-        return cls(facts, messages)
+        messages = message_space_of(context.mechanism)
+        if context.n * messages.unit >= _LARGEST:
+            raise ParameterError(
+                f"n must be below {_LARGEST // messages.unit:,}, got {context.n:,}"
+            )
+        return cls(context, messages)
 
     def __call__(self, counts: Counts) -> Counts:
-        return self.messages.readings(counts)
+        return self.messages.label_counts(counts)
 
     @property
     def width(self) -> int:
-        """How far one report moves one reading."""
-        return self.messages.labels.linf
+        """How far one report moves one count."""
+        return self.messages.label_sensitivity.linf
 
     @property
     def gain(self) -> Fraction:
-        return self.messages.unit * self.messages.told * self._gap
+        return self.messages.unit * self.messages.sampling_fraction * self._gap
 
     @property
     def _gap(self) -> Fraction:
-        return self.facts.mechanism.p - self.facts.mechanism.q
+        return self.context.mechanism.p - self.context.mechanism.q
 
     def expected(self, frequency: Fraction, *, labels: int = 1) -> Fraction:
         """n·μ summed over so many labels whose frequencies add up to this one."""
-        messages, q = self.messages, self.facts.mechanism.q
-        noise = messages.told * (messages.unit * q - messages.blank)
-        return self.facts.n * (labels * noise + frequency * self.gain)
+        messages, q = self.messages, self.context.mechanism.q
+        noise = messages.sampling_fraction * (messages.unit * q - messages.offset)
+        return self.context.n * (labels * noise + frequency * self.gain)
 
-    def frequencies(self, readings: Counts) -> Floats:
+    def frequencies(self, label_counts: Counts) -> Floats:
         """Raw debiased frequencies; they may be negative."""
         noise = self.expected(Fraction(0))
         whole = math.floor(noise)  # leaves as an integer, so nothing cancels in floats
-        signal = (readings - whole) - float(noise - whole)
-        return np.asarray(signal / float(self.facts.n * self.gain), dtype=np.float64)
+        signal = (label_counts - whole) - float(noise - whole)
+        return np.asarray(signal / float(self.context.n * self.gain), dtype=np.float64)
 
     def variance(self, frequencies: Floats) -> Floats:
-        """At most, of the sum of n readings of a label with a frequency in [0, 1]."""
-        mechanism, messages = self.facts.mechanism, self.messages
+        """At most, of the sum of n label counts of a label with a frequency in [0, 1]."""
+        mechanism, messages = self.context.mechanism, self.messages
         support = float(mechanism.q) + float(self._gap) * frequencies
-        if messages.told < 1:
-            return self.facts.n * self.reports * self._told_variance(support)
-        clusters = clusters_of(mechanism, self.facts.repeat, self.reports)
+        if messages.sampling_fraction < 1:
+            return self.context.n * self.reports * self._sampled_variance(support)
+        clusters = clusters_of(mechanism, self.context.repeat, self.reports)
         spread = support * (1 - support) if clusters is None else clusters.spread(support)
-        return np.asarray(self.facts.n * float(messages.unit) ** 2 * spread)
+        return np.asarray(self.context.n * float(messages.unit) ** 2 * spread)
 
-    def _told_variance(self, support: Floats) -> Floats:
-        told, unit = float(self.messages.told), self.messages.unit
-        one, blank = unit - self.messages.blank, self.messages.blank
-        mean = told * (unit * support - blank)
-        variance: Floats = told * (support * one**2 + (1 - support) * blank**2) - mean**2
+    def _sampled_variance(self, support: Floats) -> Floats:
+        sampling_fraction, unit = float(self.messages.sampling_fraction), self.messages.unit
+        one, offset = unit - self.messages.offset, self.messages.offset
+        mean = sampling_fraction * (unit * support - offset)
+        variance: Floats = (
+            sampling_fraction * (support * one**2 + (1 - support) * offset**2) - mean**2
+        )
         return variance
 
     @property
     def reports(self) -> int:
         """T: the most reports of one device, one an epoch."""
-        return 1 if self.facts.repeat == "once" else len(self.facts.epochs)
+        return 1 if self.context.repeat == "once" else len(self.context.epochs)
 
     def deviation(self, width: int, *, sums: int, beta: float) -> float:
-        """How many true answers so many sums of readings, each moved by `width`, may be off.
+        """How many true answers so many sums of label counts, each moved by `width`, may be off.
 
-        The readings are those of a set of labels each.
+        The label counts are those of a set of labels each.
         """
-        n, together, log = self.facts.n, self.reports, math.log(2 * sums) - math.log(beta)
+        n, together, log = self.context.n, self.reports, math.log(2 * sums) - math.log(beta)
         far = width * math.sqrt(n * together * log / 2)
-        if self.messages.most > 1 and not isinstance(self.facts.domain, Bits):
+        if self.messages.most_labels > 1 and not isinstance(self.context.domain, Bits):
             step = together * width * log / 3
-            variance = float(largest_variance(self.facts.mechanism))
+            variance = float(largest_variance(self.context.mechanism))
             far = min(far, step + math.sqrt(step**2 + 2 * n * together * variance * log))
         return far / float(self.gain)

@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from deniable_aggregator.central.queries import Workload, intervals, points, prefixes
 from deniable_aggregator.releases.kinds.arguments import nearest
 from deniable_aggregator.releases.kinds.contract import Counts, Parameter
+from deniable_central.queries import Workload, intervals, points, prefixes
 from deniable_shared.domain import Domain, Record
 from deniable_shared.errors import ParameterError
 
@@ -30,15 +30,15 @@ Name = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LabelSets:
-    """A workload over labels: `spelled` reads back as itself, `names` says which query is which."""
+class LabelWorkload:
+    """A workload over labels, the `argument` that it was read from, the `names` of its queries."""
 
     workload: Workload
-    spelled: str | Sequence[Name]
+    argument: str | Sequence[Name]
     names: Sequence[Name]
 
 
-def read_workload(value: object, domain: Domain) -> LabelSets:
+def read_workload(value: object, domain: Domain) -> LabelWorkload:
     """A family by its name, or a list of sets; ParameterError for anything else."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return _listed(value, domain)
@@ -54,7 +54,7 @@ def read_workload(value: object, domain: Domain) -> LabelSets:
         )
     count, workload_of, names_of = _FAMILIES[value]
     _check_size(count(domain.size), domain.size)
-    return LabelSets(workload_of(domain.size), value, names_of(domain.labels))
+    return LabelWorkload(workload_of(domain.size), value, names_of(domain.labels))
 
 
 def read_label_set(question: object, domain: Domain) -> tuple[Counts, Name]:
@@ -75,7 +75,7 @@ def read_label_set(question: object, domain: Domain) -> tuple[Counts, Name]:
     return row, {"labels": [domain.labels[place] for place in np.flatnonzero(row).tolist()]}
 
 
-def _listed(sets: Sequence[object], domain: Domain) -> LabelSets:
+def _listed(sets: Sequence[object], domain: Domain) -> LabelWorkload:
     if not 1 <= len(sets) <= _MOST_LISTED:
         raise ParameterError(
             f"workload must list 1 to {_MOST_LISTED:,} sets of labels, got {len(sets):,}"
@@ -84,7 +84,7 @@ def _listed(sets: Sequence[object], domain: Domain) -> LabelSets:
     rows, names = zip(*(read_label_set(one, domain) for one in sets), strict=True)
     if len({row.tobytes() for row in rows}) != len(rows):
         raise ParameterError("workload must list each set of labels once")
-    return LabelSets(Workload(np.array(rows)), list(names), list(names))
+    return LabelWorkload(Workload(np.array(rows)), list(names), list(names))
 
 
 def _check_size(queries: int, labels: int) -> None:

@@ -1,7 +1,7 @@
 """`median`: the debiased median, or another quantile, exactly as counted, or nothing.
 
 Released is the first label at or below which a share `quantile` of the answers lies once debiased
-(`ordered.first_crossing`), by propose-test-release: (ε, δ)-DP, and no noise in the answer. The raw
+(`propose_first_crossing`), by propose-test-release: (ε, δ)-DP, and no noise in the answer. The raw
 median of randomized answers would be drawn to the middle label, the more the smaller the local ε;
 debiasing by public constants keeps the distance that the test needs. What the devices' own noise
 leaves unsure is in the error bar.
@@ -12,22 +12,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.stability import StabilityTest
-from deniable_aggregator.central.stability.parameters import read_delta
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
+    delta_text,
     read_epsilon,
     read_share,
-    spelled,
-    spelled_delta,
+    with_defaults,
 )
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Parameter, Tallies
+from deniable_aggregator.releases.kinds.contract import (
+    Parameter,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
-from deniable_aggregator.releases.kinds.ordered_scores import Quantile, first_crossing
+from deniable_aggregator.releases.kinds.ordered_scores import Quantile, propose_first_crossing
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar
+from deniable_central.stability import StabilityTest
+from deniable_central.stability.parameters import read_delta
 from deniable_shared.coins import Coins
 
 PARAMETERS = (
@@ -39,8 +44,8 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Median:
-    """A valid request for a stable quantile: see `contract.Plan`."""
+class PreparedMedian:
+    """A valid request for a stable quantile: see `contract.PreparedRelease`."""
 
     parameters: Mapping[str, object]
     score: Quantile
@@ -68,29 +73,29 @@ class Median:
         far = self.score.local(1 - CONFIDENCE) + self.score.length(0)
         return (ErrorBar(self.score.unit, 0.0, far, CONFIDENCE),)
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
-        proposal = first_crossing(self.score, tallies.counts)
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
+        proposal = propose_first_crossing(self.score, tallies.counts)
         drawn = self.test.release(proposal, coins).result
         label = None if drawn is None else self.score.candidates[drawn]
         needed = self.test.distance_for(CONFIDENCE)
         result = {"label": label, "index": drawn, "distance_needed": needed}
-        return Drawn(result, self.expected)
+        return ReleaseResult(result, self.expected)
 
     def pmf(self, tallies: Tallies) -> Pmf[int | None]:
         """The certified law of the index: a function of the data, not to be shown."""
-        return self.test.pmf(first_crossing(self.score, tallies.counts))
+        return self.test.pmf(propose_first_crossing(self.score, tallies.counts))
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> Median:
-    """ParameterError, or CentralError for a δ, where this is no request over these facts."""
-    complete = completed("median", PARAMETERS, arguments)
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedMedian:
+    """ParameterError, or CentralError for a δ, where this is no request in this context."""
+    complete = with_defaults("median", PARAMETERS, arguments)
     epsilon = read_epsilon(complete["epsilon"])
     delta = read_delta(complete["delta"])
     quantile = read_share("quantile", complete["quantile"], whole=False)
-    score = Quantile.of(facts, quantile)
+    score = Quantile.of(context, quantile)
     parameters = {
-        "quantile": spelled(quantile),
-        "epsilon": spelled(epsilon),
-        "delta": spelled_delta(delta),
+        "quantile": decimal_text(quantile),
+        "epsilon": decimal_text(epsilon),
+        "delta": delta_text(delta),
     }
-    return Median(parameters, score, StabilityTest.of(epsilon=epsilon, delta=delta))
+    return PreparedMedian(parameters, score, StabilityTest.of(epsilon=epsilon, delta=delta))

@@ -1,14 +1,14 @@
-"""Which tallies one report can add, by mechanism: what every sensitivity of this room is made of.
+"""The message space of each mechanism: every sensitivity here is computed from it.
 
     one of      one of K counts goes up by one                  `OneOf`
     points      the same; labels are sums of counts             `Design`, counted by message
     sets        w of K counts go up by one                      `Subset`, `Design` by code
     free bits   any set of m counts goes up by one              `IndependentBits`
-    told bits   t of m places are told, any of them as ones     `SampledBits`
+    sampled     t of m coordinates, any of them as ones         `SampledBits`
 
 All messages a sender can make are possible whatever the value, so it does not matter which values
 are valid; a chain sends the messages of its first mechanism. Messages of which nothing
-supports a label or not (means, waves, tables, texts) have no readings, and no releases.
+supports a label or not (means, waves, tables, texts) have no label counts, and no releases.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from deniable_aggregator.releases.kinds.bit_messages import FreeBits, ToldBits
-from deniable_aggregator.releases.kinds.message_space import Messages
-from deniable_aggregator.releases.kinds.point_messages import Labels, Points
-from deniable_aggregator.releases.kinds.set_messages import DesignSets, Subsets
+from deniable_aggregator.releases.kinds.bit_messages import (
+    IndependentBitMessages,
+    SampledBitMessages,
+)
+from deniable_aggregator.releases.kinds.message_space import MessageSpace
+from deniable_aggregator.releases.kinds.point_messages import DesignPointMessages, LabelMessages
+from deniable_aggregator.releases.kinds.set_messages import DesignSetMessages, SubsetMessages
 from deniable_estimators.inference.payload_arrays import first_round
 from deniable_estimators.inference.protocols import CodeSetEstimator
 from deniable_estimators.mechanisms import estimator_for
@@ -34,12 +37,10 @@ from deniable_shared.mechanisms.structure import (
     Subset,
 )
 
-__all__ = ["Messages", "messages_of"]
-
 _UNIT_BITS = 16
 
 
-def messages_of(mechanism: Mechanism) -> Messages:
+def message_space_of(mechanism: Mechanism) -> MessageSpace:
     """The messages of a mechanism or of a chain; ParameterError for one that is not known."""
     structure = mechanism.structure
     if not mechanism.releasable or type(structure) not in _OF_STRUCTURE:
@@ -51,31 +52,31 @@ def messages_of(mechanism: Mechanism) -> Messages:
     return _OF_STRUCTURE[type(structure)](first_round(mechanism), structure)
 
 
-def _one_of(_form: Mechanism, structure: OneOf) -> Messages:
-    return Labels(structure.codes)
+def _one_of(_form: Mechanism, structure: OneOf) -> MessageSpace:
+    return LabelMessages(structure.codes)
 
 
-def _free_bits(_form: Mechanism, structure: IndependentBits) -> Messages:
-    return FreeBits(structure.bits)
+def _free_bits(_form: Mechanism, structure: IndependentBits) -> MessageSpace:
+    return IndependentBitMessages(structure.bits)
 
 
-def _told_bits(form: Mechanism, structure: SampledBits) -> Messages:
+def _told_bits(form: Mechanism, structure: SampledBits) -> MessageSpace:
     unit = 1 << _UNIT_BITS
-    return ToldBits(structure.bits, structure.sampled, unit, round(form.q * unit))
+    return SampledBitMessages(structure.bits, structure.sampled, unit, round(form.q * unit))
 
 
-def _subsets(_form: Mechanism, structure: Subset) -> Messages:
-    return Subsets(structure.codes, structure.support_size)
+def _subsets(_form: Mechanism, structure: Subset) -> MessageSpace:
+    return SubsetMessages(structure.codes, structure.support_size)
 
 
-def _design(form: Mechanism, structure: Design) -> Messages:
+def _design(form: Mechanism, structure: Design) -> MessageSpace:
     estimator = estimator_for(form)
     if isinstance(estimator, CodeSetEstimator):
-        return DesignSets(form.domain_size, structure, estimator)
-    return Points.of(form, structure)
+        return DesignSetMessages(form.domain_size, structure, estimator)
+    return DesignPointMessages.of(form, structure)
 
 
-_OF_STRUCTURE: Mapping[type, Callable[..., Messages]] = MappingProxyType(
+_OF_STRUCTURE: Mapping[type, Callable[..., MessageSpace]] = MappingProxyType(
     {
         Design: _design,
         IndependentBits: _free_bits,

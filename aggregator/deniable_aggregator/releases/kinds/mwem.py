@@ -11,44 +11,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.queries import Mwem, best_rounds, mwem_error
-from deniable_aggregator.central.queries.mwem_bounds import MOST_ROUNDS
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
     read_epsilon,
     read_whole,
-    spelled,
+    with_defaults,
 )
 from deniable_aggregator.releases.kinds.contract import (
-    Drawn,
-    Facts,
     Parameter,
+    ReleaseContext,
+    ReleaseResult,
     Tallies,
     TypicalError,
 )
 from deniable_aggregator.releases.kinds.label_workloads import (
     MOST_ENTRIES,
     WORKLOAD,
-    LabelSets,
+    LabelWorkload,
     read_workload,
 )
 from deniable_aggregator.releases.kinds.mwem_errors import workload_errors
 from deniable_aggregator.releases.kinds.query_answers import (
     HALF,
-    QueryError,
-    shown_answers,
-    shown_distribution,
+    QueryErrorBound,
+    answer_rows,
+    distribution_rows,
 )
 from deniable_aggregator.releases.kinds.randomized_counts import (
     RandomizedCounts,
     check_joint,
     local_error,
-    moves_of,
+    workload_sensitivity,
 )
+from deniable_central.guarantee import Guarantee
+from deniable_central.queries import Mwem, best_rounds, mwem_error
+from deniable_central.queries.mwem_bounds import MOST_ROUNDS
+from deniable_central.release import ErrorBar
+from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
@@ -62,13 +62,13 @@ _MOST_STEPS = 64 * MOST_ENTRIES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Synthesizing:
-    """A valid request for a synthetic distribution: see `contract.Plan`."""
+class PreparedMwem:
+    """A valid request for a synthetic distribution: see `contract.PreparedRelease`."""
 
-    facts: Facts
-    label_sets: LabelSets
+    context: ReleaseContext
+    label_sets: LabelWorkload
     linear: Mwem
-    error: QueryError
+    error: QueryErrorBound
 
     @property
     def mechanism(self) -> str:
@@ -81,9 +81,9 @@ class Synthesizing:
     @property
     def parameters(self) -> Mapping[str, object]:
         return {
-            "workload": self.label_sets.spelled,
+            "workload": self.label_sets.argument,
             "rounds": self.linear.rounds,
-            "epsilon": spelled(self.linear.epsilon),
+            "epsilon": decimal_text(self.linear.epsilon),
         }
 
     @property
@@ -102,66 +102,66 @@ class Synthesizing:
     def typical(self) -> tuple[TypicalError, ...]:
         """The usual largest error of a query of the workload."""
         request = {"mechanism": self.mechanism, **self.parameters}
-        return workload_errors(self.facts, self.linear, request, quantity=self.error.quantity)
+        return workload_errors(self.context, self.linear, request, quantity=self.error.quantity)
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
-        data = RandomizedCounts.of(self.facts, tallies)
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
+        data = RandomizedCounts.of(self.context, tallies)
         synthesis = self.linear.release(data, coins).result
         measured = [{"query": m.query, "noisy": m.count} for m in synthesis.measurements]
         result = {
-            "distribution": shown_distribution(self.facts.domain.labels, synthesis.weights),
-            "answers": shown_answers(self.label_sets, synthesis.weights, self.error),
+            "distribution": distribution_rows(self.context.domain.labels, synthesis.weights),
+            "answers": answer_rows(self.label_sets, synthesis.weights, self.error),
             "measurements": measured,
         }
-        return Drawn(result, self.error.bars)
+        return ReleaseResult(result, self.error.bars)
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> Synthesizing:
-    """ParameterError for arguments that are no request over these facts."""
-    complete = completed("mwem", PARAMETERS, arguments)
-    check_joint("mwem", facts)
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedMwem:
+    """ParameterError for arguments that are no request in this context."""
+    complete = with_defaults("mwem", PARAMETERS, arguments)
+    check_joint("mwem", context)
     epsilon = read_epsilon(complete["epsilon"])
-    label_sets = read_workload(complete["workload"], facts.domain)
-    bound = _Bound.of(facts, label_sets, epsilon)
+    label_sets = read_workload(complete["workload"], context.domain)
+    bound = _Bound.of(context, label_sets, epsilon)
     rounds = bound.read_rounds(complete["rounds"])
     linear = Mwem.of(label_sets.workload, rounds=rounds, epsilon=epsilon)
-    return Synthesizing(facts, label_sets, linear, bound.error(rounds))
+    return PreparedMwem(context, label_sets, linear, bound.error(rounds))
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
     """The public facts that the bound of T rounds is made of."""
 
-    facts: Facts
+    context: ReleaseContext
     queries: int
     epsilon: Fraction
     moves: int
     local: float
 
     @classmethod
-    def of(cls, facts: Facts, label_sets: LabelSets, epsilon: Fraction) -> _Bound:
+    def of(cls, context: ReleaseContext, label_sets: LabelWorkload, epsilon: Fraction) -> _Bound:
         queries = label_sets.workload.queries
-        moves = max(1, moves_of(facts.mechanism, label_sets.workload.matrix))
-        local = local_error(facts, queries=queries, beta=HALF, moves=moves)
-        return cls(facts, queries, epsilon, moves, local)
+        moves = max(1, workload_sensitivity(context.mechanism, label_sets.workload.matrix))
+        local = local_error(context, queries=queries, beta=HALF, moves=moves)
+        return cls(context, queries, epsilon, moves, local)
 
     @property
     def most_rounds(self) -> int:
         """So many that each selection's ε can be drawn with, and that a release takes seconds."""
-        steps = self.queries * self.facts.domain.size
+        steps = self.queries * self.context.domain.size
         return min(MOST_ROUNDS, int(self.epsilon / (2 * SMALLEST_EPSILON)), _MOST_STEPS // steps)
 
     def read_rounds(self, value: object) -> int:
         if self.most_rounds < 1:
             raise ParameterError(
                 "epsilon must be at least 0.000002 for mwem, a half of it for each selection, got "
-                f"{spelled(self.epsilon)}"
+                f"{decimal_text(self.epsilon)}"
             )
         if value != "best":
             return read_whole("rounds", value, low=1, high=self.most_rounds)
         best = best_rounds(
-            rows=self.facts.n,
-            domain=self.facts.domain.size,
+            rows=self.context.n,
+            domain=self.context.domain.size,
             queries=self.queries,
             epsilon=self.epsilon,
             beta=HALF,
@@ -171,14 +171,14 @@ class _Bound:
         )
         return min(best, self.most_rounds)
 
-    def error(self, rounds: int) -> QueryError:
+    def error(self, rounds: int) -> QueryErrorBound:
         central, total = (self._error(rounds, local) for local in (0.0, self.local))
-        return QueryError(central, total)
+        return QueryErrorBound(central, total)
 
     def _error(self, rounds: int, local: float) -> float:
         return mwem_error(
-            rows=self.facts.n,
-            domain=self.facts.domain.size,
+            rows=self.context.n,
+            domain=self.context.domain.size,
             queries=self.queries,
             rounds=rounds,
             epsilon=self.epsilon,
@@ -190,4 +190,4 @@ class _Bound:
 
     @property
     def _unit(self) -> Fraction:
-        return self.facts.mechanism.p - self.facts.mechanism.q
+        return self.context.mechanism.p - self.context.mechanism.q

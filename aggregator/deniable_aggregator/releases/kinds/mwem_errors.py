@@ -6,17 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from deniable_aggregator.central.queries import Mwem
-from deniable_aggregator.central.queries.mwem import STEP
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.releases.kinds.contract import Facts, TypicalError
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
     Population,
     runs_for,
     uniforms,
     worst,
 )
-from deniable_aggregator.releases.kinds.randomized_counts import moves_of
+from deniable_aggregator.releases.kinds.randomized_counts import workload_sensitivity
+from deniable_central.queries import Mwem
+from deniable_central.queries.mwem import STEP
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_estimators.inference.channel import Floats
 from deniable_shared.coins import Coins
 
@@ -26,12 +26,12 @@ _STEPS = 16
 
 
 def workload_errors(
-    facts: Facts, linear: Mwem, request: Mapping[str, object], *, quantity: str
+    context: ReleaseContext, linear: Mwem, request: Mapping[str, object], *, quantity: str
 ) -> tuple[TypicalError, ...]:
     """Empty where simulating takes long."""
     queries = linear.workload.matrix.astype(np.float64)
-    moves = max(1, moves_of(facts.mechanism, linear.workload.matrix))
-    unit = float(facts.n * (facts.mechanism.p - facts.mechanism.q))
+    moves = max(1, workload_sensitivity(context.mechanism, linear.workload.matrix))
+    unit = float(context.n * (context.mechanism.p - context.mechanism.q))
 
     def errors(people: Population, signals: Floats, coins: Coins) -> Floats:
         observed = signals @ queries.T
@@ -45,22 +45,22 @@ def workload_errors(
             worst_query = (off * float(linear.share / (2 * moves)) + gumbel).argmax(axis=1)
             noise = two_sided_geometric(linear.share / moves, len(rows), coins)
             measured = np.clip((observed[rows, worst_query] + noise) / unit, 0, 1)
-            asked = queries[worst_query]
-            step = STEP * (measured - (weights * asked).sum(axis=1))
-            exponents += step[:, None] * asked
+            selected = queries[worst_query]
+            step = STEP * (measured - (weights * selected).sum(axis=1))
+            exponents += step[:, None] * selected
             weights = _softmax(exponents)
             total += weights
         mean = total / (linear.rounds + 1)
         return np.asarray(np.abs((mean - people.shares) @ queries.T).max(axis=1))
 
-    each = 2 + facts.domain.size // _STEPS
+    each = 2 + context.domain.size // _STEPS
     work = len(_STEEPNESS) * linear.rounds * len(queries) * each
     return worst(
         quantity,
-        facts,
+        context,
         request,
         runs=runs_for(work),
-        populations=[Population.steep(facts.domain.size, each) for each in _STEEPNESS],
+        populations=[Population.steep(context.domain.size, each) for each in _STEEPNESS],
         errors=errors,
     )
 

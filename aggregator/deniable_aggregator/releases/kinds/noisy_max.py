@@ -8,25 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_aggregator.central.samplers.noise import SMALLEST_DECAY
-from deniable_aggregator.central.selection import Declaration, Noise, NoisyMax, shortfall
-from deniable_aggregator.central.selection.accuracy import geometric_tail_length
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
     read_epsilon,
     read_name,
-    spelled,
+    with_defaults,
 )
-from deniable_aggregator.releases.kinds.contract import Facts, Parameter
+from deniable_aggregator.releases.kinds.contract import Parameter, ReleaseContext
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
 from deniable_aggregator.releases.kinds.selection import (
     SCORE_PARAMETERS,
-    Selecting,
+    PreparedSelection,
     declared,
     named,
     read_score,
 )
+from deniable_central.samplers.noise import SMALLEST_DECAY
+from deniable_central.selection import (
+    NoiseDistribution,
+    NoisyMax,
+    PrivacyParameters,
+    shortfall,
+)
+from deniable_central.selection.accuracy import geometric_tail_length
 from deniable_shared.errors import ParameterError
 
 PARAMETERS = (
@@ -37,32 +42,32 @@ PARAMETERS = (
 VERSION = 1
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> Selecting[int]:
-    """ParameterError for arguments that are no request over these facts."""
-    complete = completed("noisy-max", PARAMETERS, arguments)
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedSelection[int]:
+    """ParameterError for arguments that are no request in this context."""
+    complete = with_defaults("noisy-max", PARAMETERS, arguments)
     epsilon = read_epsilon(complete["epsilon"])
-    noise = Noise(read_name("noise", complete["noise"], tuple(Noise)))
-    score, parameters = read_score(facts, arguments, complete)
-    declaration = declared(score, epsilon)
-    levels = _levels(declaration, noise, len(score.candidates))
-    return Selecting(
+    noise = NoiseDistribution(read_name("noise", complete["noise"], tuple(NoiseDistribution)))
+    score, parameters = read_score(context, arguments, complete)
+    privacy = declared(score, epsilon)
+    levels = _levels(privacy, noise, len(score.candidates))
+    return PreparedSelection(
         mechanism="noisy-max",
         version=VERSION,
-        parameters={**parameters, "noise": str(noise), "epsilon": spelled(epsilon)},
+        parameters={**parameters, "noise": str(noise), "epsilon": decimal_text(epsilon)},
         expected=selection_bars(score, levels),
         score=score,
-        selector=NoisyMax(declaration, noise),
+        selector=NoisyMax(privacy, noise),
         show=named,
     )
 
 
-def _levels(declaration: Declaration, noise: Noise, candidates: int) -> float:
+def _levels(privacy: PrivacyParameters, noise: NoiseDistribution, candidates: int) -> float:
     beta = (1 - CONFIDENCE) / 2
-    if noise is not Noise.GEOMETRIC:
-        return shortfall(declaration, candidates=candidates, beta=beta)
-    if declaration.decay() < SMALLEST_DECAY:
+    if noise is not NoiseDistribution.GEOMETRIC:
+        return shortfall(privacy, candidates=candidates, beta=beta)
+    if privacy.decay() < SMALLEST_DECAY:
         raise ParameterError(
             "epsilon must be larger for geometric noise on scores that one report moves so far: "
             "use noise gumbel or exponential"
         )
-    return geometric_tail_length(declaration.decay(), candidates / beta)
+    return geometric_tail_length(privacy.decay(), candidates / beta)

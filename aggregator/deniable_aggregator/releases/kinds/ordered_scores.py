@@ -8,7 +8,7 @@
 
 The raw quantile of randomized answers is drawn to the middle label; with R_v it is not, and as R_v
 is public, one report moves a score as far as it moves F_v. F̂ need not rise, so a quantile may be
-crossed more than once; the first crossing is `first_crossing`, with its distance: how many reports
+crossed more than once; the first crossing is proposed with its distance: how many reports
 must be replaced before another one is the first,
 
     D = min(⌈(F_v − R_v + 1)/L⌉, min_{i<v} ⌈(R_i − F_i)/L⌉)    L: how far one report moves an F_i
@@ -30,10 +30,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from deniable_aggregator.central.stability import Proposal
-from deniable_aggregator.releases.kinds.contract import Counts, Facts
-from deniable_aggregator.releases.kinds.label_counts import Readings
-from deniable_aggregator.releases.kinds.sensitivity import Reach
+from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+from deniable_aggregator.releases.kinds.sensitivity import Sensitivity
+from deniable_central.stability import Proposal
 from deniable_shared.domain import Choice, Number
 from deniable_shared.errors import ParameterError
 
@@ -49,22 +49,22 @@ _PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
 class Quantile:
     """The label below or at which a share `quantile` of the true answers lies."""
 
-    facts: Facts
-    readings: Readings
+    context: ReleaseContext
+    label_counts: LabelCounts
     quantile: Fraction
     targets: Counts
     width: int
 
     @classmethod
-    def of(cls, facts: Facts, quantile: Fraction) -> Quantile:
-        labels = _ordered(facts, "quantile", MOST_ORDERED)
-        readings = Readings.of(facts)
-        targets = [math.ceil(readings.expected(quantile, labels=v + 1)) for v in range(labels)]
-        return cls(facts, readings, quantile, np.array(targets), widest_share(readings))
+    def of(cls, context: ReleaseContext, quantile: Fraction) -> Quantile:
+        labels = _ordered(context, "quantile", MOST_ORDERED)
+        label_counts = LabelCounts.of(context)
+        targets = [math.ceil(label_counts.expected(quantile, labels=v + 1)) for v in range(labels)]
+        return cls(context, label_counts, quantile, np.array(targets), widest_share(label_counts))
 
     @property
     def candidates(self) -> tuple[str | None, ...]:
-        return self.facts.domain.labels
+        return self.context.domain.labels
 
     @property
     def sensitivity(self) -> Mapping[str, int]:
@@ -76,30 +76,30 @@ class Quantile:
 
     def over(self, counts: Counts) -> Counts:
         """F_v − R_v; of the last label at least 0, as all true answers lie up to it."""
-        return self._over(self.readings(counts))
+        return self._over(self.label_counts(counts))
 
-    def _over(self, readings: Counts) -> Counts:
-        over: Counts = np.cumsum(readings) - self.targets
+    def _over(self, label_counts: Counts) -> Counts:
+        over: Counts = np.cumsum(label_counts) - self.targets
         over[-1] = max(int(over[-1]), 0)
         return over
 
     def levels(self, counts: Counts) -> Counts:
-        return self.of_readings(self.readings(counts))
+        return self.levels_of_label_counts(self.label_counts(counts))
 
-    def of_readings(self, readings: Counts) -> Counts:
-        over = self._over(readings)
+    def levels_of_label_counts(self, label_counts: Counts) -> Counts:
+        over = self._over(label_counts)
         beyond = np.concatenate([[0], over[:-1] + 1])
         levels: Counts = -np.maximum(np.maximum(-over, beyond), 0)
         return levels
 
     def length(self, levels: float) -> float:
-        return (levels + 1) / float(self.readings.gain)
+        return (levels + 1) / float(self.label_counts.gain)
 
     def local(self, beta: float) -> float:
-        return self.readings.deviation(self.width, sums=self.facts.domain.size, beta=beta)
+        return self.label_counts.deviation(self.width, sums=self.context.domain.size, beta=beta)
 
 
-def first_crossing(score: Quantile, counts: Counts) -> Proposal[int]:
+def propose_first_crossing(score: Quantile, counts: Counts) -> Proposal[int]:
     """The first label whose debiased share is at least the quantile, and D."""
     over = score.over(counts)
     first, places = int(np.argmax(over >= 0)), np.arange(len(over))
@@ -115,42 +115,44 @@ class Revenue:
     `places` are the labels that may be drawn, `prices` theirs.
     """
 
-    facts: Facts
-    readings: Readings
+    context: ReleaseContext
+    label_counts: LabelCounts
     places: Counts
     prices: Counts
     offsets: Counts
     apart: int
 
     @classmethod
-    def of(cls, facts: Facts, places: Sequence[int] | None = None) -> Revenue:
+    def of(cls, context: ReleaseContext, places: Sequence[int] | None = None) -> Revenue:
         """Of all labels, or of some, in their order."""
-        size = _ordered(facts, "revenue", MOST_ORDERED)
+        size = _ordered(context, "revenue", MOST_ORDERED)
         chosen = range(size) if places is None else places
         if len(chosen) > MOST_PRICES:
             raise ParameterError(
                 f"revenue takes at most {MOST_PRICES:,} labels to choose from, got "
                 f"{len(chosen):,}: collect coarser labels, or use price with a ratio above 1"
             )
-        every, readings = prices_of(facts), Readings.of(facts)
+        every, label_counts = label_prices(context), LabelCounts.of(context)
         prices = [every[place] for place in chosen]
-        each = readings.messages.unit * readings.messages.most
-        if prices[-1] * facts.n * each >= _LARGEST:
+        each = label_counts.messages.unit * label_counts.messages.most_labels
+        if prices[-1] * context.n * each >= _LARGEST:
             raise ParameterError(
                 f"the largest price in cents times n must be below 2^60, got {prices[-1]} times "
-                f"{facts.n:,}, and {each:,} for each report: use smaller prices or fewer epochs"
+                f"{context.n:,}, and {each:,} for each report: use smaller prices or fewer epochs"
             )
         offsets = [
-            round(price * readings.expected(Fraction(0), labels=size - place))
+            round(price * label_counts.expected(Fraction(0), labels=size - place))
             for place, price in zip(chosen, prices, strict=True)
         ]
         tails = _tails(size, chosen) * np.array(prices)[:, None]
-        apart = Reach(readings.messages, readings.messages.on_tally(tails)).range
-        return cls(facts, readings, np.array(chosen), np.array(prices), np.array(offsets), apart)
+        apart = Sensitivity(label_counts.messages, label_counts.messages.tally_matrix(tails)).range
+        return cls(
+            context, label_counts, np.array(chosen), np.array(prices), np.array(offsets), apart
+        )
 
     @property
     def candidates(self) -> tuple[str | None, ...]:
-        return tuple(self.facts.domain.labels[place] for place in self.places.tolist())
+        return tuple(self.context.domain.labels[place] for place in self.places.tolist())
 
     @property
     def sensitivity(self) -> Mapping[str, int]:
@@ -161,56 +163,56 @@ class Revenue:
         return "cents of revenue below the best price"
 
     def levels(self, counts: Counts) -> Counts:
-        return self.of_readings(self.readings(counts))
+        return self.levels_of_label_counts(self.label_counts(counts))
 
-    def of_readings(self, readings: Counts) -> Counts:
-        tails = np.cumsum(readings[::-1])[::-1][self.places]
+    def levels_of_label_counts(self, label_counts: Counts) -> Counts:
+        tails = np.cumsum(label_counts[::-1])[::-1][self.places]
         levels: Counts = self.prices * tails - self.offsets
         return levels
 
     def length(self, levels: float) -> float:
-        return (levels + 1) / float(self.readings.gain)
+        return (levels + 1) / float(self.label_counts.gain)
 
     def local(self, beta: float) -> float:
-        messages, sums = self.readings.messages, len(self.places)
-        tails = _tails(self.facts.domain.size, self.places.tolist())
-        width = int(messages.spread(messages.on_tally(tails)).max())
-        return 2 * float(self.prices[-1]) * self.readings.deviation(width, sums=sums, beta=beta)
+        messages, sums = self.label_counts.messages, len(self.places)
+        tails = _tails(self.context.domain.size, self.places.tolist())
+        width = int(messages.row_ranges(messages.tally_matrix(tails)).max())
+        return 2 * float(self.prices[-1]) * self.label_counts.deviation(width, sums=sums, beta=beta)
 
 
-def prices_of(facts: Facts) -> list[int]:
+def label_prices(context: ReleaseContext) -> list[int]:
     """The labels as cents, which must rise; ParameterError for a domain that has no prices."""
-    _ordered(facts, "revenue", MOST_ORDERED)
-    return _prices(facts.domain.labels)
+    _ordered(context, "revenue", MOST_ORDERED)
+    return _prices(context.domain.labels)
 
 
-def _ordered(facts: Facts, what: str, most: int) -> int:
-    if not isinstance(facts.domain, Choice | Number):
+def _ordered(context: ReleaseContext, what: str, most: int) -> int:
+    if not isinstance(context.domain, Choice | Number):
         raise ParameterError(
             f"{what} needs labels in an order, which a choice and a number have and "
-            f"{facts.domain.type} has not: use mode, threshold or histogram"
+            f"{context.domain.type} has not: use mode, threshold or histogram"
         )
-    if facts.domain.size > most:
+    if context.domain.size > most:
         raise ParameterError(
-            f"{what} takes at most {most:,} labels, this domain has {facts.domain.size:,}: "
+            f"{what} takes at most {most:,} labels, this domain has {context.domain.size:,}: "
             "use histogram and add up its counts, or collect coarser labels"
         )
-    return facts.domain.size
+    return context.domain.size
 
 
-def widest_share(readings: Readings) -> int:
+def widest_share(label_counts: LabelCounts) -> int:
     """How far one report moves any F_v: the widest row of the cumulative matrix, part by part.
 
     Of more than 4,096 labels, how far it moves any set of them.
     """
-    messages, size, widest = readings.messages, readings.facts.domain.size, 0
+    messages, size, widest = label_counts.messages, label_counts.context.domain.size, 0
     if size > MOST_ORDERED:
-        return messages.labels.sets
+        return messages.label_sensitivity.sets
     step = max(1, _CHUNK // size)
     for start in range(0, size, step):
         rows = np.arange(start, min(start + step, size))
         matrix = (np.arange(size)[None, :] <= rows[:, None]).astype(np.int64)
-        widest = max(widest, int(messages.spread(messages.on_tally(matrix)).max()))
+        widest = max(widest, int(messages.row_ranges(messages.tally_matrix(matrix)).max()))
     return widest
 
 

@@ -1,13 +1,13 @@
-"""Messages that are counted one by one: a tally is their histogram, and a label's reading a sum.
+"""Messages that are counted one by one: a tally is their histogram, and a label's count a sum.
 
     labels themselves      grr/1         one label a message
     points of a geometry   cyclic/1, projective/1         w codes of K, two messages share λ
     signs                  hadamard/1    half of all codes, (j, 0) and (j, 1) none in common
 
 One report replaced takes 1 from one count and gives it to another, so a row over the tally is moved
-by its largest entry less its smallest; a row over the readings becomes the sums of its entries over
-the labels that each message supports, exactly (`held` of the estimators). Of the readings together,
-with λ and w those of the geometry and d labels among its K codes,
+by its largest entry less its smallest; a row over the label counts becomes the sums of its entries
+over the labels that each message supports, exactly (`held` of the estimators). Of the label counts
+together, with λ and w those of the geometry and d labels among its K codes,
 
     L1 ≤ min(d, 2(w − λ))         any set of labels ≤ min(d, w − λ)
 
@@ -34,26 +34,26 @@ _MOST_PRODUCTS = 1 << 29
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class LabelMessages:
     """A histogram of K labels."""
 
     size: int
     unit: int = 1
-    blank: int = 0
-    told: Fraction = Fraction(1)
-    most: int = 1
+    offset: int = 0
+    sampling_fraction: Fraction = Fraction(1)
+    most_labels: int = 1
 
     @property
-    def labels(self) -> LabelSensitivity:
+    def label_sensitivity(self) -> LabelSensitivity:
         return OneOf(self.size).one_report_moves(self.size)
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         return counts
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         return matrix
 
-    def spread(self, matrix: Matrix) -> Counts:
+    def row_ranges(self, matrix: Matrix) -> Counts:
         return _spread(matrix)
 
     def norms(self, matrix: Matrix) -> tuple[int, int]:
@@ -61,28 +61,28 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class DesignPointMessages:
     """A histogram of messages that support several labels each."""
 
     decoder: MessageCodeEstimator
-    labels: LabelSensitivity
-    most: int
+    label_sensitivity: LabelSensitivity
+    most_labels: int
     unit: int = 1
-    blank: int = 0
-    told: Fraction = Fraction(1)
+    offset: int = 0
+    sampling_fraction: Fraction = Fraction(1)
 
     @classmethod
-    def of(cls, form: Mechanism, design: Design) -> Points:
+    def of(cls, form: Mechanism, design: Design) -> DesignPointMessages:
         """The messages of a design; `form` is the mechanism of one round."""
         return cls(_decoder(form), _apart(form, design), min(design.support_size, form.domain_size))
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         return self.decoder.supports(counts)
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         return self.decoder.held(matrix)
 
-    def spread(self, matrix: Matrix) -> Counts:
+    def row_ranges(self, matrix: Matrix) -> Counts:
         return _spread(matrix)
 
     def norms(self, matrix: Matrix) -> tuple[int, int]:

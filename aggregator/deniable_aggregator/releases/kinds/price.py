@@ -24,18 +24,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from deniable_aggregator.central.auctions import misreport_gain
-from deniable_aggregator.central.selection import Exponential, shortfall
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
     read_epsilon,
-    spelled,
+    with_defaults,
 )
-from deniable_aggregator.releases.kinds.contract import Facts, Parameter
+from deniable_aggregator.releases.kinds.contract import Parameter, ReleaseContext
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
-from deniable_aggregator.releases.kinds.ordered_scores import Revenue, prices_of
-from deniable_aggregator.releases.kinds.selection import Selecting, declared
+from deniable_aggregator.releases.kinds.ordered_scores import Revenue, label_prices
+from deniable_aggregator.releases.kinds.selection import PreparedSelection, declared
+from deniable_central.auctions import misreport_gain
+from deniable_central.selection import Exponential, shortfall
 from deniable_shared.errors import ParameterError
 
 PARAMETERS = (
@@ -52,7 +52,7 @@ _RATIO = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class LabelPriceGrid:
     """Which labels may be drawn, their prices in cents, and the share of revenue that they keep."""
 
     places: tuple[int, ...]
@@ -60,7 +60,9 @@ class Grid:
     share: Fraction
 
     @classmethod
-    def thinned(cls, cents: Sequence[int], places: Sequence[int], ratio: Fraction) -> Grid:
+    def thinned(
+        cls, cents: Sequence[int], places: Sequence[int], ratio: Fraction
+    ) -> LabelPriceGrid:
         """From the first on, each the largest at most `ratio` times the last, or else the next.
 
         Whoever takes the price above one that is left out takes the kept one below it, too.
@@ -75,35 +77,35 @@ class Grid:
         return cls(tuple(kept), tuple(cents[place] for place in kept), share)
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> Selecting[int]:
-    """ParameterError for arguments that are no request over these facts."""
-    complete = completed("price", PARAMETERS, arguments)
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedSelection[int]:
+    """ParameterError for arguments that are no request in this context."""
+    complete = with_defaults("price", PARAMETERS, arguments)
     epsilon, ratio = read_epsilon(complete["epsilon"]), _read_ratio(complete["ratio"])
-    cents = prices_of(facts)
-    grid = Grid.thinned(cents, _between(cents, complete), ratio)
-    score = Revenue.of(facts, grid.places)
-    declaration = declared(score, epsilon)
-    mechanism = Exponential.of(declaration)
+    cents = label_prices(context)
+    grid = LabelPriceGrid.thinned(cents, _between(cents, complete), ratio)
+    score = Revenue.of(context, grid.places)
+    privacy = declared(score, epsilon)
+    mechanism = Exponential.of(privacy)
     gain = misreport_gain(mechanism.guarantee, lowest=0, highest=grid.prices[-1])
-    levels = shortfall(declaration, candidates=len(grid.places), beta=(1 - CONFIDENCE) / 2)
-    return Selecting(
+    levels = shortfall(privacy, candidates=len(grid.places), beta=(1 - CONFIDENCE) / 2)
+    return PreparedSelection(
         mechanism="price",
         version=VERSION,
         parameters={
             "lowest": money(grid.prices[0]),
             "highest": money(grid.prices[-1]),
-            "ratio": spelled(ratio),
-            "epsilon": spelled(epsilon),
+            "ratio": decimal_text(ratio),
+            "epsilon": decimal_text(epsilon),
         },
         expected=selection_bars(score, levels, unit=UNIT),
         score=score,
         selector=mechanism,
-        show=partial(_shown, grid, math.ceil(gain)),
+        show=partial(_price_document, grid, math.ceil(gain)),
     )
 
 
-def _shown(
-    grid: Grid, gain: int, drawn: int, candidates: tuple[str | None, ...]
+def _price_document(
+    grid: LabelPriceGrid, gain: int, drawn: int, candidates: tuple[str | None, ...]
 ) -> Mapping[str, object]:
     """The price, its label and the label's place; the rest is public."""
     return {

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
-from deniable_aggregator.releases.kinds.label_workloads import LabelSets
+from deniable_aggregator.releases.kinds.label_workloads import LabelWorkload
+from deniable_central.release import ErrorBar
 from deniable_estimators.inference.channel import Floats
 
 HALF = (1 - CONFIDENCE) / 2
@@ -18,7 +18,7 @@ HALF = (1 - CONFIDENCE) / 2
 
 
 @dataclass(frozen=True, slots=True)
-class QueryError:
+class QueryErrorBound:
     """The largest error of any query as a share, with and without the devices' noise."""
 
     central: float
@@ -44,24 +44,24 @@ class QueryError:
         return max(0.0, held - self.total), min(1.0, held + self.total)
 
 
-def shown_answers(
-    label_sets: LabelSets, weights: Floats, error: QueryError | None
+def answer_rows(
+    label_sets: LabelWorkload, weights: Floats, error: QueryErrorBound | None
 ) -> list[dict[str, object]]:
     """Every query with its answer; limits only where there is a bound."""
     shares = label_sets.workload.values(weights).tolist()
     return [
-        {**name, **_shown(share, error)}
+        {**name, **_share_document(share, error)}
         for name, share in zip(label_sets.names, shares, strict=True)
     ]
 
 
-def shown_distribution(labels: tuple[str, ...], weights: Floats) -> list[dict[str, object]]:
+def distribution_rows(labels: tuple[str, ...], weights: Floats) -> list[dict[str, object]]:
     """Every label with its share."""
     pairs = zip(labels, weights.tolist(), strict=True)
     return [{"label": label, "share": share} for label, share in pairs]
 
 
-def _shown(share: float, error: QueryError | None) -> dict[str, object]:
+def _share_document(share: float, error: QueryErrorBound | None) -> dict[str, object]:
     if error is None:
         return {"share": share}
     low, high = error.limits(share)

@@ -10,10 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from deniable_aggregator.central.queries import OnlinePlan
-from deniable_aggregator.central.queries.online_weights import STEP
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.releases.kinds.contract import Facts, TypicalError
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
     Population,
     coins_of,
@@ -21,6 +18,9 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     uniforms,
     worst,
 )
+from deniable_central.queries import OnlinePlan
+from deniable_central.queries.online_weights import STEP
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_estimators.inference.channel import Floats
 from deniable_shared.coins import Coins
 
@@ -28,12 +28,12 @@ _STEEPNESS = (0, 1, 2)
 _MOST_ASKED = 100
 
 
-def question_errors(
-    facts: Facts, plan: OnlinePlan, request: Mapping[str, object]
+def query_session_errors(
+    context: ReleaseContext, plan: OnlinePlan, request: Mapping[str, object]
 ) -> tuple[TypicalError, ...]:
     """Empty where simulating takes long."""
-    asked = min(plan.demand.queries, _MOST_ASKED)
-    chances = uniforms((asked, facts.domain.size), coins_of(facts, request, "questions"))
+    count = min(plan.demand.queries, _MOST_ASKED)
+    chances = uniforms((count, context.domain.size), coins_of(context, request, "questions"))
     questions = (chances < 0.5).astype(np.float64)
 
     def errors(people: Population, signals: Floats, coins: Coins) -> Floats:
@@ -41,11 +41,11 @@ def question_errors(
         return _largest_error(plan, signals, questions, truth, coins)
 
     return worst(
-        f"largest error of {asked} random questions, as a share",
-        facts,
+        f"largest error of {count} random questions, as a share",
+        context,
         request,
-        runs=runs_for(len(_STEEPNESS) * asked * (facts.domain.size + 64)),
-        populations=[Population.steep(facts.domain.size, each) for each in _STEEPNESS],
+        runs=runs_for(len(_STEEPNESS) * count * (context.domain.size + 64)),
+        populations=[Population.steep(context.domain.size, each) for each in _STEEPNESS],
         errors=errors,
     )
 
@@ -57,7 +57,7 @@ def _largest_error(
     runs, unit = len(signals), plan.demand.unit
     of_threshold, of_test, of_answer = plan.decays
     threshold = plan.threshold + two_sided_geometric(of_threshold, runs, coins)
-    sums, taught, found = np.zeros_like(signals), np.zeros(runs), np.zeros(runs)
+    sums, taught, largest = np.zeros_like(signals), np.zeros(runs), np.zeros(runs)
     weights = _weighed(sums, plan)
     for question, share in zip(questions, truth, strict=True):
         true = np.rint(signals @ question)
@@ -71,8 +71,8 @@ def _largest_error(
         sums[learns] += steps[:, None] * question
         weights[learns] = _weighed(sums[learns], plan)
         off = np.abs(np.clip(answer / unit, 0, 1) - share)
-        found = np.maximum(found, off)
-    return found
+        largest = np.maximum(largest, off)
+    return largest
 
 
 def _weighed(sums: Floats, plan: OnlinePlan) -> Floats:

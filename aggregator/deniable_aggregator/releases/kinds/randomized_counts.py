@@ -1,4 +1,4 @@
-"""A collection's raw tally as counts that linear queries can be asked of: `queries.Data`.
+"""A collection's raw tally as counts that linear queries can be asked of: `queries.CountData`.
 
     raw answer of f    A·c − ⌊n·q·Σ_v f(v)⌉ for a 0/1 query A of f, c how many reports support each
                        label; its mean is n·(p − q)·f(truth) but for at most half a raw unit
@@ -6,7 +6,7 @@
                        grr/1 (0 for a query of all labels or none), more where a report supports
                        several labels. What any set of labels is moved by bounds all queries
     τ                  |Q| fixed queries are all within τ of the truth but with chance β: the
-                       `deviation` of readings, and the rounding, over n
+                       `deviation` of label counts, and the rounding, over n
 
 The offset is a function of n and of the query, so it moves with no report. Nothing is projected:
 an answer may be negative or above n·(p − q). Only answers that are one label of several have
@@ -22,9 +22,9 @@ from hashlib import sha256
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import Counts, Facts, Tallies
-from deniable_aggregator.releases.kinds.label_counts import Readings
-from deniable_aggregator.releases.kinds.message_spaces import messages_of
+from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext, Tallies
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.protocols import Mechanism
@@ -42,8 +42,8 @@ class RandomizedCounts:
     counts: Counts
 
     @classmethod
-    def of(cls, facts: Facts, tallies: Tallies) -> RandomizedCounts:
-        return cls(facts.mechanism, facts.n, Readings.of(facts)(tallies.counts))
+    def of(cls, context: ReleaseContext, tallies: Tallies) -> RandomizedCounts:
+        return cls(context.mechanism, context.n, LabelCounts.of(context)(tallies.counts))
 
     @property
     def domain(self) -> int:
@@ -68,38 +68,38 @@ class RandomizedCounts:
         return (2 * q.numerator + q.denominator) // (2 * q.denominator)
 
     def sensitivity(self, queries: Counts) -> int:
-        return moves_of(self.mechanism, queries)
+        return workload_sensitivity(self.mechanism, queries)
 
 
-def moves_of(mechanism: Mechanism, queries: Counts) -> int:
+def workload_sensitivity(mechanism: Mechanism, queries: Counts) -> int:
     """Δ: how far one report moves the raw answer of any of these 0/1 queries."""
-    messages, widest = messages_of(mechanism), 0
+    messages, widest = message_space_of(mechanism), 0
     height = max(1, _AT_ONCE // mechanism.tally_size)
     for start in range(0, len(queries), height):
-        if widest == messages.labels.sets:
+        if widest == messages.label_sensitivity.sets:
             break
-        rows = messages.on_tally(queries[start : start + height])
-        widest = max(widest, int(messages.spread(rows).max()))
+        rows = messages.tally_matrix(queries[start : start + height])
+        widest = max(widest, int(messages.row_ranges(rows).max()))
     return widest
 
 
-def check_joint(mechanism: str, facts: Facts) -> None:
+def check_joint(mechanism: str, context: ReleaseContext) -> None:
     """ParameterError unless answers and reports are one label each, and n of them stay exact."""
-    if isinstance(facts.domain, Bits):
+    if isinstance(context.domain, Bits):
         raise ParameterError(
             f"{mechanism} needs answers that are one label of several: bits are counted each by "
             "itself, so which of them come together is not known; use histogram, or collect a "
             "record"
         )
-    messages_of(facts.mechanism)
-    if facts.n > _LARGEST_ROWS:
+    message_space_of(context.mechanism)
+    if context.n > _LARGEST_ROWS:
         raise ParameterError(
             f"{mechanism} reads at most {_LARGEST_ROWS:,} reports, these epochs have "
-            f"{facts.n:,}: release fewer epochs at a time"
+            f"{context.n:,}: release fewer epochs at a time"
         )
 
 
-def local_error(facts: Facts, *, queries: int, beta: float, moves: int) -> float:
+def local_error(context: ReleaseContext, *, queries: int, beta: float, moves: int) -> float:
     """τ for so many queries that one report moves by so much, as a share; it may be above 1."""
-    far = Readings.of(facts).deviation(moves, sums=queries, beta=beta)
-    return (far + 1 / (2 * float(facts.mechanism.p - facts.mechanism.q))) / facts.n
+    far = LabelCounts.of(context).deviation(moves, sums=queries, beta=beta)
+    return (far + 1 / (2 * float(context.mechanism.p - context.mechanism.q))) / context.n

@@ -14,7 +14,7 @@ installation asks for ε/J: it takes about as many cohorts.
 
     a cohort has s ≥ n/k − √(2(n/k)·ln(k/β0)) reports, all k of them but with chance β0 (Chernoff)
     its shares of d labels are within √(ln(2kd/β1)/(2s)) of all reports' (Hoeffding, Serfling)
-    and what it debiases within τ of its own, but with chance β2 (`readings.deviation`)
+    and what it debiases within τ of its own, but with chance β2 (`label_counts.deviation`)
 
 So the label of any cohort trails the most frequent of all by twice their sum at most, and the
 label of a quantile lies within their sum of its rank.
@@ -29,31 +29,37 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.stability import (
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    decimal_text,
+    delta_text,
+    read_epsilon,
+    read_name,
+    read_share,
+    with_defaults,
+)
+from deniable_aggregator.releases.kinds.contract import (
+    Parameter,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+    TallyPart,
+)
+from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+from deniable_aggregator.releases.kinds.ordered_scores import widest_share
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar
+from deniable_central.stability import (
     DeltaError,
     Proposal,
     SampleAggregate,
     StabilityTest,
     agreement,
 )
-from deniable_aggregator.central.stability.parameters import read_delta
-from deniable_aggregator.central.stability.sample_aggregate import BlockAnswer
-from deniable_aggregator.releases.kinds.arguments import (
-    EPSILON,
-    completed,
-    read_epsilon,
-    read_name,
-    read_share,
-    spelled,
-    spelled_delta,
-)
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Parameter, Part, Tallies
-from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
-from deniable_aggregator.releases.kinds.label_counts import Readings
-from deniable_aggregator.releases.kinds.ordered_scores import widest_share
+from deniable_central.stability.parameters import read_delta
+from deniable_central.stability.sample_aggregate import BlockAnswer
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Choice, Number
 from deniable_shared.errors import ParameterError
@@ -72,10 +78,10 @@ _UNITS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CohortAgreement:
-    """A valid request for what cohorts agree on: see `contract.Plan`."""
+class PreparedSampleAggregate:
+    """A valid request for what cohorts agree on: see `contract.PreparedRelease`."""
 
-    facts: Facts
+    context: ReleaseContext
     parameters: Mapping[str, object]
     test: StabilityTest
 
@@ -89,7 +95,7 @@ class CohortAgreement:
 
     @property
     def law(self) -> str:
-        return f"sample and aggregate, {self.facts.cohorts} cohorts, {self.test.law}"
+        return f"sample and aggregate, {self.context.cohorts} cohorts, {self.test.law}"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -104,22 +110,26 @@ class CohortAgreement:
 
     def _off(self) -> float:
         """How far any share that a cohort debiases is from that of all reports' answers."""
-        each, sums = (1 - CONFIDENCE) / 3, self.facts.cohorts * self.facts.domain.size
-        size = self.facts.n / self.facts.cohorts
-        least = math.floor(size - math.sqrt(2 * size * math.log(self.facts.cohorts / each)))
+        each, sums = (1 - CONFIDENCE) / 3, self.context.cohorts * self.context.domain.size
+        size = self.context.n / self.context.cohorts
+        least = math.floor(size - math.sqrt(2 * size * math.log(self.context.cohorts / each)))
         if least < 1:
             return 1.0
-        readings = Readings.of(replace(self.facts, n=least))
-        width = readings.width if self.parameters["answer"] == "mode" else widest_share(readings)
-        local = readings.deviation(width, sums=sums, beta=each) / least
+        label_counts = LabelCounts.of(replace(self.context, n=least))
+        width = (
+            label_counts.width
+            if self.parameters["answer"] == "mode"
+            else widest_share(label_counts)
+        )
+        local = label_counts.deviation(width, sums=sums, beta=each) / least
         return local + math.sqrt(math.log(2 * sums / each) / (2 * least))
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
         drawn = SampleAggregate(self.test).release(self._answers(tallies), coins).result
-        label = None if drawn is None else self.facts.domain.labels[int(drawn)]
+        label = None if drawn is None else self.context.domain.labels[int(drawn)]
         needed = 2 * self.test.distance_for(CONFIDENCE) - 1
         result = {"label": label, "index": drawn, "cohorts_ahead_needed": needed}
-        return Drawn(result, self.expected)
+        return ReleaseResult(result, self.expected)
 
     def pmf(self, tallies: Tallies) -> Pmf[BlockAnswer | None]:
         """The certified law of the index: a function of the data, not to be shown."""
@@ -132,30 +142,30 @@ class CohortAgreement:
     def _answers(self, tallies: Tallies) -> list[int]:
         return [self._answer(part) for part in tallies.by_cohort().values() if part.n]
 
-    def _answer(self, part: Part) -> int:
-        readings = Readings.of(replace(self.facts, n=part.n))
-        seen = readings(part.counts)
+    def _answer(self, part: TallyPart) -> int:
+        label_counts = LabelCounts.of(replace(self.context, n=part.n))
+        seen = label_counts(part.counts)
         if self.parameters["answer"] == "mode":
             return int(seen.argmax())
-        below = np.cumsum(readings.frequencies(seen))
+        below = np.cumsum(label_counts.frequencies(seen))
         below[-1] = 1.0
         return int((below >= float(str(self.parameters["quantile"]))).argmax())
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> CohortAgreement:
-    """ParameterError, or CentralError for a δ, where this is no request over these facts."""
-    complete = completed("sample-aggregate", PARAMETERS, arguments)
-    _check_cohorts(facts)
-    parameters = _read_answer(facts, arguments, complete)
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedSampleAggregate:
+    """ParameterError, or CentralError for a δ, where this is no request in this context."""
+    complete = with_defaults("sample-aggregate", PARAMETERS, arguments)
+    _check_cohorts(context)
+    parameters = _read_answer(context, arguments, complete)
     epsilon, delta = read_epsilon(complete["epsilon"]), read_delta(complete["delta"])
     test = StabilityTest.of(epsilon=epsilon, delta=delta)
-    _check_useful(test, facts.cohorts)
-    parameters |= {"epsilon": spelled(epsilon), "delta": spelled_delta(delta)}
-    return CohortAgreement(facts, parameters, test)
+    _check_useful(test, context.cohorts)
+    parameters |= {"epsilon": decimal_text(epsilon), "delta": delta_text(delta)}
+    return PreparedSampleAggregate(context, parameters, test)
 
 
-def _check_cohorts(facts: Facts) -> None:
-    if facts.cohorts < 2:
+def _check_cohorts(context: ReleaseContext) -> None:
+    if context.cohorts < 2:
         raise ParameterError(
             "sample-aggregate needs reports that are counted in groups, this collection counts "
             "them in 1: set cohorts = 64 in the manifest of a collection, or use median or "
@@ -164,20 +174,20 @@ def _check_cohorts(facts: Facts) -> None:
 
 
 def _read_answer(
-    facts: Facts, given: Mapping[str, object], complete: Mapping[str, object]
+    context: ReleaseContext, given: Mapping[str, object], complete: Mapping[str, object]
 ) -> dict[str, object]:
     answer = read_name("answer", complete["answer"], _UNITS)
-    if facts.domain.size < 2:
+    if context.domain.size < 2:
         raise ParameterError(f"{answer} needs at least 2 labels, this domain has 1")
-    Readings.of(facts)
+    LabelCounts.of(context)
     if answer == "mode":
         if "quantile" in given:
             raise ParameterError("quantile goes with answer quantile, not with mode: leave it out")
         return {"answer": answer}
-    if not isinstance(facts.domain, Choice | Number):
+    if not isinstance(context.domain, Choice | Number):
         raise ParameterError("quantile needs labels in an order: use answer mode")
     share = read_share("quantile", complete["quantile"], whole=False)
-    return {"answer": answer, "quantile": spelled(share)}
+    return {"answer": answer, "quantile": decimal_text(share)}
 
 
 def _check_useful(test: StabilityTest, cohorts: int) -> None:

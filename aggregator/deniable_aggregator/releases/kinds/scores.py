@@ -4,10 +4,10 @@
     threshold   minus the reports that keep a label from being the first, in the order of the
                 labels, whose frequency is at least `level`; "none" is a candidate of its own
 
-        −max(0, R − c_v, max_{i<v} c_i − (R − 1))        R = ⌈n·μ(level)⌉, c the readings
+        −max(0, R − c_v, max_{i<v} c_i − (R − 1))        R = ⌈n·μ(level)⌉, c the label counts
 
 The score of threshold is 0 for just one candidate, the answer on debiased counts, and one report
-moves it by at most the widest reading, for each bound does. A share of n is a public constant once
+moves it by at most the widest count, for each bound does. A share of n is a public constant once
 debiased, so all of this is about raw counts (`label_counts`). Ordered labels have more scores:
 `ordered_scores`.
 """
@@ -22,8 +22,8 @@ from typing import Protocol
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import Counts, Facts
-from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
+from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_shared.errors import ParameterError
 
 
@@ -43,14 +43,14 @@ class Score(Protocol):
         """What `local` and `length` count, in words."""
 
     @property
-    def readings(self) -> Readings:
+    def label_counts(self) -> LabelCounts:
         """How a tally is read."""
 
     def levels(self, counts: Counts) -> Counts:
         """One score a candidate, from the tally of all reports."""
 
-    def of_readings(self, readings: Counts) -> Counts:
-        """The same from the readings of a tally, one a label."""
+    def levels_of_label_counts(self, label_counts: Counts) -> Counts:
+        """The same from the label counts of a tally, one a label."""
 
     def length(self, levels: float) -> float:
         """So many levels of the score in its unit, for true answers and not for reports."""
@@ -63,78 +63,78 @@ class Score(Protocol):
 class Mode:
     """The label of most true answers."""
 
-    facts: Facts
-    readings: Readings
+    context: ReleaseContext
+    label_counts: LabelCounts
 
     @classmethod
-    def of(cls, facts: Facts) -> Mode:
-        if facts.domain.size < 2:
+    def of(cls, context: ReleaseContext) -> Mode:
+        if context.domain.size < 2:
             raise ParameterError("mode needs at least 2 labels to choose from, this domain has 1")
-        return cls(facts, Readings.of(facts))
+        return cls(context, LabelCounts.of(context))
 
     @property
     def candidates(self) -> tuple[str | None, ...]:
-        return self.facts.domain.labels
+        return self.context.domain.labels
 
     @property
     def sensitivity(self) -> Mapping[str, int]:
-        return {"range_sensitivity": self.readings.messages.labels.range}
+        return {"range_sensitivity": self.label_counts.messages.label_sensitivity.range}
 
     @property
     def unit(self) -> str:
         return "true answers below the most frequent label"
 
     def levels(self, counts: Counts) -> Counts:
-        return self.of_readings(self.readings(counts))
+        return self.levels_of_label_counts(self.label_counts(counts))
 
-    def of_readings(self, readings: Counts) -> Counts:
-        return readings
+    def levels_of_label_counts(self, label_counts: Counts) -> Counts:
+        return label_counts
 
     def length(self, levels: float) -> float:
-        return levels / float(self.readings.gain)
+        return levels / float(self.label_counts.gain)
 
     def local(self, beta: float) -> float:
-        sums = self.facts.domain.size
-        return 2 * self.readings.deviation(self.readings.width, sums=sums, beta=beta)
+        sums = self.context.domain.size
+        return 2 * self.label_counts.deviation(self.label_counts.width, sums=sums, beta=beta)
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """The first label whose frequency is at least `level`, or None if there is none."""
 
-    facts: Facts
-    readings: Readings
+    context: ReleaseContext
+    label_counts: LabelCounts
     level: Fraction
 
     @classmethod
-    def of(cls, facts: Facts, level: Fraction) -> Threshold:
-        return cls(facts, Readings.of(facts), level)
+    def of(cls, context: ReleaseContext, level: Fraction) -> Threshold:
+        return cls(context, LabelCounts.of(context), level)
 
     @property
     def candidates(self) -> tuple[str | None, ...]:
-        return (*self.facts.domain.labels, None)
+        return (*self.context.domain.labels, None)
 
     @property
     def sensitivity(self) -> Mapping[str, int]:
-        return {"sensitivity": self.readings.width}
+        return {"sensitivity": self.label_counts.width}
 
     @property
     def unit(self) -> str:
         return "true answers from being the first label at or above the level"
 
     def levels(self, counts: Counts) -> Counts:
-        return self.of_readings(self.readings(counts))
+        return self.levels_of_label_counts(self.label_counts(counts))
 
-    def of_readings(self, readings: Counts) -> Counts:
-        least = math.ceil(self.readings.expected(self.level))
-        short = np.append(least - readings, 0)
-        before = np.concatenate([[0], np.maximum.accumulate(readings) - (least - 1)])
+    def levels_of_label_counts(self, label_counts: Counts) -> Counts:
+        least = math.ceil(self.label_counts.expected(self.level))
+        short = np.append(least - label_counts, 0)
+        before = np.concatenate([[0], np.maximum.accumulate(label_counts) - (least - 1)])
         levels: Counts = -np.maximum(np.maximum(short, before), 0)
         return levels
 
     def length(self, levels: float) -> float:
-        return (levels + 1) / float(self.readings.gain)
+        return (levels + 1) / float(self.label_counts.gain)
 
     def local(self, beta: float) -> float:
-        sums = self.facts.domain.size
-        return self.readings.deviation(self.readings.width, sums=sums, beta=beta)
+        sums = self.context.domain.size
+        return self.label_counts.deviation(self.label_counts.width, sums=sums, beta=beta)

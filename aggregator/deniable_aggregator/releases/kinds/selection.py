@@ -1,6 +1,6 @@
-"""Plans that select: a score over a collection, met by a mechanism of `central.selection`.
+"""Prepared selections: a score over a collection, met by a mechanism of `central.selection`.
 
-The plan knows price, law and error bars from public facts; `draw` computes the scores from the raw
+Price, law and error bars are known from public facts; `draw` computes the scores from the raw
 tally, draws, and says nothing but which candidates were drawn.
 """
 
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar, Release
-from deniable_aggregator.central.scores import Scores
-from deniable_aggregator.central.selection import Declaration, declare
-from deniable_aggregator.releases.kinds.arguments import read_name, read_share, spelled
+from deniable_aggregator.releases.kinds.arguments import decimal_text, read_name, read_share
 from deniable_aggregator.releases.kinds.contract import (
-    Drawn,
-    Facts,
     Parameter,
+    ReleaseContext,
+    ReleaseResult,
     Tallies,
     TypicalError,
 )
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue
 from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
-from deniable_aggregator.releases.kinds.selection_errors import pick_of, selection_errors
+from deniable_aggregator.releases.kinds.selection_errors import noisy_selection_of, selection_errors
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar, Release
+from deniable_central.scores import Scores
+from deniable_central.selection import PrivacyParameters, privacy_parameters
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
@@ -41,7 +41,7 @@ SCORE_PARAMETERS = (
 _OF_SCORE = {"quantile": "quantile", "level": "threshold"}
 
 
-class Selector(Protocol[Choice]):
+class SelectionMechanism(Protocol[Choice]):
     """A mechanism of `central.selection` before it meets scores."""
 
     @property
@@ -56,8 +56,8 @@ class Selector(Protocol[Choice]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selecting(Generic[Choice]):
-    """A valid request for a selection: see `contract.Plan`.
+class PreparedSelection(Generic[Choice]):
+    """A valid request for a selection: see `contract.PreparedRelease`.
 
     `radius` says how many reports may be anything and leave the likeliest candidate the likeliest:
     only where everybody may read the tallies.
@@ -68,7 +68,7 @@ class Selecting(Generic[Choice]):
     parameters: Mapping[str, object]
     expected: tuple[ErrorBar, ...]
     score: Score
-    selector: Selector[Choice]
+    selector: SelectionMechanism[Choice]
     show: Callable[[Choice, tuple[str | None, ...]], Mapping[str, object]]
     radius: Callable[[Scores], int] | None = None
 
@@ -80,19 +80,22 @@ class Selecting(Generic[Choice]):
     def guarantee(self) -> Guarantee:
         return self.selector.guarantee
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
         scores = self.score.levels(tallies.counts)
         result = dict(self.show(self.selector.release(scores, coins).result, self.score.candidates))
         if self.radius is not None:
             result["poisoning_radius"] = self.radius(scores)
-        return Drawn(result, self.expected)
+        return ReleaseResult(result, self.expected)
 
     @property
     def typical(self) -> tuple[TypicalError, ...]:
         """The usual error, in the unit of the last of `expected`."""
         request = {"mechanism": self.mechanism, **self.parameters}
         return selection_errors(
-            self.score, pick_of(self.selector), request, quantity=self.expected[-1].quantity
+            self.score,
+            noisy_selection_of(self.selector),
+            request,
+            quantity=self.expected[-1].quantity,
         )
 
     def pmf(self, tallies: Tallies) -> Pmf[Choice]:
@@ -101,7 +104,7 @@ class Selecting(Generic[Choice]):
 
 
 def read_score(
-    facts: Facts, given: Mapping[str, object], arguments: Mapping[str, object]
+    context: ReleaseContext, given: Mapping[str, object], arguments: Mapping[str, object]
 ) -> tuple[Score, dict[str, object]]:
     """The score that is asked for, and its arguments in one spelling.
 
@@ -115,19 +118,21 @@ def read_score(
             )
     if name == "quantile":
         share = read_share("quantile", arguments["quantile"], whole=False)
-        return Quantile.of(facts, share), {"score": name, "quantile": spelled(share)}
+        return Quantile.of(context, share), {"score": name, "quantile": decimal_text(share)}
     if name == "threshold":
         share = read_share("level", arguments["level"], whole=True)
-        return Threshold.of(facts, share), {"score": name, "level": spelled(share)}
+        return Threshold.of(context, share), {"score": name, "level": decimal_text(share)}
     of = Revenue.of if name == "revenue" else Mode.of
-    return of(facts), {"score": name}
+    return of(context), {"score": name}
 
 
-def declared(score: Score, epsilon: Fraction) -> Declaration:
+def declared(score: Score, epsilon: Fraction) -> PrivacyParameters:
     """The score's sensitivity at this ε, for one report replaced."""
     if "sensitivity" in score.sensitivity:
-        return declare(epsilon=epsilon, sensitivity=score.sensitivity["sensitivity"])
-    return declare(epsilon=epsilon, range_sensitivity=score.sensitivity["range_sensitivity"])
+        return privacy_parameters(epsilon=epsilon, sensitivity=score.sensitivity["sensitivity"])
+    return privacy_parameters(
+        epsilon=epsilon, range_sensitivity=score.sensitivity["range_sensitivity"]
+    )
 
 
 def named(index: int, candidates: tuple[str | None, ...]) -> Mapping[str, object]:

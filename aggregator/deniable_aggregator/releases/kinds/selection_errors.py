@@ -23,8 +23,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.central.selection import Exponential, Noise, NoisyMax, TopK
 from deniable_aggregator.releases.kinds.contract import Counts, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
     Population,
@@ -32,8 +30,10 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     uniforms,
     worst,
 )
-from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue, prices_of
+from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue, label_prices
 from deniable_aggregator.releases.kinds.scores import Score, Threshold
+from deniable_central.samplers.noise import two_sided_geometric
+from deniable_central.selection import Exponential, NoiseDistribution, NoisyMax, TopK
 from deniable_estimators.inference.channel import Floats
 from deniable_shared.coins import Coins
 
@@ -41,10 +41,10 @@ _STEPS = tuple(2.0**power for power in range(-12, 0))
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class NoisySelection:
     """How a selection draws: noise of this decay on every score, the `count` largest."""
 
-    noise: Noise
+    noise: NoiseDistribution
     decay: Fraction
     count: int = 1
 
@@ -56,48 +56,50 @@ class Pick:
         return np.asarray(order, dtype=np.int64)
 
     def _noise(self, shape: tuple[int, ...], coins: Coins) -> Floats:
-        if self.noise is Noise.GEOMETRIC:
+        if self.noise is NoiseDistribution.GEOMETRIC:
             drawn = two_sided_geometric(self.decay, int(np.prod(shape)), coins)
             return drawn.reshape(shape).astype(np.float64)
         standard = -np.log(uniforms(shape, coins))
-        if self.noise is Noise.GUMBEL:
+        if self.noise is NoiseDistribution.GUMBEL:
             standard = -np.log(standard)
         return np.asarray(standard / float(self.decay))
 
 
-def pick_of(selector: object) -> Pick:
+def noisy_selection_of(selector: object) -> NoisySelection:
     """How this mechanism of `central.selection` draws; TypeError for one that is not known here."""
     match selector:
         case Exponential():
-            return Pick(Noise.GUMBEL, selector.declaration.decay())
+            return NoisySelection(NoiseDistribution.GUMBEL, selector.privacy.decay())
         case NoisyMax():
-            return Pick(selector.noise, selector.declaration.decay())
+            return NoisySelection(selector.noise, selector.privacy.decay())
         case TopK():
-            return Pick(Noise.GUMBEL, selector.declaration.share(selector.k).decay(), selector.k)
+            return NoisySelection(
+                NoiseDistribution.GUMBEL, selector.privacy.share(selector.k).decay(), selector.k
+            )
     raise TypeError(f"no noise is known for {type(selector).__name__}")
 
 
 def selection_errors(
-    score: Score, pick: Pick, request: Mapping[str, object], *, quantity: str
+    score: Score, pick: NoisySelection, request: Mapping[str, object], *, quantity: str
 ) -> tuple[TypicalError, ...]:
     """The usual error of what `pick` draws by this score; empty where simulating takes long."""
-    readings = score.readings
-    base, gain = float(readings.expected(Fraction(0))), float(readings.gain)
+    label_counts = score.label_counts
+    base, gain = float(label_counts.expected(Fraction(0))), float(label_counts.gain)
 
     def errors(people: Population, signals: Floats, coins: Coins) -> Floats:
-        truth = readings.facts.n * gain * people.shares + base
-        best = score.of_readings(np.rint(truth).astype(np.int64)).astype(np.float64)
+        truth = label_counts.context.n * gain * people.shares + base
+        best = score.levels_of_label_counts(np.rint(truth).astype(np.int64)).astype(np.float64)
         seen = np.rint(signals + base).astype(np.int64)
-        levels = np.array([score.of_readings(run) for run in seen], dtype=np.float64)
+        levels = np.array([score.levels_of_label_counts(run) for run in seen], dtype=np.float64)
         return _shortfall(best, pick.drawn(levels, coins)) / gain
 
     populations = populations_of(score)
     work = len(populations) * (
-        readings.facts.domain.size + len(score.candidates) * (pick.count + 3)
+        label_counts.context.domain.size + len(score.candidates) * (pick.count + 3)
     )
     return worst(
         quantity,
-        readings.facts,
+        label_counts.context,
         request,
         runs=runs_for(work),
         populations=populations,
@@ -107,14 +109,14 @@ def selection_errors(
 
 def populations_of(score: Score) -> list[Population]:
     """People for whom the scores are close to a tie, at every scale."""
-    labels = score.readings.facts.domain.size
+    labels = score.label_counts.context.domain.size
     match score:
         case Threshold():
             return [_below_level(labels, float(score.level), step) for step in _STEPS]
         case Quantile():
             return [_past_border(labels, float(score.quantile), step) for step in _STEPS]
         case Revenue():
-            prices = np.maximum(np.array(prices_of(score.facts), dtype=np.float64), 1)
+            prices = np.maximum(np.array(label_prices(score.context), dtype=np.float64), 1)
             return [_payers(prices, step) for step in (*(-each for each in _STEPS), 0, *_STEPS)]
     return [Population.steep(labels, step) for step in (0, *_STEPS, 1, 2)]
 
@@ -143,8 +145,8 @@ def _payers(prices: Floats, step: float) -> Population:
 def _shortfall(truth: Floats, drawn: Counts) -> Floats:
     """Of each run, the farthest that one of those drawn lay below the best then left."""
     left, runs = np.tile(truth, (len(drawn), 1)), np.arange(len(drawn))
-    found = np.zeros(len(drawn))
+    shortfall = np.zeros(len(drawn))
     for places in drawn.T:
-        found = np.maximum(found, left.max(axis=1) - truth[places])
+        shortfall = np.maximum(shortfall, left.max(axis=1) - truth[places])
         left[runs, places] = -np.inf
-    return found
+    return shortfall

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.releases.kinds.message_spaces import Messages, messages_of
+from deniable_aggregator.releases.kinds.message_space import MessageSpace
+from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_aggregator.releases.kinds.norms import (
     MOST_STEPS,
     Matrix,
@@ -28,15 +29,15 @@ from deniable_shared.mechanisms.structure import LabelSensitivity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reach:
+class Sensitivity:
     """The sensitivities of A·tally under one report replaced; ParameterError where too dear."""
 
-    messages: Messages
+    messages: MessageSpace
     matrix: Matrix
 
     @property
     def linf(self) -> int:
-        return int(self.messages.spread(self.matrix).max())
+        return int(self.messages.row_ranges(self.matrix).max())
 
     @property
     def range(self) -> int:
@@ -46,7 +47,7 @@ class Reach:
         widest = 0
         for place in range(1, len(rows)):
             apart = rows[:place] - rows[place]
-            widest = max(widest, int(self.messages.spread(apart).max()))
+            widest = max(widest, int(self.messages.row_ranges(apart).max()))
         return widest
 
     @property
@@ -58,16 +59,16 @@ class Reach:
         return self.messages.norms(self.matrix)[1]
 
 
-def reach(mechanism: Mechanism, matrix: npt.ArrayLike) -> Reach:
+def sensitivity_of(mechanism: Mechanism, matrix: npt.ArrayLike) -> Sensitivity:
     """Of an integer matrix of one row an answer, one column a count of the tally.
 
     ParameterError for a mechanism this room does not know, and for a matrix of another shape or of
     floats.
     """
     rows = checked_matrix(matrix, mechanism.tally_size)
-    return Reach(messages_of(mechanism), np.ascontiguousarray(rows))
+    return Sensitivity(message_space_of(mechanism), np.ascontiguousarray(rows))
 
 
-def label_reach(mechanism: Mechanism) -> LabelSensitivity:
-    """Of the readings themselves, one row a label, in closed form and for any number of labels."""
-    return messages_of(mechanism).labels
+def label_sensitivity(mechanism: Mechanism) -> LabelSensitivity:
+    """Of the label counts themselves, in closed form and for any number of labels."""
+    return message_space_of(mechanism).label_sensitivity

@@ -6,7 +6,8 @@
 The sets of `affine/1` are some of all sets, so what any sets would move a row by is a bound. Those
 of c = 1, w neighbours among the codes themselves, reach it for every row whose largest entries are
 neighbours, and whose smallest: those of quantiles, intervals and revenue. For other rows every c is
-tried, or the bound stands where that takes too long. Of the readings together, u = min(w, K − w),
+tried, or the bound stands where that takes too long. Of the label counts together, u = min(w, K −
+w),
 
     L1 = min(d, 2u)        any set of labels: min(d, u)
 
@@ -36,30 +37,30 @@ from deniable_shared.mechanisms.structure import Design, LabelSensitivity, Subse
 
 
 @dataclass(frozen=True, slots=True)
-class Subsets:
+class SubsetMessages:
     """Counts of `size` labels, of which a report holds any `held`."""
 
     size: int
     held: int
     unit: int = 1
-    blank: int = 0
-    told: Fraction = Fraction(1)
+    offset: int = 0
+    sampling_fraction: Fraction = Fraction(1)
 
     @property
-    def most(self) -> int:
+    def most_labels(self) -> int:
         return self.held
 
     @property
-    def labels(self) -> LabelSensitivity:
+    def label_sensitivity(self) -> LabelSensitivity:
         return Subset(self.size, self.held).one_report_moves(self.size)
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         return counts
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         return matrix
 
-    def spread(self, matrix: Matrix) -> Counts:
+    def row_ranges(self, matrix: Matrix) -> Counts:
         return _of_any_set(matrix, self.held)
 
     def norms(self, matrix: Matrix) -> tuple[int, int]:
@@ -69,32 +70,32 @@ class Subsets:
 
 
 @dataclass(frozen=True, slots=True)
-class DesignSets:
+class DesignSetMessages:
     """Counts of the codes of a design, the first `size` of them labels."""
 
     size: int
     design: Design
     estimator: CodeSetEstimator
     unit: int = 1
-    blank: int = 0
-    told: Fraction = Fraction(1)
+    offset: int = 0
+    sampling_fraction: Fraction = Fraction(1)
 
     @property
-    def most(self) -> int:
+    def most_labels(self) -> int:
         return min(self.design.support_size, self.size)
 
     @property
-    def labels(self) -> LabelSensitivity:
+    def label_sensitivity(self) -> LabelSensitivity:
         return self.design.one_report_moves(self.size)
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         return counts[: self.size]
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         unused = np.zeros((len(matrix), self.design.codes - self.size), dtype=np.int64)
         return np.concatenate([matrix, unused], axis=1)
 
-    def spread(self, matrix: Matrix) -> Counts:
+    def row_ranges(self, matrix: Matrix) -> Counts:
         bound = _of_any_set(matrix, self.design.support_size)
         high, low = _span(next(self.estimator.held_blocks(matrix)))
         open_rows = np.flatnonzero(high - low < bound)

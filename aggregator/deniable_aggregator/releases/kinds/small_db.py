@@ -21,37 +21,46 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import EnumerationError, SmallDb, sampling_size
-from deniable_aggregator.central.queries.database_sizes import least_error
-from deniable_aggregator.central.queries.multisets import multisets
-from deniable_aggregator.central.queries.small_db import MOST_CANDIDATES
-from deniable_aggregator.central.queries.small_db_bounds import selection_error
-from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
     read_epsilon,
     read_share,
     read_whole,
-    spelled,
+    with_defaults,
 )
-from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Parameter, Tallies
-from deniable_aggregator.releases.kinds.label_workloads import WORKLOAD, LabelSets, read_workload
+from deniable_aggregator.releases.kinds.contract import (
+    Parameter,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
+from deniable_aggregator.releases.kinds.label_workloads import (
+    WORKLOAD,
+    LabelWorkload,
+    read_workload,
+)
 from deniable_aggregator.releases.kinds.query_answers import (
     HALF,
-    QueryError,
-    shown_answers,
-    shown_distribution,
+    QueryErrorBound,
+    answer_rows,
+    distribution_rows,
 )
 from deniable_aggregator.releases.kinds.randomized_counts import (
     RandomizedCounts,
     check_joint,
     local_error,
-    moves_of,
+    workload_sensitivity,
 )
+from deniable_central.adjacency import Adjacency
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.queries import EnumerationError, SmallDb, sampling_size
+from deniable_central.queries.database_sizes import least_error
+from deniable_central.queries.multisets import multisets
+from deniable_central.queries.small_db import MOST_CANDIDATES
+from deniable_central.queries.small_db_bounds import selection_error
+from deniable_central.release import ErrorBar
 from deniable_shared.coins import Coins
 
 PARAMETERS = (
@@ -72,11 +81,11 @@ _PART = 1 << 15  # of a label of keyed coins
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SmallDatabasePlan:
-    """A valid request for a small database: see `contract.Plan`. `candidates` None: all."""
+class PreparedSmallDb:
+    """A valid request for a small database: see `PreparedRelease`. `candidates` None: all."""
 
-    facts: Facts
-    label_sets: LabelSets
+    context: ReleaseContext
+    label_sets: LabelWorkload
     alpha: Fraction
     epsilon: Fraction
     candidates: int | None
@@ -93,10 +102,10 @@ class SmallDatabasePlan:
     @property
     def parameters(self) -> Mapping[str, object]:
         return {
-            "workload": self.label_sets.spelled,
-            "alpha": spelled(self.alpha),
+            "workload": self.label_sets.argument,
+            "alpha": decimal_text(self.alpha),
             "candidates": "all" if self.candidates is None else self.candidates,
-            "epsilon": spelled(self.epsilon),
+            "epsilon": decimal_text(self.epsilon),
         }
 
     @property
@@ -117,10 +126,10 @@ class SmallDatabasePlan:
         return self.error.bars
 
     @property
-    def error(self) -> QueryError:
+    def error(self) -> QueryErrorBound:
         """Of all candidates by the lemma; of drawn ones, what the best of them is off comes on."""
         queries, gain = self.label_sets.workload.queries, self._gain
-        count = multisets(self.facts.domain.size, self.size)
+        count = multisets(self.context.domain.size, self.size)
         selection = selection_error(
             candidates=self.candidates or count,
             epsilon=float(self.epsilon),
@@ -128,37 +137,39 @@ class SmallDatabasePlan:
             moves=self.moves / gain,
         )
         rounding = 1 / (self.size * gain)  # of two predictions, by half a level each
-        central = (selection + rounding) / self.facts.n
+        central = (selection + rounding) / self.context.n
         if self.candidates is None:
             central += least_error(queries, self.size)
-        total = central + 2 * local_error(self.facts, queries=queries, beta=HALF, moves=self.moves)
+        total = central + 2 * local_error(
+            self.context, queries=queries, beta=HALF, moves=self.moves
+        )
         quantity = "largest error of a query, as a share"
         if self.candidates is not None:
             quantity += ", above the best candidate's"
-        return QueryError(min(1.0, central), min(1.0, total), quantity)
+        return QueryErrorBound(min(1.0, central), min(1.0, total), quantity)
 
     @property
     def _gain(self) -> float:
-        return float(self.facts.mechanism.p - self.facts.mechanism.q)
+        return float(self.context.mechanism.p - self.context.mechanism.q)
 
-    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
-        data = RandomizedCounts.of(self.facts, tallies)
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
+        data = RandomizedCounts.of(self.context, tallies)
         database = self.linear().release(data, coins).result
         rows = np.bincount(database.rows, minlength=database.domain).tolist()
-        labels = self.facts.domain.labels
+        labels = self.context.domain.labels
         held = [{"label": v, "rows": k} for v, k in zip(labels, rows, strict=True) if k]
         bound = self.error if self.candidates is None else None
         result = {
             "size": self.size,
             "rows": held,
-            "distribution": shown_distribution(labels, database.weights),
-            "answers": shown_answers(self.label_sets, database.weights, bound),
+            "distribution": distribution_rows(labels, database.weights),
+            "answers": answer_rows(self.label_sets, database.weights, bound),
         }
-        return Drawn(result, self.error.bars)
+        return ReleaseResult(result, self.error.bars)
 
     def pmf(self, tallies: Tallies) -> Pmf[tuple[int, ...]]:
         """The certified law of the rows, candidate by candidate: not to be shown."""
-        return self.linear().pmf(RandomizedCounts.of(self.facts, tallies))
+        return self.linear().pmf(RandomizedCounts.of(self.context, tallies))
 
     def linear(self) -> SmallDb:
         """The mechanism, with its candidates drawn if they are."""
@@ -171,30 +182,30 @@ class SmallDatabasePlan:
         )
 
     def _public_coins(self) -> Coins:
-        request = {"epochs": self.facts.epochs, **self.parameters}
-        asked = json.dumps(request, sort_keys=True, ensure_ascii=True).encode()
-        key = self.facts.collection.encode()
-        parts = [asked[start : start + _PART] for start in range(0, len(asked), _PART)]
+        request = {"epochs": self.context.epochs, **self.parameters}
+        terms = json.dumps(request, sort_keys=True, ensure_ascii=True).encode()
+        key = self.context.collection.encode()
+        parts = [terms[start : start + _PART] for start in range(0, len(terms), _PART)]
         return Coins.derive(key, _LABEL, *parts)
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> SmallDatabasePlan:
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedSmallDb:
     """ParameterError, or EnumerationError where there are too many candidates to go through."""
-    complete = completed("small-db", PARAMETERS, arguments)
-    check_joint("small-db", facts)
+    complete = with_defaults("small-db", PARAMETERS, arguments)
+    check_joint("small-db", context)
     epsilon = read_epsilon(complete["epsilon"])
     alpha = read_share("alpha", complete["alpha"], whole=True)
-    label_sets = read_workload(complete["workload"], facts.domain)
+    label_sets = read_workload(complete["workload"], context.domain)
     queries = label_sets.workload.queries
     size = _size(queries, alpha)
     candidates = None
     if complete["candidates"] == "all":
-        _check_enumerable(facts.domain.size, size, queries)
+        _check_enumerable(context.domain.size, size, queries)
     else:
         most = _most_drawn(size, queries)
         candidates = read_whole("candidates", complete["candidates"], low=1, high=most)
-    moves = max(1, moves_of(facts.mechanism, label_sets.workload.matrix))
-    return SmallDatabasePlan(facts, label_sets, alpha, epsilon, candidates, moves)
+    moves = max(1, workload_sensitivity(context.mechanism, label_sets.workload.matrix))
+    return PreparedSmallDb(context, label_sets, alpha, epsilon, candidates, moves)
 
 
 def _size(queries: int, alpha: Fraction) -> int:
@@ -210,12 +221,12 @@ def _size(queries: int, alpha: Fraction) -> int:
 def _check_enumerable(labels: int, size: int, queries: int) -> None:
     count, most = multisets(labels, size), min(MOST_CANDIDATES, _MOST_ANSWERS // queries)
     if count > most or _halves(labels, size) > _MOST_HALVES:
-        shown = f"{count:,}" if count < _PRINTABLE else "far too many"
+        printed_count = f"{count:,}" if count < _PRINTABLE else "far too many"
         some = min(_SOME, _most_drawn(size, queries))
         raise EnumerationError(
-            f"small-db of {size:,} rows over {labels:,} labels has {shown} candidates, too many "
-            "to go through: allow a larger alpha, let public coins draw some with candidates = "
-            f"{some}, which is as private, or use mwem, which goes through none"
+            f"small-db of {size:,} rows over {labels:,} labels has {printed_count} candidates, "
+            "too many to go through: allow a larger alpha, let public coins draw some with "
+            f"candidates = {some}, which is as private, or use mwem, which goes through none"
         )
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_aggregator.central.selection import TopK, shortfall
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
     read_epsilon,
     read_whole,
-    spelled,
+    with_defaults,
 )
-from deniable_aggregator.releases.kinds.contract import Facts, Parameter
+from deniable_aggregator.releases.kinds.contract import Parameter, ReleaseContext
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
 from deniable_aggregator.releases.kinds.scores import Mode
-from deniable_aggregator.releases.kinds.selection import Selecting, declared
+from deniable_aggregator.releases.kinds.selection import PreparedSelection, declared
+from deniable_central.selection import TopK, shortfall
 
 MOST_PICKS = 1000
 PARAMETERS = (
@@ -26,25 +26,29 @@ VERSION = 1
 _UNIT = "true answers of each label below the best then left"
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> Selecting[tuple[int, ...]]:
-    """ParameterError for arguments that are no request over these facts."""
-    complete = completed("top-k", PARAMETERS, arguments)
-    epsilon, score = read_epsilon(complete["epsilon"]), Mode.of(facts)
+def prepare(
+    arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedSelection[tuple[int, ...]]:
+    """ParameterError for arguments that are no request in this context."""
+    complete = with_defaults("top-k", PARAMETERS, arguments)
+    epsilon, score = read_epsilon(complete["epsilon"]), Mode.of(context)
     candidates = len(score.candidates)
     k = read_whole("k", complete["k"], low=1, high=min(candidates, MOST_PICKS))
-    declaration = declared(score, epsilon)
+    privacy = declared(score, epsilon)
     beta = (1 - CONFIDENCE) / 2 / k  # all k bars hold together
-    levels = shortfall(declaration.share(k), candidates=candidates, beta=beta)
-    return Selecting(
+    levels = shortfall(privacy.share(k), candidates=candidates, beta=beta)
+    return PreparedSelection(
         mechanism="top-k",
         version=VERSION,
-        parameters={"k": k, "epsilon": spelled(epsilon)},
+        parameters={"k": k, "epsilon": decimal_text(epsilon)},
         expected=selection_bars(score, levels, unit=_UNIT),
         score=score,
-        selector=TopK(declaration, k),
-        show=_shown,
+        selector=TopK(privacy, k),
+        show=_picks_document,
     )
 
 
-def _shown(picks: tuple[int, ...], candidates: tuple[str | None, ...]) -> Mapping[str, object]:
+def _picks_document(
+    picks: tuple[int, ...], candidates: tuple[str | None, ...]
+) -> Mapping[str, object]:
     return {"labels": [candidates[pick] for pick in picks], "indices": list(picks)}

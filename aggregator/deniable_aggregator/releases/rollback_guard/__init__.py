@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.releases.rollback_guard.guard import UNWATCHED, Keeper, Witness
+from deniable_aggregator.releases.rollback_guard.guard import (
+    NO_GUARD,
+    FileRollbackGuard,
+    RollbackGuard,
+)
 
-__all__ = ["UNWATCHED", "Keeper", "Witness"]
+__all__ = ["NO_GUARD", "FileRollbackGuard", "RollbackGuard"]

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.errors import StoreError, StoreReplacedError, StoreUnavailableError
-from deniable_aggregator.releases.rollback_guard.guard import BEHIND, Keeper
+from deniable_aggregator.releases.rollback_guard.guard import BEHIND, FileRollbackGuard
 from deniable_gateway.problem import Problem, jittered
 from deniable_gateway.suspension import RETRY_SECONDS, Suspension
 
@@ -28,17 +28,19 @@ UNREADABLE = (
 logger = logging.getLogger(__name__)
 
 
-class DatabaseGuard:
-    """Call `look` when the database is opened and at each housekeeping tick."""
+class DatabaseCheck:
+    """Call `check` when the database is opened and at each housekeeping tick."""
 
-    def __init__(self, store: Maintenance, keeper: Keeper, suspension: Suspension) -> None:
+    def __init__(
+        self, store: Maintenance, guard: FileRollbackGuard, suspension: Suspension
+    ) -> None:
         self._store = store
-        self._keeper = keeper
+        self._guard = guard
         self._suspension = suspension
         self._was_right = False
         self._replaced = False
 
-    def look(self) -> bool:
+    def check(self) -> bool:
         """Whether the database is the right one; if not, uploads are suspended.
 
         Raises StoreUnavailableError where the database does not answer: nothing is known then.
@@ -69,7 +71,7 @@ class DatabaseGuard:
     def _reason(self) -> str | None:
         try:
             self._store.ping()
-            self._keeper.follow()
+            self._guard.try_advance()
         except StoreUnavailableError:
             raise
         except StoreReplacedError:
@@ -77,9 +79,9 @@ class DatabaseGuard:
         except StoreError as error:
             logger.error("the database cannot be held against heads.json: %s", error)
             return UNREADABLE
-        if self._keeper.behind and self._was_right:
+        if self._guard.behind and self._was_right:
             # Collections may have other numbers in it than this process remembers.
             self._replaced = True
         if self._replaced:
             return REPLACED
-        return BEHIND if self._keeper.behind else None
+        return BEHIND if self._guard.behind else None

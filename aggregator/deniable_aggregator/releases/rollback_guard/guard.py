@@ -1,8 +1,8 @@
-"""Holds the database against the file, and takes the file along with the database.
+"""Compares the database with heads.json, and brings the file up to date with the database.
 
 Before a release the database must be no older than the file: a charge it has forgotten would be
-spent twice. Behind the charge, and before the draw, the file is brought up to date: from then on a
-copy of the database from before the charge is known for what it is.
+spent twice. After the charge and before the draw the file is brought up to date: from then on a
+copy of the database from before the charge is recognized.
 
 The first time a process looks, it computes the ledger's chain from its beginning; later it looks
 at the last charge that the file knows, and at what came after.
@@ -46,92 +46,95 @@ class HeadStore(Audit, Collections, Ledger, TokenStore, Protocol):
     """The parts of a store whose ends the file knows, and whether it has tokens."""
 
 
-class Witness(Protocol):
+class RollbackGuard(Protocol):
     """Knows outside of the database how far ledger, log and sessions have come."""
 
-    def keep(self) -> None:
-        """Take up what is new; Problem("ledger-behind") where the database is the older one."""
+    def advance(self) -> None:
+        """Record what is new. Raises Problem("ledger-behind") if the database is older."""
         ...
 
     def records_of(self, release: str) -> int:
-        """How many records the session is known to have, at least: to be asked before the store."""
+        """The fewest records that the session has; ask this before the store."""
         ...
 
-    def keep_session(self, release: str, records: int) -> None:
-        """From now on it has at least so many."""
+    def advance_session(self, release: str, records: int) -> None:
+        """Record that the session has at least so many records."""
         ...
 
 
-class _Unwatched:
-    def keep(self) -> None:
-        """Nothing outside is kept."""
+class _NoGuard:
+    def advance(self) -> None:
+        """Nothing is recorded."""
 
     def records_of(self, _release: str) -> int:
         return 0
 
-    def keep_session(self, release: str, records: int) -> None:
-        """Nothing outside is kept."""
+    def advance_session(self, release: str, records: int) -> None:
+        """Nothing is recorded."""
 
 
-UNWATCHED: Witness = _Unwatched()
+NO_GUARD: RollbackGuard = _NoGuard()
 """For a store without a data directory."""
 
 
-class Keeper:
-    """See `Witness`. Thread-safe, and safe beside other processes of one data directory."""
+class FileRollbackGuard:
+    """See `RollbackGuard`. Thread-safe, and safe beside other processes of one data directory."""
 
     def __init__(self, data: Path, store: HeadStore) -> None:
         self._data = data
         self._store = store
-        self._looking = threading.Lock()
-        self._whole = False
-        self._told = False
+        self._lock = threading.Lock()
+        self._verified = False
+        self._logged = False
         self._behind = False
-        self._known: frozenset[str] = frozenset()
+        self._collection_ids: frozenset[str] = frozenset()
         self._owed: frozenset[str] = frozenset()
 
-    def keep(self) -> None:
-        with self._looking, _writable(), heads_file.exclusive(self._data):
+    def advance(self) -> None:
+        with self._lock, _writable(), heads_file.exclusive(self._data):
             heads = heads_file.read(self._data)
             if heads is None and not self._store.tokens():
                 heads = Heads(unknown=True)  # preparing a directory makes a token: this lost it
                 heads_file.write(self._data, heads)
-            self._known = frozenset() if heads is None else heads.known
+            self._collection_ids = frozenset() if heads is None else heads.collection_ids
             self._owed = frozenset() if heads is None else frozenset(heads.owed)
             self._behind = heads is not None and not self._continues(heads)
             if self._behind:
-                self._whole = False
+                self._verified = False
                 raise Problem("ledger-behind", BEHIND)
-            self._whole = True
-            newer = begun(self._store) if heads is None else followed(heads, self._store)
-            self._known = newer.known
+            self._verified = True
+            if heads is None:
+                newer = initial_heads(self._store)
+            else:
+                newer = updated_heads(heads, self._store)
+            self._collection_ids = newer.collection_ids
             if newer != heads:
                 heads_file.write(self._data, newer)
-            if is_owed(newer, self._store):
+            if owes_charges(newer, self._store):
                 raise Problem("ledger-behind", OWED)
 
-    def follow(self) -> None:
-        """As `keep`, but what is wrong is in the log, once; `behind` says if it is the database."""
+    def try_advance(self) -> None:
+        """As `advance`, but a problem is logged once and not raised; see `behind`."""
         try:
-            self.keep()
-            self._told = False
+            self.advance()
+            self._logged = False
         except (Problem, DamagedError) as problem:
-            if not self._told and not self._behind:
+            if not self._logged and not self._behind:
                 logger.error("%s", problem)
-            self._told = True
+            self._logged = True
 
     @property
     def behind(self) -> bool:
-        """Whether the database was an older one when `keep` or `follow` last looked."""
+        """Whether the database was an older one at the last `advance` or `try_advance`."""
         return self._behind
 
     @property
-    def known(self) -> frozenset[str]:
+    def collection_ids(self) -> frozenset[str]:
         """Ids of the collections that were ever registered here, as the file says."""
-        return self._known
+        return self._collection_ids
 
     @property
-    def owed(self) -> frozenset[str]:
+    def owed_collections(self) -> frozenset[str]:
         """Those of them that are charged their whole budget once they are registered again."""
         return self._owed
 
@@ -139,18 +142,18 @@ class Keeper:
         heads = heads_file.read(self._data)
         return 0 if heads is None else heads.sessions.get(release, 0)
 
-    def keep_session(self, release: str, records: int) -> None:
-        with self._looking, _writable(), heads_file.exclusive(self._data):
-            heads = heads_file.read(self._data) or begun(self._store)
+    def advance_session(self, release: str, records: int) -> None:
+        with self._lock, _writable(), heads_file.exclusive(self._data):
+            heads = heads_file.read(self._data) or initial_heads(self._store)
             longest = max(records, heads.sessions.get(release, 0))
             heads_file.write(
                 self._data, replace(heads, sessions={**heads.sessions, release: longest})
             )
 
     def _continues(self, heads: Heads) -> bool:
-        if not self._whole:
+        if not self._verified:
             return not is_behind(heads, self._store)
-        return not heads.unknown and _last_is_there(heads, self._store)
+        return not heads.unknown and _last_charge_matches(heads, self._store)
 
 
 @contextmanager
@@ -162,29 +165,29 @@ def _writable() -> Iterator[None]:
         raise Problem("unavailable", detail, retry_after=30) from error
 
 
-def followed(heads: Heads, store: HeadStore) -> Heads:
-    """With everything that the store has beyond them."""
+def updated_heads(heads: Heads, store: HeadStore) -> Heads:
+    """The heads with everything that the store has added since."""
     for row in store.ledger(heads.ledger.size):
-        heads = heads.after(row)
-    found = replace(without_deleted(heads, store), log=ChainHead(*store.log_head()))
-    known = found.known.union(store.collections())
-    found = replace(found, collections=tuple(sorted(known)))
-    return (
-        replace(found, audit=ChainHead(*store.audit_head())) if has_audit(heads, store) else found
-    )
+        heads = heads.with_charge(row)
+    newer = replace(without_deleted_collections(heads, store), log=ChainHead(*store.log_head()))
+    ids = newer.collection_ids.union(store.collections())
+    newer = replace(newer, collections=tuple(sorted(ids)))
+    if audit_log_continues(heads, store):
+        newer = replace(newer, audit=ChainHead(*store.audit_head()))
+    return newer
 
 
-def without_deleted(heads: Heads, store: HeadStore) -> Heads:
+def without_deleted_collections(heads: Heads, store: HeadStore) -> Heads:
     """Without the collections that were deleted since the file was written.
 
     Each deletion counts once: what is registered again and then lost is lost.
     """
     deleted = store.deleted_manifests()
-    known = heads.known.difference(row.collection for row in deleted[heads.deletions :])
-    return replace(heads, collections=tuple(sorted(known)), deletions=len(deleted))
+    ids = heads.collection_ids.difference(row.collection for row in deleted[heads.deletions :])
+    return replace(heads, collections=tuple(sorted(ids)), deletions=len(deleted))
 
 
-def has_audit(heads: Heads, store: HeadStore) -> bool:
+def audit_log_continues(heads: Heads, store: HeadStore) -> bool:
     """Whether the audit log goes on from what the file has seen; where not, the file stays."""
     if not heads.audit.size:
         return True
@@ -192,12 +195,12 @@ def has_audit(heads: Heads, store: HeadStore) -> bool:
     return bool(rows) and rows[0].head.hex() == heads.audit.head
 
 
-def begun(store: HeadStore) -> Heads:
-    """Of a store that no file knows yet."""
-    return followed(Heads(sessions=store.session_sizes()), store)
+def initial_heads(store: HeadStore) -> Heads:
+    """The heads of a store that has no file yet."""
+    return updated_heads(Heads(sessions=store.session_sizes()), store)
 
 
-def is_owed(heads: Heads, store: HeadStore) -> bool:
+def owes_charges(heads: Heads, store: HeadStore) -> bool:
     """Whether a collection is there again whose charges the database has lost."""
     return bool(heads.owed) and not store.collections().keys().isdisjoint(heads.owed)
 
@@ -209,7 +212,7 @@ def is_behind(heads: Heads, store: HeadStore) -> bool:
     return heads.unknown or not same or store.log_head_at(heads.log.size) != heads.log.head
 
 
-def _last_is_there(heads: Heads, store: HeadStore) -> bool:
+def _last_charge_matches(heads: Heads, store: HeadStore) -> bool:
     if store.log_head_at(heads.log.size) != heads.log.head:
         return False
     if not heads.charges:

@@ -33,7 +33,7 @@ _EMPTY = ChainHead()
 
 
 @dataclass(frozen=True, slots=True)
-class Charged:
+class RecentCharge:
     """A charge without its request; `head` in hex is the ledger's after it."""
 
     collection: str
@@ -70,7 +70,7 @@ class Heads:
     ledger: ChainHead = _EMPTY
     log: ChainHead = _EMPTY
     audit: ChainHead = _EMPTY
-    charges: tuple[Charged, ...] = ()
+    charges: tuple[RecentCharge, ...] = ()
     totals: dict[str, int] = field(default_factory=dict)
     sessions: dict[str, int] = field(default_factory=dict)
     unknown: bool = False
@@ -80,14 +80,14 @@ class Heads:
     spec: str = SPEC
 
     @property
-    def known(self) -> frozenset[str]:
+    def collection_ids(self) -> frozenset[str]:
         """Ids of every collection that this file names; one of an older program has only totals."""
         return frozenset(self.collections).union(self.totals, self.owed)
 
-    def after(self, row: ChargeRow) -> Heads:
+    def with_charge(self, row: ChargeRow) -> Heads:
         """With one charge more."""
         head = extend_head(bytes.fromhex(self.ledger.head), row).hex()
-        more = Charged(
+        more = RecentCharge(
             collection=row.collection,
             release=row.release,
             terms=row.terms.decode(),
@@ -111,25 +111,25 @@ class Heads:
 
 
 def parse(data: bytes, where: str) -> Heads:
-    """StoreError for anything else: without it nobody knows whether a charge is missing."""
+    """StoreError for anything else: without it a missing charge is not noticed."""
     try:
-        found = msgspec.json.decode(data, type=Heads)
+        heads = msgspec.json.decode(data, type=Heads)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
         raise StoreError(f"{where} is damaged ({error}): put back a copy of it") from error
-    if found.spec != SPEC:
-        raise StoreError(f"{where} must be {SPEC}, it is {found.spec[:40]!r}")
-    return found
+    if heads.spec != SPEC:
+        raise StoreError(f"{where} must be {SPEC}, it is {heads.spec[:40]!r}")
+    return heads
 
 
 def heads_of(db: Statements) -> Heads:
     """What the file beside this database would hold."""
     size, head = transparency_log.head(db)
     acts, last = audit_log.head(db)
-    found = Heads(
+    heads = Heads(
         log=ChainHead(size, bytes(head).hex()),
         audit=ChainHead(acts, bytes(last).hex()),
         sessions=ledger_rows.session_sizes(db),
     )
     for row in ledger_rows.ledger(db, 0):
-        found = found.after(row)
-    return found
+        heads = heads.with_charge(row)
+    return heads

@@ -28,13 +28,13 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.guard import (
     HeadStore,
-    followed,
-    has_audit,
+    audit_log_continues,
     is_behind,
-    is_owed,
-    without_deleted,
+    owes_charges,
+    updated_heads,
+    without_deleted_collections,
 )
-from deniable_aggregator.releases.rollback_guard.heads import Charged, Heads
+from deniable_aggregator.releases.rollback_guard.heads import Heads, RecentCharge
 from deniable_aggregator.store.ledger_chain import ChainHead, ledger_head
 from deniable_aggregator.store.protocols import Audit, Ledger
 from deniable_aggregator.store.rows import ChargeRow
@@ -46,7 +46,7 @@ MOST_RECORDS = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class Reconciliation:
     """What was charged; which collections lost their whole budget, and which the database lost."""
 
     charged: tuple[ChargeRow, ...] = ()
@@ -61,7 +61,7 @@ def reconcile(
     now: float,
     *,
     audit: AuditEntry | None,
-) -> Gap:
+) -> Reconciliation:
     """Charge the gap and take the file along; nothing where there is none.
 
     The audit log has an entry of it, which names the collections that the database has lost.
@@ -69,31 +69,31 @@ def reconcile(
     with heads_file.exclusive(data):
         heads = heads_file.read(data)
         if heads is None:
-            return Gap()
-        there = frozenset(store.collections())
-        heads = without_deleted(heads, store)
-        lost = tuple(sorted(heads.known - there))
-        cut = not has_audit(heads, store)
+            return Reconciliation()
+        stored_ids = frozenset(store.collections())
+        heads = without_deleted_collections(heads, store)
+        lost = tuple(sorted(heads.collection_ids - stored_ids))
+        cut = not audit_log_continues(heads, store)
         if cut:
             end = f"{heads.audit.size}:{heads.audit.head}"
             audit = detailed(audit, audit_log=f"goes on without {end}")
-        if not is_behind(heads, store) and not is_owed(heads, store):
+        if not is_behind(heads, store) and not owes_charges(heads, store):
             if cut:
                 _record(store, audit)
-                heads_file.write(data, followed(replace(heads, audit=ChainHead()), store))
-            return Gap(lost=lost)
+                heads_file.write(data, updated_heads(replace(heads, audit=ChainHead()), store))
+            return Reconciliation(lost=lost)
         audit = detailed(audit, lost=lost or None)
-        known = [each for each in collections if each.id in there]
-        gap = replace(_gap(heads, store, known, now), lost=lost)
-        _charge(store, gap.charged, audit)
-        kept = Heads(
+        registered = [each for each in collections if each.id in stored_ids]
+        result = replace(_gap(heads, store, registered, now), lost=lost)
+        _charge(store, result.charged, audit)
+        restarted = Heads(
             sessions=_sessions(heads, store),
-            collections=tuple(sorted(heads.known | there)),
+            collections=tuple(sorted(heads.collection_ids | stored_ids)),
             owed=_owed(heads, lost),
             deletions=heads.deletions,
         )
-        heads_file.write(data, followed(kept, store))
-    return gap
+        heads_file.write(data, updated_heads(restarted, store))
+    return result
 
 
 def _charge(store: HeadStore, rows: Sequence[ChargeRow], audit: AuditEntry | None) -> None:
@@ -109,17 +109,19 @@ def _record(store: Audit, audit: AuditEntry | None) -> None:
         store.record_act(audit)
 
 
-def _gap(heads: Heads, store: HeadStore, collections: Sequence[Collection], now: float) -> Gap:
+def _gap(
+    heads: Heads, store: HeadStore, collections: Sequence[Collection], now: float
+) -> Reconciliation:
     """What is missing of these collections, which are in the store."""
     rows = store.ledger()
     ids = {each.id for each in collections}
     whole = _exhausted(heads, rows, list(ids)).union(ids.intersection(heads.owed))
-    found = [
+    charges = [
         *(row for row in _missing(heads, rows) if row.collection in ids),
         *_drawn_again(heads, store, rows),
         *(_whole(each, now) for each in collections if each.id in whole),
     ]
-    return Gap(tuple(found), tuple(sorted(whole)))
+    return Reconciliation(tuple(charges), tuple(sorted(whole)))
 
 
 def _owed(heads: Heads, lost: Sequence[str]) -> tuple[str, ...]:
@@ -133,8 +135,8 @@ def _sessions(heads: Heads, store: Ledger) -> dict[str, int]:
 
     Such a one is in the database as a charge without a result, which has been paid a second time.
     """
-    known = {r: n for r, n in heads.sessions.items() if store.result(r) is not None}
-    return known | dict.fromkeys(store.session_sizes(), MOST_RECORDS) if heads.unknown else known
+    sizes = {r: n for r, n in heads.sessions.items() if store.result(r) is not None}
+    return sizes | dict.fromkeys(store.session_sizes(), MOST_RECORDS) if heads.unknown else sizes
 
 
 def _missing(heads: Heads, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
@@ -167,7 +169,7 @@ def _exhausted(
     return frozenset(older).intersection(collections)
 
 
-def _same_before(recent: Sequence[Charged], rows: Sequence[ChargeRow], first: int) -> bool:
+def _same_before(recent: Sequence[RecentCharge], rows: Sequence[ChargeRow], first: int) -> bool:
     """Whether the database's first charges are those that the file holds no more."""
     if first == 0:
         return True
@@ -177,7 +179,7 @@ def _same_before(recent: Sequence[Charged], rows: Sequence[ChargeRow], first: in
 
 
 def _whole(collection: Collection, now: float) -> ChargeRow:
-    """Everything the manifest allows, of every epoch that has begun: none of it is left."""
+    """Everything the manifest allows, of every epoch that has initial_heads: none of it is left."""
     budget = budget_of(collection)
     last = max(
         collection.first_epoch,

@@ -1,0 +1,52 @@
+"""Adaptive data analysis: what privacy says about the population that rows were drawn from.
+
+S holds n rows drawn independently from P; f: X → [0, 1] is chosen by an ε-DP analysis of S.
+
+    given what was released   |E[f(S)] − f(P)| ≤ tanh(ε/4), for every outcome and every f
+    answers                   within α of f(S) but with probability β
+                              ⇒ within α + tanh(ε/4) + c of f(P) but with β/c          any c
+    under (ε, δ)              within α + (e^ε − 1) + c + 2d but with β/c + δ/d          any c, d
+
+Given the outcome each row has its law reweighted by factors within e^ε of each other, which moves
+the mean of f by at most tanh(ε/4): half of what is usually said, and randomized response of
+1 + e^(ε/2) choices reaches it. Given the outcome S is a fresh draw from its posterior (so is f), so
+where answer and posterior mean are farther apart than α + c, the fresh S is off with probability
+above c. Dwork et al. 2015; Jung, Ligett, Neel, Roth, Sharifi-Malvajerdi, Shenfeld 2020.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from deniable_central.accounting.errors import AccountError
+from deniable_central.accounting.group import replacement_guarantee
+from deniable_central.accounting.parameters import Epsilon, read_epsilon
+from deniable_central.accounting.rational_bounds import exp, sqrt, tanh
+from deniable_central.guarantee import Guarantee, round_up
+
+
+def transfer_gap(epsilon: Epsilon) -> Fraction:
+    """How far the population is from the rows on average, in any f in [0, 1] chosen under ε-DP."""
+    return round_up(tanh(read_epsilon(epsilon) / 4)[1])
+
+
+def population_error(
+    guarantee: Guarantee, *, alpha: Fraction, beta: Fraction, failure: Fraction
+) -> Fraction:
+    """How far all answers are from the population at most, but with probability `failure`.
+
+    alpha, beta: answers are within alpha of the rows' own mean, all at once, but with chance beta.
+    AccountError unless failure > beta + delta, and without an ε.
+    """
+    outer = replacement_guarantee(guarantee)
+    if outer.epsilon is None:
+        raise AccountError("answers about a population need a release of pure or (epsilon, delta)")
+    if not 0 <= beta + outer.delta < failure < 1:
+        raise AccountError(
+            f"failure must lie between beta + delta = {float(beta + outer.delta):.3g} and 1, "
+            f"got {float(failure):.3g}"
+        )
+    if not outer.delta:
+        return round_up(alpha + transfer_gap(outer.epsilon) + beta / failure)
+    slack = (sqrt(beta)[1] + sqrt(2 * outer.delta)[1]) ** 2 / failure  # the best c + 2d
+    return round_up(alpha + exp(outer.epsilon)[1] - 1 + slack)

@@ -1,0 +1,123 @@
+"""A refusal in words: what is spent, asked and left, who spent it, and what could be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable_central.accounting.decimals import at_least, at_most
+from deniable_central.accounting.errors import BudgetError, Shortage
+from deniable_central.accounting.spending import Limit, Spending
+from deniable_central.guarantee import bounded_range_rho, pure_rho
+
+_NAMED = 5
+_LARGEST = Fraction(100)
+_STEPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRequest:
+    """A request over the limit: what is spent and by which releases, what `reports` would cost."""
+
+    limit: Limit
+    spent: Spending
+    requested: Spending
+    reports: int
+    releases: tuple[str, ...]
+
+    @property
+    def shortage(self) -> Shortage:
+        """δ if that lacks; else ε, or ρ where it lets through more."""
+        if self.spent.delta + self.requested.delta > self.limit.own_delta:
+            deltas = self.limit.own_delta, self.spent.delta, self.requested.delta
+            return self._short("delta", *deltas)
+        if self.limit.rho is not None and (self.is_gaussian or self.drawn > self.pure):
+            return self._short("rho", self.limit.rho, self.spent.rho, self.requested.rho)
+        return self._short(
+            "epsilon", self.limit.epsilon, self.spent.epsilon, self.requested.epsilon
+        )
+
+    @property
+    def is_gaussian(self) -> bool:
+        return self.requested.epsilon is None
+
+    @property
+    def pure(self) -> Fraction:
+        """The ε that is left to one release, as ε adds up."""
+        spent = self.limit.epsilon if self.spent.epsilon is None else self.spent.epsilon
+        return max(self.limit.epsilon - spent, Fraction(0)) / self.reports
+
+    @property
+    def drawn(self) -> Fraction:
+        """The ε that is left to the exponential mechanism, as ρ adds up."""
+        return _within(bounded_range_rho, self.rho)
+
+    @property
+    def other(self) -> Fraction:
+        """The ε that is left to any other release, by whichever is more."""
+        return max(self.pure, _within(pure_rho, self.rho))
+
+    @property
+    def rho(self) -> Fraction:
+        """What is left to one release, as ρ adds up."""
+        limit = self.limit.rho or Fraction(0)
+        return max(limit - self.spent.rho, Fraction(0)) / self.reports**2
+
+    def _short(
+        self, currency: str, limit: Fraction, spent: Fraction | None, requested: Fraction | None
+    ) -> Shortage:
+        left = Fraction(0) if spent is None else max(limit - spent, Fraction(0))
+        return Shortage(currency, limit, spent, requested, left, self.releases)
+
+
+def budget_error(request: BudgetRequest, *, whose: str) -> BudgetError:
+    """The error for a release that the limit does not admit."""
+    short = request.shortage
+    price = "one without epsilon" if short.requested is None else at_most(short.requested)
+    message = (
+        f"{whose} may spend {short.currency} {at_least(short.limit)} on releases: "
+        f"spent {_spent(short)}, asked {price}, left {at_least(short.left)}; "
+        f"{_cure(request, short)}"
+    )
+    return BudgetError(message, short)
+
+
+def _spent(short: Shortage) -> str:
+    if not short.spent:
+        return "0"
+    return f"{at_most(short.spent)} by {_names(short.releases)}"
+
+
+def _cure(request: BudgetRequest, short: Shortage) -> str:
+    if short.currency == "delta":
+        return "ask for less delta, or use a mechanism of pure epsilon"
+    if request.is_gaussian and request.limit.rho is None:
+        return "this budget has delta 0, so use geometric noise and not Gaussian"
+    if request.is_gaussian:
+        return _ask("rho", request.rho)
+    if short.currency == "rho":
+        other = at_least(request.other)
+        return (
+            f"{_ask('epsilon', request.drawn)} by the exponential mechanism or {other} by another"
+        )
+    return _ask("epsilon", request.pure)
+
+
+def _ask(currency: str, most: Fraction) -> str:
+    return f"read other epochs, or ask for {currency} {at_least(most)} at most"
+
+
+def _within(rho_of: Callable[[Fraction], Fraction], rho: Fraction) -> Fraction:
+    """The largest ε, about, with ρ(ε) ≤ ρ."""
+    low, high = Fraction(0), _LARGEST
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rho_of(middle) <= rho else (low, middle)
+    return low
+
+
+def _names(releases: tuple[str, ...]) -> str:
+    names = ", ".join(releases[:_NAMED])
+    more = len(releases) - _NAMED
+    return f"{names} and {more} more" if more > 0 else names

@@ -1,0 +1,159 @@
+"""Shuffling: what a histogram of n randomized reports guarantees to one of the n honest people.
+
+    δ(ε) = (1 + e^ε) · E[(t·Ȳ − tanh(ε/2))₊]         t = tanh(ε0/2)
+
+Ȳ is the mean of M fair signs, M − 1 binomial of n − 1 trials of probability 1 − t. That is the
+divergence of the pair that dominates every ε0-LDP randomizer (Feldman, McMillan, Talwar 2023): with
+probability 1 − t each of the others says something that does not tell whose it is, and hides the
+sign of the one. So it holds for whoever sees reports without senders, and any release computed from
+them; it needs all n of a batch to be honest, and is about replacing one report. It does not
+multiply with a central release: quote the less of the two.
+
+More signs hide more, E falls with M. So sums over M go in blocks, each at its least M; all terms
+are positive, what is cut off is added, and floats are given more room than they can err.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_central.accounting.errors import AccountError
+from deniable_central.accounting.parameters import (
+    Delta,
+    Epsilon,
+    read_count,
+    read_delta,
+    read_epsilon,
+)
+from deniable_central.accounting.rational_bounds import tanh
+
+Floats = npt.NDArray[np.float64]
+
+LARGEST_LOCAL = Fraction(20)
+_MOST_REPORTS = 10**8  # a larger batch is counted as this many: more reports hide no less
+_DEVIATIONS = 13.0  # cut off: less than e^−84 on each side
+_CUT = 2.0**-120
+_MOST_BLOCKS, _LEAST_BLOCKS, _MOST_TERMS = 512, 32, 1 << 20
+_SLACK = 2.0**-50  # of a float that is the result of up to four roundings
+_STEPS = 60
+
+
+def shuffled_delta(epsilon: float, *, local: Epsilon, reports: int) -> float:
+    """The δ at ε of the histogram of a batch of `reports` reports, each ε0 = `local`; not below."""
+    return _crowd(read_epsilon(local, argument="local"), reports).delta(epsilon)
+
+
+def shuffled_epsilon(*, local: Epsilon, reports: int, delta: Delta) -> Fraction:
+    """The least ε for which such a histogram is (ε, δ)-DP, never above ε0; rounded up."""
+    exact = read_epsilon(local, argument="local")
+    return _crowd(exact, reports).epsilon(read_delta(delta))
+
+
+@lru_cache(maxsize=4)
+def _crowd(local: Fraction, reports: int) -> Crowd:
+    return Crowd.of(local, reports=reports)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crowd:
+    """M in blocks: how likely each is, and its signs' mean as suffix sums. Built by `of`."""
+
+    local: Fraction
+    t: float
+    weights: Floats
+    blocks: tuple[_Signs, ...]
+
+    @classmethod
+    def of(cls, local: Fraction, *, reports: int) -> Crowd:
+        """Of a batch of `reports` reports under ε0 in (0, 20]."""
+        n = min(read_count(reports, argument="reports", most=10**12), _MOST_REPORTS)
+        if not 0 < local <= LARGEST_LOCAL:
+            raise AccountError(f"local must lie in (0, 20], got {float(local):.3g}")
+        t = float(tanh(local / 2)[1]) * (1 + _SLACK)
+        first, chances = _binomial(n - 1, 1 - t)
+        width = max(1, -(-len(chances) // _block_count(first + len(chances))))
+        starts = np.arange(0, len(chances), width)
+        weights = np.add.reduceat(chances, starts)
+        return cls(local, t, weights, tuple(_Signs.of(1 + first + int(s)) for s in starts))
+
+    def delta(self, epsilon: float) -> float:
+        """δ(ε), never below the truth."""
+        if not epsilon >= 0:
+            raise AccountError(f"epsilon must be at least 0, got {epsilon}")
+        if epsilon >= self.local:
+            return 0.0
+        bar = math.tanh(epsilon / 2) / self.t * (1 - _SLACK)
+        means = np.array([signs.excess(bar) for signs in self.blocks])
+        total = float(self.weights @ means) + _CUT
+        return min(1.0, (1 + math.exp(epsilon)) * self.t * total * (1 + 2.0**-40))
+
+    def epsilon(self, delta: Fraction) -> Fraction:
+        """The least ε with δ(ε) ≤ δ, within 2^−60 of ε0, rounded up."""
+        low, high = 0.0, float(self.local)
+        if self.delta(low) <= delta:
+            return Fraction(0)
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return min(Fraction(high), self.local)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Signs:
+    """The mean of m fair signs above 0: sums from each place on of Pr and of place · Pr."""
+
+    m: int
+    chances: Floats
+    moments: Floats
+
+    @classmethod
+    def of(cls, m: int) -> _Signs:
+        """Places are differences of pluses and minuses: m even 0, 2, 4 …, m odd 1, 3, 5 …"""
+        odd = m & 1
+        last = min(m, math.ceil(_DEVIATIONS * math.sqrt(m)) + 2)
+        places = np.arange(odd, last + 1, 2, dtype=np.float64)
+        steps = (m - places[:-1]) / (m + places[:-1] + 2)
+        relative = np.concatenate(([1.0], np.cumprod(steps)))
+        whole = 2 * relative.sum() - (0.0 if odd else 1.0)
+        chances = relative / whole
+        return cls(m, _suffix_sums(chances), _suffix_sums(chances * places))
+
+    def excess(self, bar: float) -> float:
+        """E[(Ȳ − bar)₊], never below: as if all that was cut off were a sign of 1."""
+        first = max(0, math.floor((bar * self.m - (self.m & 1)) / 2) + 1)
+        if first >= len(self.chances):
+            return _CUT if bar < 1 else 0.0
+        room = len(self.chances) * 2.0**-50
+        above = self.moments[first] * (1 + room) - bar * self.m * self.chances[first] * (1 - room)
+        return max(0.0, float(above)) / self.m + _CUT
+
+
+def _suffix_sums(terms: Floats) -> Floats:
+    sums: Floats = np.cumsum(terms[::-1])[::-1]
+    return sums
+
+
+def _block_count(largest: int) -> int:
+    terms = math.ceil(_DEVIATIONS * math.sqrt(largest) / 2) + 2
+    return min(_MOST_BLOCKS, max(_LEAST_BLOCKS, _MOST_TERMS // terms))
+
+
+def _binomial(trials: int, chance: float) -> tuple[int, Floats]:
+    """Probabilities from a first number of successes on, none below the truth; _CUT is left out."""
+    deviation = math.sqrt(trials * chance * (1 - chance))
+    reach = math.ceil(_DEVIATIONS * deviation + _DEVIATIONS**2)
+    mode = min(trials, math.floor((trials + 1) * chance))
+    first, last = max(0, mode - reach), min(trials, mode + reach)
+    up = np.arange(mode, last, dtype=np.float64)
+    down = np.arange(mode, first, -1, dtype=np.float64)
+    odds = chance / (1 - chance) if chance < 1 else 0.0
+    above = np.cumprod((trials - up) / (up + 1) * odds)
+    below = np.cumprod(down / (trials - down + 1) / odds)[::-1]
+    relative = np.concatenate((below, [1.0], above))
+    return first, relative / relative.sum() * (1 + len(relative) * 2.0**-50)

@@ -1,0 +1,110 @@
+"""Spending: what releases cost one report under replacement, and the limit it must stay within.
+
+    δ = 0    Σε ≤ limit; only releases of pure ε
+    δ > 0    Σδ ≤ δ/2, and Σε ≤ limit or Σρ ≤ R, R the largest ρ that is (limit, δ/2)-DP
+
+Both tests are filters: they hold however each release was chosen from the answers before. Either is
+enough on each course of events, since to the courses that pass the first the second adds nothing,
+and those that pass the second cost δ/2 in all. An (ε, δ) release is one of pure ε but with
+probability δ, so it enters Σρ too. Rogers, Roth, Ullman, Vadhan 2016; Feldman, Zrnic 2021.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from deniable_central.accounting.composition import concentration
+from deniable_central.accounting.concentrated import epsilon_of
+from deniable_central.accounting.errors import AccountError
+from deniable_central.accounting.group import group_guarantee, replacement_guarantee
+from deniable_central.guarantee import Guarantee
+
+_STEPS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Σε, Σρ but with probability Σδ, and Σδ; ε is None where a release claims none."""
+
+    epsilon: Fraction | None
+    rho: Fraction
+    delta: Fraction
+
+    @classmethod
+    def of(cls, guarantee: Guarantee, *, reports: int = 1) -> Spending:
+        """What a release costs one person with so many of the reports it reads.
+
+        The guarantee is first stated for replacement: an add/remove ε enters as 2ε. Its ρ is the
+        mechanism's own: ε·tanh(ε/2) of any pure release, a quarter of that only where the draw is
+        of bounded range.
+        """
+        return _cost(guarantee, reports)
+
+    def __add__(self, other: Spending) -> Spending:
+        both_pure = self.epsilon is not None and other.epsilon is not None
+        epsilon = (self.epsilon or 0) + (other.epsilon or 0) if both_pure else None
+        return Spending(
+            None if epsilon is None else Fraction(epsilon),
+            self.rho + other.rho,
+            self.delta + other.delta,
+        )
+
+
+@lru_cache(maxsize=1024)
+def _cost(guarantee: Guarantee, reports: int) -> Spending:
+    group = group_guarantee(replacement_guarantee(guarantee), reports)
+    rho = concentration(group)
+    if rho is None:
+        raise AccountError("a guarantee must claim epsilon or rho, got neither")
+    return Spending(group.epsilon, rho, group.delta)
+
+
+NOTHING = Spending(Fraction(0), Fraction(0), Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """(ε, δ) for all releases together; with δ = 0 only pure ε is let through."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.epsilon < 0:
+            raise AccountError(f"epsilon must be at least 0, got {float(self.epsilon):.3g}")
+        if not 0 <= self.delta < 1:
+            raise AccountError(f"delta must lie in [0, 1), got {float(self.delta):.3g}")
+
+    @property
+    def own_delta(self) -> Fraction:
+        """What the δ of releases may add up to; the other half reads Σρ as an ε."""
+        return self.delta / 2
+
+    @property
+    def rho(self) -> Fraction | None:
+        """R, or None where δ is 0."""
+        return largest_rho(self.epsilon, self.own_delta) if self.delta else None
+
+    def admits(self, spending: Spending) -> bool:
+        """Whether so much may be spent in all."""
+        if spending.delta > self.own_delta:
+            return False
+        return self._pure(spending) or self._concentrated(spending)
+
+    def _pure(self, spending: Spending) -> bool:
+        return spending.epsilon is not None and spending.epsilon <= self.epsilon
+
+    def _concentrated(self, spending: Spending) -> bool:
+        return self.rho is not None and spending.rho <= self.rho
+
+
+@lru_cache(maxsize=256)
+def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest ρ for which ρ-zCDP is (ε, δ)-DP, rounded down."""
+    low, high = Fraction(0), max(epsilon, Fraction(1, 1 << 30))
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if epsilon_of(middle, delta) <= epsilon else (low, middle)
+    return low

@@ -1,0 +1,101 @@
+"""Many-to-one matching by admission thresholds: the billboard posts what a school asks for.
+
+A student goes to the school they like best among those whose threshold their score there meets. All
+thresholds start at the top; in every round each school with a noisy enrolment below its seats, less
+some held back, lowers its own by one. The boards are private, so the assignment is jointly private,
+and no student prefers a school that would have them: what is not stable is only seats left empty
+and seats taken too many, both within the noise and the students that share one score.
+Kannan, Morgenstern, Roth, Wu 2015; Azevedo, Leshno 2016 (thresholds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_central.auctions.billboard import Billboard, Floats
+from deniable_central.auctions.demand_noise import noise_within
+from deniable_central.auctions.errors import MarketError
+from deniable_central.auctions.menu import Choices, Menu
+from deniable_central.auctions.price_updates import checked_supply
+from deniable_central.release import Release
+from deniable_central.scores import Integers
+from deniable_central.selection.privacy_parameters import Epsilon
+from deniable_shared.coins import Coins
+
+_NEVER = -np.inf
+
+
+class Students:
+    """Who likes which school how much (at most 0: not at all), and what schools score them, n × k.
+
+    Scores are whole numbers from 0 to `top`; others are moved to the nearer end.
+    """
+
+    def __init__(self, likes: npt.ArrayLike, scores: npt.ArrayLike, *, top: int) -> None:
+        liking = np.nan_to_num(np.asarray(likes, dtype=np.float64), nan=0.0)
+        graded = np.asarray(scores)
+        if liking.ndim != 2 or not liking.size or liking.shape != graded.shape:
+            raise MarketError(
+                "likes and scores must have a row a student and a column a school, got shapes "
+                f"{liking.shape} and {graded.shape}"
+            )
+        if not np.can_cast(graded.dtype, np.int64) or top < 1:
+            raise MarketError(f"scores must be whole numbers from 0 to top, got {graded.dtype}")
+        self.likes, self.top = liking, top
+        self.scores = graded.astype(np.int64).clip(0, top)
+
+    def __len__(self) -> int:
+        return len(self.likes)
+
+    def choose(self, thresholds: Floats) -> Choices:
+        """Each student's favourite among the schools that would have them; 0 for none."""
+        open_to = (self.scores >= thresholds) & (self.likes > 0)
+        favourites = np.where(open_to, self.likes, _NEVER)
+        best = favourites.argmax(axis=1)
+        choices: Choices = np.where(open_to.any(axis=1), best + 1, 0).astype(np.int16)
+        return choices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matching:
+    """What is public, the boards of thresholds, and each student's own school, 0 for none."""
+
+    release: Release[Floats]
+    choices: Choices
+
+
+def match(
+    students: Students,
+    seats: int | Sequence[int],
+    *,
+    rounds: int,
+    held_back: int = 0,
+    rho: Fraction | None = None,
+    epsilon: Epsilon | None = None,
+    coins: Coins | None = None,
+) -> Matching:
+    """Match students to schools at the last thresholds, jointly private at ρ, or at pure ε.
+
+    rounds: more than `top` to let a school come down to 0, more as others make it wait.
+    held_back: seats of each school that noise may fill, but thresholds do not.
+    """
+    menu = Menu.singles(students.likes.shape[1])
+    filled = checked_supply(seats, menu) - held_back
+    if held_back < 0 or filled.min() < 0:
+        raise MarketError(
+            f"held_back must lie between 0 and the seats of every school, got {held_back}"
+        )
+
+    def lower(thresholds: Floats, enrolled: Integers) -> Floats:
+        lowered: Floats = np.maximum(thresholds - (enrolled < filled), 0.0)
+        return lowered
+
+    noise = noise_within(menu, rounds, rho=rho, epsilon=epsilon)
+    start = np.full(menu.goods, float(students.top + 1))
+    release = Billboard(menu, noise, rounds, start, lower).release(students.choose, coins)
+    return Matching(release, students.choose(release.result[-1]))

@@ -1,0 +1,152 @@
+"""Exactly truthful: a lottery over outcomes for the welfare of all, and what each pays.
+
+    π(r) ∝ e^(γ Σ_j v_j(r))       γ = ε/2, each v_j in [0, 1]: the exponential mechanism
+    p_i  = (1/γ) · D(π‖π_−i) = E_π[v_i] − (1/γ) ln E_{π_−i}[e^(γ v_i)]
+
+π_−i is the lottery without i. Of all lotteries π' the one that i would like best at the price
+(1/γ)·D(π'‖π_−i) is π itself, by Gibbs' inequality, so the truth is the best report, exactly and in
+expectation; i pays at least nothing, at most ε/16, and never more than E_π[v_i].
+
+**What is private.** The outcome, ε-DP. A payment is an exact function of the others' values: who
+learns it learns something about them that ε does not cover, alone or with others. `noisy_payments`
+have the same means, so the same truthfulness, and cost ε' for each payment that a reader sees.
+Huang, Kannan 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_central.accounting.rational_bounds import exp, ln
+from deniable_central.auctions.errors import MarketError
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.release import Release
+from deniable_central.samplers.noise import two_sided_geometric
+from deniable_central.scores import Integers
+from deniable_central.selection.exponential import Exponential
+from deniable_central.selection.privacy_parameters import (
+    SMALLEST_EPSILON,
+    Epsilon,
+    PrivacyParameters,
+    privacy_parameters,
+)
+from deniable_shared.coins import Coins
+from deniable_shared.dyadic import parse_epsilon
+
+PAYMENT_BITS = 64
+_MOST_SCALE = 1 << 20
+_NOISE_BITS = 32  # noisy payments are whole numbers of 2^−32
+
+
+@dataclass(frozen=True, slots=True)
+class WelfareLottery:
+    """The mechanism before it meets values; a value is a whole number of 1/scale. Built by `of`."""
+
+    law: ClassVar[str] = "exponential mechanism over welfare"
+    privacy: PrivacyParameters
+    scale: int
+
+    @classmethod
+    def of(cls, *, epsilon: Epsilon, scale: int = 1) -> WelfareLottery:
+        if not 1 <= scale <= _MOST_SCALE:
+            raise MarketError(f"scale must lie in [1, {_MOST_SCALE:,}], got {scale}")
+        return cls(privacy_parameters(epsilon=epsilon, sensitivity=scale), scale)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of the outcome, for everything one bidder said."""
+        return self._selection.guarantee
+
+    @property
+    def _selection(self) -> Exponential:
+        return Exponential(self.privacy)
+
+    @property
+    def rate(self) -> Fraction:
+        """γ = ε/2, for values in [0, 1]."""
+        return self.privacy.epsilon / 2
+
+    @property
+    def largest_payment(self) -> Fraction:
+        """ε/16: what anyone pays at most, so how far anyone can move another's payment."""
+        return self.privacy.epsilon / 16
+
+    def release(self, values: npt.ArrayLike, coins: Coins | None = None) -> Release[int]:
+        """One outcome; values has a row a bidder and a column an outcome."""
+        return self._selection.release(self._checked(values).sum(axis=0), coins)
+
+    def pmf(self, values: npt.ArrayLike) -> Pmf[int]:
+        """π, certified."""
+        return self._selection.pmf(self._checked(values).sum(axis=0))
+
+    def payments(self, values: npt.ArrayLike) -> tuple[Fraction, ...]:
+        """p_i of every bidder, rounded down to a multiple of 2^−64; each for its payer alone."""
+        table = self._checked(values)
+        lottery = self.pmf(table).lower
+        return tuple(
+            self._payment(lottery, self._selection.pmf(table.sum(axis=0) - own).upper, own)
+            for own in table
+        )
+
+    def noisy_payments(
+        self, values: npt.ArrayLike, *, epsilon: Epsilon, coins: Coins | None = None
+    ) -> tuple[Fraction, ...]:
+        """Payments of the same means, each ε'-DP; a reader of m of them and the outcome: ε + m·ε'.
+
+        Rounded at random to the two nearest multiples of 2^−32 and given geometric noise.
+        """
+        source = coins or Coins.system()
+        moves = self.largest_payment * (1 << _NOISE_BITS) + 2  # an end may be rounded either way
+        decay = parse_epsilon(epsilon, low=SMALLEST_EPSILON) / moves
+        exact = self.payments(values)
+        noise = two_sided_geometric(decay, len(exact), source)
+        rounded = [_rounded(payment, source) for payment in exact]
+        return tuple(
+            Fraction(whole + int(extra), 1 << _NOISE_BITS)
+            for whole, extra in zip(rounded, noise, strict=True)
+        )
+
+    def expected_value(self, values: npt.ArrayLike, worth: npt.ArrayLike) -> Fraction:
+        """E_π of somebody's true values, whatever they reported among `values`."""
+        return _mean(self.pmf(values).lower, np.asarray(worth, dtype=np.int64)) / self.scale
+
+    def _payment(
+        self, lottery: tuple[Fraction, ...], without: tuple[Fraction, ...], own: Integers
+    ) -> Fraction:
+        tilts = {int(v): exp(self.rate * int(v) / self.scale)[1] for v in np.unique(own)}
+        moment = sum(
+            (chance * tilts[v] for chance, v in zip(without, own.tolist(), strict=True)),
+            Fraction(0),
+        )
+        exact = _mean(lottery, own) / self.scale - ln(moment)[1] / self.rate
+        grid = 1 << PAYMENT_BITS
+        return Fraction(max(exact * grid // 1, 0), grid)
+
+    def _checked(self, values: npt.ArrayLike) -> Integers:
+        table = np.asarray(values)
+        if table.ndim != 2 or 0 in table.shape or not np.can_cast(table.dtype, np.int64):
+            raise MarketError(
+                "values must be integers, a row a bidder and a column an outcome, got "
+                f"{table.dtype} of shape {table.shape}: pass whole numbers of 1/scale"
+            )
+        checked: Integers = table.astype(np.int64).clip(0, self.scale)
+        return checked
+
+
+def _mean(chances: tuple[Fraction, ...], values: Integers) -> Fraction:
+    pairs: Iterator[tuple[Fraction, int]] = zip(chances, values.tolist(), strict=True)
+    return sum((chance * value for chance, value in pairs), Fraction(0))
+
+
+def _rounded(payment: Fraction, coins: Coins) -> int:
+    """A whole number of 2^−32 of this mean: payments are multiples of 2^−64, so 32 bits decide."""
+    below = PAYMENT_BITS - _NOISE_BITS
+    exact = int(payment * (1 << PAYMENT_BITS))
+    return (exact >> below) + (coins.bits(below) < exact & ((1 << below) - 1))

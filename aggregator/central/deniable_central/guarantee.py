@@ -1,0 +1,96 @@
+"""Guarantee: what one release costs, as exact rationals never below the truth.
+
+    pure ε        (ε, 0), and ρ = ε·tanh(ε/2) in zCDP, tight at randomized response
+    bounded range the exponential mechanism: all log-ratios of two neighbours lie within ε of each
+                  other, and ρ = ε/(e^ε − 1) − 1 − ln(ε/(e^ε − 1)) ≤ ε²/8, about a quarter
+    approximate   (ε, δ), no ρ
+    zCDP          ρ alone, no ε: a Gaussian release
+
+Dong, Durfee, Rogers 2020 (bounded range); Bun, Steinke 2016 (zCDP).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from deniable_central.adjacency import Adjacency
+from deniable_shared.dyadic import exp_bounds
+from deniable_shared.errors import ParameterError
+
+_CONTEXT = Context(prec=60)
+_SLACK = Fraction(1, 10**40)  # the four roundings below are each under 10^-50
+_GRID_BITS = 96
+_EXP_BITS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """(ε, δ) and ρ-zCDP for one pair of neighbours; what is None is not claimed.
+
+    ParameterError for a negative number, for δ of 1 or more, and where nothing is claimed.
+    """
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+    delta: Fraction
+    adjacency: Adjacency
+
+    def __post_init__(self) -> None:
+        if self.epsilon is None and self.rho is None:
+            raise ParameterError("a guarantee must claim epsilon or rho, got neither")
+        for name in ("epsilon", "rho"):
+            bound = getattr(self, name)
+            if bound is not None and bound < 0:
+                raise ParameterError(f"{name} must be at least 0, got {bound}")
+        if not 0 <= self.delta < 1:
+            raise ParameterError(f"delta must lie in [0, 1), got {self.delta}")
+
+    @classmethod
+    def pure(cls, epsilon: Fraction, adjacency: Adjacency) -> Guarantee:
+        """Of any ε-DP release: geometric noise, permute-and-flip, geometric noisy max."""
+        return cls(epsilon, pure_rho(epsilon), Fraction(0), adjacency)
+
+    @classmethod
+    def bounded_range(cls, epsilon: Fraction, adjacency: Adjacency, *, times: int = 1) -> Guarantee:
+        """Of `times` adaptive draws of the exponential mechanism, each ε-bounded-range."""
+        rho = times * bounded_range_rho(epsilon)
+        return cls(times * epsilon, rho, Fraction(0), adjacency)
+
+    @classmethod
+    def approximate(cls, epsilon: Fraction, delta: Fraction, adjacency: Adjacency) -> Guarantee:
+        """Of an (ε, δ) release: propose-test-release and what is built on it."""
+        return cls(epsilon, None, delta, adjacency)
+
+    @classmethod
+    def concentrated(cls, rho: Fraction, adjacency: Adjacency) -> Guarantee:
+        """Of a ρ-zCDP release that is ε-DP for no ε: Gaussian noise."""
+        return cls(None, rho, Fraction(0), adjacency)
+
+
+@lru_cache(maxsize=1024)
+def pure_rho(epsilon: Fraction) -> Fraction:
+    """ε·tanh(ε/2), rounded up to a multiple of 2^−96: the zCDP of any ε-DP release."""
+    if epsilon == 0:
+        return Fraction(0)
+    _, e = exp_bounds(epsilon, bits=_EXP_BITS)
+    return round_up(epsilon * (e - 1) / (e + 1))
+
+
+@lru_cache(maxsize=1024)
+def bounded_range_rho(epsilon: Fraction) -> Fraction:
+    """t − 1 − ln t for t = ε/(e^ε − 1), rounded up to a multiple of 2^−96, at most ε²/8."""
+    if epsilon == 0:
+        return Fraction(0)
+    _, e = exp_bounds(epsilon, bits=_EXP_BITS + 2 * epsilon.denominator.bit_length())
+    t = epsilon / (e - 1)  # not above the true t, and t − 1 − ln t falls as t rises to 1
+    ratio = _CONTEXT.divide(Decimal(t.numerator), Decimal(t.denominator))
+    rho = t - 1 - Fraction(_CONTEXT.ln(ratio)) + _SLACK
+    return min(round_up(rho), round_up(epsilon * epsilon / 8))
+
+
+def round_up(bound: Fraction) -> Fraction:
+    """The least multiple of 2^−96 not below the bound: exact to print, never in our favour."""
+    return Fraction(-(-(bound.numerator << _GRID_BITS) // bound.denominator), 1 << _GRID_BITS)

@@ -1,0 +1,54 @@
+"""What a session knows in public: weights of the domain, by the queries that have taught it.
+
+    w(v) ∝ e^(−4g·L(v)/scale)      L = Σ ± f over the teaching queries, − where the answer was above
+
+L is a vector of integers, so a session that is read back stands exactly where it stood.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from deniable_central.queries.online_plan import OnlinePlan
+from deniable_central.queries.softmax import softmax
+from deniable_central.queries.workload import Floats, Integers
+
+STEP = 4
+
+
+@dataclass(slots=True, eq=False)
+class OnlineWeights:
+    """Changed by `learn` alone; `updates` counts how often."""
+
+    plan: OnlinePlan
+    updates: int = 0
+    sums: Integers = field(init=False)
+    weights: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sums = np.zeros(self.plan.demand.domain, dtype=np.int64)
+        self._weigh()
+
+    @property
+    def exhausted(self) -> bool:
+        """All updates used up: from here on every answer is the prediction, and free."""
+        return self.updates >= self.plan.updates
+
+    def predict(self, query: Integers) -> int:
+        """The raw answer that the weights give, rounded to an integer."""
+        demand = self.plan.demand
+        return int(np.rint(float(query @ self.weights) / demand.scale * demand.unit))
+
+    def learn(self, query: Integers, count: int) -> None:
+        """A step of 4g towards the raw count that was released."""
+        above = count >= self.predict(query)
+        self.sums = self.sums - query if above else self.sums + query
+        self.updates += 1
+        self._weigh()
+
+    def _weigh(self) -> None:
+        rate = STEP * self.plan.step / self.plan.demand.scale
+        self.weights = softmax(-rate * self.sums.astype(np.float64))
+        self.weights.flags.writeable = False

@@ -1,0 +1,89 @@
+"""Workloads: linear queries over a finite domain, as integer matrices.
+
+    f_i(v) = matrix[i, v]/scale in [0, 1] for each value v      f_i(D) = mean of f_i over D's rows
+
+A predicate is a row of zeros and ones at scale 1. One row replaced moves the count n·f_i(D) by at
+most the spread of f_i, max_v f_i(v) − min_v f_i(v) ≤ 1, added or removed by at most max_v f_i(v).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_central.queries.errors import CountsError
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_LARGEST_SCALE = 1 << 20
+
+
+def checked_integers(values: npt.ArrayLike, *, argument: str, dimensions: int) -> Integers:
+    """An int64 array of so many dimensions; CountsError by type and shape, never by a value."""
+    array = np.asarray(values)
+    if array.ndim != dimensions or 0 in array.shape:
+        raise CountsError(
+            f"{argument} must be a non-empty array of {dimensions} dimension(s), "
+            f"got shape {array.shape}"
+        )
+    whole = array.dtype == np.bool_ or np.issubdtype(array.dtype, np.integer)
+    if not whole or array.dtype == np.uint64:
+        raise CountsError(
+            f"{argument} must be integers of at most 64 bits with a sign, got {array.dtype}: "
+            "counts are raw, and a query of fractions is integers and a scale"
+        )
+    return array.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload:
+    """Queries f_i = matrix[i]/scale, one a row; public, and the matrix is read-only."""
+
+    matrix: Integers
+    scale: int = 1
+
+    def __post_init__(self) -> None:
+        matrix = checked_integers(self.matrix, argument="matrix", dimensions=2)
+        if not 1 <= self.scale <= _LARGEST_SCALE:
+            raise CountsError(f"scale must lie in [1, {_LARGEST_SCALE:,}], got {self.scale}")
+        if matrix.min() < 0 or matrix.max() > self.scale:
+            raise CountsError(
+                f"queries must lie in [0, 1]: entries from 0 to scale = {self.scale}, "
+                f"got {matrix.min()} to {matrix.max()}"
+            )
+        matrix.flags.writeable = False
+        object.__setattr__(self, "matrix", matrix)
+
+    @property
+    def queries(self) -> int:
+        return len(self.matrix)
+
+    @property
+    def domain(self) -> int:
+        """How many values a row can have."""
+        return int(self.matrix.shape[1])
+
+    def values(self, weights: npt.ArrayLike) -> Floats:
+        """f_i of every query on any weights of the domain, of sum 1 for shares."""
+        shares: Floats = self.matrix @ np.asarray(weights, dtype=np.float64) / self.scale
+        return shares
+
+
+def points(domain: int) -> Workload:
+    """The share of each single value: a histogram."""
+    return Workload(np.eye(domain, dtype=np.int64))
+
+
+def prefixes(domain: int) -> Workload:
+    """The share of values up to each one but the last, in order: a distribution function."""
+    return Workload(np.tri(domain - 1, domain, dtype=np.int64))
+
+
+def intervals(domain: int) -> Workload:
+    """The share of every interval of values, but the whole domain."""
+    place = np.arange(domain)
+    pairs = [(a, b) for a in range(domain) for b in range(a, domain) if b - a < domain - 1]
+    return Workload(np.array([(a <= place) & (place <= b) for a, b in pairs], dtype=np.int64))

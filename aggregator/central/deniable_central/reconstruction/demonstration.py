@@ -1,0 +1,97 @@
+"""The demonstration: one secret, one set of questions, three ways to answer, one attack.
+
+exact           no noise                           every row is read back
+unaccounted     ε for each answer by itself        so are nearly all: noise that no ledger adds
+                                                   up is soon too little
+private         ε for all answers together         no better than guessing
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable_central.reconstruction.least_squares import reconstruct
+from deniable_central.reconstruction.subsets import Integers, PrivateCounts, Subsets
+from deniable_central.reconstruction.success_bounds import best_share, guessing_range
+from deniable_central.samplers.uniform import uniform_integers
+from deniable_central.selection.privacy_parameters import Epsilon
+from deniable_shared.coins import Coins
+
+QUERIES_PER_ROW = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The attack on one way to answer. `epsilon` is that of all answers, None where none is kept.
+
+    std_error: of the noise on one count. at_most: the share of rows no attack exceeds on average.
+    """
+
+    answers: str
+    epsilon: Fraction | None
+    std_error: float
+    recovered: int
+    at_most: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """All attempts on one secret; `guessing` is how many rows 95% of guessers get right."""
+
+    rows: int
+    queries: int
+    epsilon: Fraction
+    guessing: tuple[int, int]
+    attempts: tuple[Attempt, ...]
+
+
+def demonstrate(
+    *,
+    rows: int = 200,
+    queries: int | None = None,
+    epsilon: Epsilon = "1",
+    coins: Coins | None = None,
+    progress: Callable[[str], None] = lambda _answers: None,
+) -> Demonstration:
+    """Draw a secret and subsets, answer three ways, attack each; queries are 4 a row by default.
+
+    Calls `progress` with the kind of answers before each attack. Raises ParameterError or
+    SubsetsError for what cannot be drawn.
+    """
+    coins = coins or Coins.system()
+    count = QUERIES_PER_ROW * rows if queries is None else queries
+    subsets = Subsets.drawn(rows=rows, queries=count, coins=coins)
+    secret = uniform_integers(2, rows, coins)
+    private = PrivateCounts.of(subsets, epsilon=epsilon)
+    unaccounted = PrivateCounts.unaccounted(subsets, epsilon=epsilon)
+    progress("exact")
+    hits = _hits(subsets, subsets.counts(secret), secret)
+    attempts = [Attempt("exact", None, 0.0, hits, Fraction(1))]
+    for answers, mechanism in (("unaccounted", unaccounted), ("private", private)):
+        progress(answers)
+        attempts.append(_attempt(answers, mechanism, secret, coins))
+    return Demonstration(rows, count, private.epsilon, guessing_range(rows), tuple(attempts))
+
+
+def _attempt(name: str, mechanism: PrivateCounts, secret: Integers, coins: Coins) -> Attempt:
+    answers = mechanism.release(secret, coins).result
+    return Attempt(
+        name,
+        mechanism.epsilon,
+        _std_error(mechanism.decay),
+        _hits(mechanism.subsets, answers, secret),
+        best_share(mechanism.guarantee),
+    )
+
+
+def _hits(subsets: Subsets, answers: Integers, secret: Integers) -> int:
+    return int((reconstruct(subsets, answers) == secret).sum())
+
+
+def _std_error(decay: Fraction) -> float:
+    """√(2z)/(1 − z), z = e^−decay."""
+    rate = float(decay)
+    return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)

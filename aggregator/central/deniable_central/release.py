@@ -1,0 +1,73 @@
+"""Release: one drawn result and everything that may be said about it.
+
+Every field is a function of the drawn result and of public facts: the mechanism, its parameters,
+the number of candidates. Nothing here may look at the data again. What only the data know (how far
+a selection fell short, how many reports would turn it) is a function elsewhere, for their owner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from deniable_central.adjacency import Adjacency
+from deniable_central.guarantee import Guarantee
+from deniable_shared.errors import ParameterError
+
+Result = TypeVar("Result")
+
+ONE_ROW = "one row of the data"
+READERS = "anyone who sees the releases and not the data"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBar:
+    """`quantity` lies in [lower, upper], in its own unit, with probability at least `confidence`.
+
+    The probability is over the mechanism's coins, for every data set; a missing end is None.
+    """
+
+    quantity: str
+    lower: float | None
+    upper: float | None
+    confidence: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ParameterError(f"confidence must lie in (0, 1), got {self.confidence}")
+        if self.lower is None and self.upper is None:
+            raise ParameterError("an error bar must have an end, got none")
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise ParameterError(f"lower must be at most upper, got [{self.lower}, {self.upper}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Release(Generic[Result]):
+    """A result with the law it was drawn from, its guarantee, and how far off it may be.
+
+    `protects` is the unit that neighbours differ in, `against` whoever the guarantee holds for.
+    """
+
+    result: Result
+    law: str
+    guarantee: Guarantee
+    error_bars: tuple[ErrorBar, ...]
+    protects: str = ONE_ROW
+    against: str = READERS
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        return self.guarantee.epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        return self.guarantee.rho
+
+    @property
+    def delta(self) -> Fraction:
+        return self.guarantee.delta
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return self.guarantee.adjacency

@@ -1,0 +1,158 @@
+"""Exact coins: Bernoulli(e^−x), the two-sided geometric, the discrete Gaussian, for rationals.
+
+Every draw compares a uniform U in [0, 1) with a bound that may be transcendental. U's leading bits
+are drawn at once; where they do not decide, the bound is enclosed more tightly between integers and
+U is given more bits. So each law is exact for ideal coins, and no answer rests on a float: floats
+only skip comparisons whose outcome they prove.
+
+Coins come from the operating system unless a test brings its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache, partial
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_shared.coins import Coins
+from deniable_shared.dyadic import exp_bounds
+from deniable_shared.errors import ParameterError
+
+Integers = npt.NDArray[np.int64]
+Bracket = Callable[[int], tuple[int, int]]
+"""Maps bits to integers low ≤ 2^bits · bound ≤ high."""
+
+WORD_BITS = 64
+SMALLEST_DECAY = Fraction(1, 1 << 50)  # noise stays below 2^60 but for one draw in e^1024
+LARGEST_DECAY = Fraction(1 << 50)
+_LARGEST_NOISE = 1 << 60
+_LOG_ERROR = 2.0**-43  # of −ln V − ln(1 + z): 8 ulp of at most 45, and the sum
+
+
+class LazyUniform:
+    """A uniform number in [0, 1): `size` leading bits are drawn, and more when they matter."""
+
+    __slots__ = ("_coins", "bits", "size")
+
+    def __init__(self, coins: Coins, *, bits: int = 0, size: int = 0) -> None:
+        self._coins, self.bits, self.size = coins, bits, size
+        if not size:
+            self.extend()
+
+    def extend(self) -> None:
+        """Draw one word more."""
+        self.bits = self.bits << WORD_BITS | self._coins.bits(WORD_BITS)
+        self.size += WORD_BITS
+
+    def is_below(self, bracket: Bracket) -> bool:
+        """Whether the number lies below the bound that the bracket encloses."""
+        while True:
+            low, high = bracket(self.size)
+            if self.bits < low:
+                return True
+            if self.bits >= high:
+                return False
+            self.extend()
+
+
+@lru_cache(maxsize=4096)
+def decay_bracket(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Integers low ≤ 2^bits · e^−exponent ≤ high, at most 3 apart; exponent ≥ 0."""
+    if exponent == 0:
+        return 1 << bits, 1 << bits
+    if exponent >= bits:
+        return 0, 1  # e^−bits < 2^−bits
+    low, high = exp_bounds(exponent, bits=bits)
+    return (high.denominator << bits) // high.numerator, -(
+        -(low.denominator << bits) // low.numerator
+    )
+
+
+def bernoulli_exp(exponent: Fraction, coins: Coins) -> bool:
+    """True with probability e^−exponent, for a rational exponent ≥ 0."""
+    if exponent < 0:
+        raise ParameterError(f"exponent must be at least 0, got {exponent}")
+    return LazyUniform(coins).is_below(partial(decay_bracket, exponent))
+
+
+def two_sided_geometric(decay: Fraction, size: int, coins: Coins | None = None) -> Integers:
+    """`size` independent integers N with Pr[N = k] = (1 − z)/(1 + z) · z^|k|, z = e^−decay.
+
+    Laplace noise on integers: ε-DP at decay = ε/Δ1, variance 2z/(1 − z)². One word a draw: a bit
+    is the sign, the rest V < ½ lies below Pr[N ≥ k] = z^k/(1 + z) for just the k ≤ |N|. The work
+    depends on no data. decay must lie in [2^−50, 2^50].
+    """
+    if not SMALLEST_DECAY <= decay <= LARGEST_DECAY:
+        raise ParameterError(f"decay must lie in [2^-50, 2^50], got {float(decay):.3g}")
+    coins = coins or Coins.system()
+    words = np.frombuffer(coins.bytes(8 * size), dtype=">u8").astype(np.uint64)
+    halves = words >> np.uint64(1)
+    magnitudes, doubtful = _magnitudes(decay, halves)
+    for place in doubtful.tolist():
+        uniform = LazyUniform(coins, bits=int(halves[place]), size=WORD_BITS - 1)
+        magnitudes[place] = _exact_magnitude(decay, uniform)
+    return np.where(words & np.uint64(1), -magnitudes, magnitudes)
+
+
+def _magnitudes(
+    decay: Fraction, halves: npt.NDArray[np.uint64]
+) -> tuple[Integers, npt.NDArray[np.intp]]:
+    """|N| from the 63 bits that are not the sign, and the places where floats do not prove it.
+
+    V = (halves + something in [0, 1))/2^64; |N| counts the k ≥ 1 below y = −ln(V(1 + z))/decay.
+    """
+    rate = float(decay)
+    middle = halves.astype(np.float64) + 0.5
+    y = (WORD_BITS * math.log(2) - math.log1p(math.exp(-rate)) - np.log(middle)) / rate
+    nearest = np.maximum(np.rint(y), 1)
+    slack = (_LOG_ERROR + 1 / middle) / rate + np.abs(y) * 2.0**-50
+    doubtful = (np.abs(y - nearest) <= slack) | (halves == 0)
+    return np.maximum(np.floor(y), 0).astype(np.int64), np.flatnonzero(doubtful)
+
+
+def _exact_magnitude(decay: Fraction, uniform: LazyUniform) -> int:
+    """The number of k ≥ 1 with U < 2z^k/(1 + z), by doubling and bisection."""
+
+    def reaches(k: int) -> bool:
+        return uniform.is_below(partial(_tail_bracket, decay, k))
+
+    above = 1
+    while reaches(above):
+        above *= 2
+        if above > _LARGEST_NOISE:
+            raise OverflowError("noise of 2^60 or more, which is one draw in e^1024")
+    reached = above // 2
+    while above - reached > 1:
+        middle = (reached + above) // 2
+        reached, above = (middle, above) if reaches(middle) else (reached, middle)
+    return reached
+
+
+def _tail_bracket(decay: Fraction, k: int, bits: int) -> tuple[int, int]:
+    """Integers around 2^bits · 2z^k/(1 + z)."""
+    one = 1 << bits
+    z_low, z_high = decay_bracket(decay, bits)
+    low, high = decay_bracket(k * decay, bits)
+    return (2 * low << bits) // (one + z_high), -(-(2 * high << bits) // (one + z_low))
+
+
+def discrete_gaussian(variance: Fraction, size: int, coins: Coins | None = None) -> Integers:
+    """`size` independent integers N with Pr[N = k] ∝ e^(−k²/(2·variance)): ρ = Δ2²/(2·variance).
+
+    Canonne, Kamath, Steinke 2020: a two-sided geometric Y of decay 1/t, t = ⌊σ⌋ + 1, is kept with
+    probability exp(−(|Y| − variance/t)²/(2·variance)), about every other one.
+    """
+    if variance <= 0:
+        raise ParameterError(f"variance must be positive, got {variance}")
+    coins = coins or Coins.system()
+    t = math.isqrt(int(variance)) + 1
+    kept: list[int] = []
+    while len(kept) < size:
+        for y in two_sided_geometric(Fraction(1, t), size - len(kept), coins).tolist():
+            if bernoulli_exp((abs(y) - variance / t) ** 2 / (2 * variance), coins):
+                kept.append(y)
+    return np.array(kept, dtype=np.int64)

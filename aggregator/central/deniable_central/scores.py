@@ -1,0 +1,81 @@
+"""Scores: one integer a candidate, as they come, or real numbers rounded down to a declared grid.
+
+Only integers can be drawn from exactly, so a float is never taken for a score. Who has real numbers
+declares a grid whose step is a power of two: dividing by it is exact in floats, so is the floor,
+and it is known by how many steps one row can move a rounded score (`PrivacyParameters.decay`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_central.errors import ScoresError
+
+Integers = npt.NDArray[np.int64]
+_LARGEST_LEVEL = 2.0**62
+_LARGEST_STEP_POWER = 62
+
+
+@dataclass(frozen=True, slots=True)
+class GridScores:
+    """Real scores as whole numbers of steps: score − step < levels · step ≤ score."""
+
+    levels: Integers
+    step: Fraction
+
+
+Scores = npt.NDArray[np.integer] | Sequence[int] | GridScores
+
+
+def on_grid(values: npt.ArrayLike, *, step: Fraction | int) -> GridScores:
+    """Round real scores down to multiples of `step`, a power of two; ScoresError for a NaN.
+
+    Scores beyond ±2^62 steps are moved to that end: moving scores so keeps every sensitivity.
+    """
+    step = Fraction(step)
+    power = step.numerator.bit_length() - step.denominator.bit_length()
+    if abs(power) > _LARGEST_STEP_POWER or step != Fraction(2) ** power:
+        raise ScoresError(
+            f"step must be a power of two within 2^±62, like 1/128, got {step}; "
+            "to keep two decimals, multiply by 100, round, and pass integers"
+        )
+    real = np.asarray(values, dtype=np.float64)
+    if np.isnan(real).any():
+        raise ScoresError("scores must be numbers, got NaN among them")
+    steps = np.floor(np.ldexp(np.clip(real, -(2.0**500), 2.0**500), -power))
+    return GridScores(np.clip(steps, -_LARGEST_LEVEL, _LARGEST_LEVEL).astype(np.int64), step)
+
+
+def checked_scores(scores: Scores) -> tuple[Integers, Fraction | None]:
+    """The scores as an int64 vector and the step of their grid; ScoresError if that is not exact.
+
+    What is refused shows in type and shape alone, never in a value.
+    """
+    if isinstance(scores, GridScores):
+        return _vector(scores.levels), scores.step
+    array = np.asarray(scores)
+    if array.dtype != np.int64:
+        array = _widened(array)
+    return _vector(array), None
+
+
+def _widened(array: npt.NDArray[np.generic]) -> Integers:
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise ScoresError(
+            f"scores must be integers, got {array.dtype.name}: pass integers of 64 bits, or "
+            "on_grid(scores, step=Fraction(1, 128)) for real numbers"
+        )
+    if array.dtype == np.uint64:
+        raise ScoresError("scores must fit in 64 bits with a sign, got uint64: use int64")
+    return array.astype(np.int64)
+
+
+def _vector(array: npt.NDArray[np.int64]) -> Integers:
+    if array.ndim != 1 or not len(array):
+        raise ScoresError(f"scores must be one vector of at least 1 candidate, got {array.shape}")
+    return array

@@ -1,0 +1,117 @@
+"""Sample and aggregate: any query at all, asked of every block, released if the blocks agree.
+
+    D = ⌈(f1 − f2)/(2c0)⌉     f1, f2 how many blocks give the first and the second answer
+                              c0 the most blocks that any one row is in
+
+A row changes c0 answers at most, so the test of propose-test-release makes it (ε, δ)-DP, whatever
+the query does, whatever n and the size of the blocks.
+
+The query is a black box: a heavy-hitter argmax, a decoded winner, a model's choice. It must be a
+function of its block alone. A block for which it raises, or returns no int or str, has no answer,
+which counts as one more answer that is never released.
+
+Nissim, Raskhodnikova, Smith 2007; in this form Dwork, Roth 2014, §7.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_central.release import Release
+from deniable_central.stability.blocks import Blocks
+from deniable_central.stability.errors import RowsError
+from deniable_central.stability.parameters import Delta, Epsilon
+from deniable_central.stability.proposals import Proposal
+from deniable_central.stability.stability_test import StabilityTest
+from deniable_shared.coins import Coins
+from deniable_shared.errors import ParameterError
+
+BlockAnswer = int | str
+Table = npt.NDArray[np.generic]
+Query = Callable[[Table], object]
+
+
+def ask(query: Query, block: Table) -> BlockAnswer | None:
+    """The query's answer to one block; None if it has none, and never a word why."""
+    try:
+        answer = query(block)
+    except Exception:  # its type and text would be a function of the data
+        return None
+    if isinstance(answer, np.integer):
+        return int(answer)
+    return answer if isinstance(answer, int | str) else None
+
+
+def agreement(answers: Sequence[BlockAnswer | None], *, overlap: int = 1) -> Proposal[BlockAnswer]:
+    """What the blocks agree on, and how many rows it takes to change that, at least.
+
+    overlap: c0, the most of these answers that depend on any one row. Among equally frequent
+    answers having none comes first, then the least int, then the least str.
+    """
+    if not answers:
+        raise RowsError("answers must be at least 1, got none")
+    if overlap < 1:
+        raise ParameterError(f"overlap must be at least 1, got {overlap}")
+    counts = Counter(answers)
+    first, *others = sorted(counts, key=lambda answer: (-counts[answer], _order(answer)))
+    gap = counts[first] - (counts[others[0]] if others else 0)
+    return Proposal(first, -(-gap // (2 * overlap)))
+
+
+def _order(answer: BlockAnswer | None) -> tuple[int, int, str]:
+    if answer is None:
+        return 0, 0, ""
+    return (1, answer, "") if isinstance(answer, int) else (2, 0, answer)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleAggregate:
+    """The mechanism before it meets data: `test.guarantee` is what it will cost."""
+
+    test: StabilityTest
+    overlap: int = 1
+
+    def blocks_for(self, confidence: float, *, agreeing: Fraction = Fraction(3, 4)) -> int:
+        """How many blocks it takes to be released, if that share of them gives one answer."""
+        if not Fraction(1, 2) < agreeing <= 1:
+            raise ParameterError(f"agreeing must lie in (1/2, 1], got {agreeing}")
+        gap = 2 * self.overlap * (self.test.distance_for(confidence) - 1) + 1
+        return math.ceil(gap / (2 * agreeing - 1))
+
+    def release(
+        self, answers: Sequence[BlockAnswer | None], coins: Coins | None = None
+    ) -> Release[BlockAnswer | None]:
+        """From the answers of blocks asked elsewhere, such as one cohort's tally each."""
+        proposal = agreement(answers, overlap=self.overlap)
+        law = f"sample and aggregate, {len(answers)} answers"
+        return self.test.release(proposal, coins, of=law)
+
+
+def sample_aggregate(
+    table: Table,
+    query: Query,
+    *,
+    blocks: int | Blocks,
+    epsilon: Epsilon,
+    delta: Delta,
+    partitions: int = 1,
+) -> Release[BlockAnswer | None]:
+    """Release what `query` says of most blocks of rows, (ε, δ)-DP for replace; n is public.
+
+    table: one row of any shape an entry. blocks: how many, drawn at random, or `Blocks`.
+    `SampleAggregate(StabilityTest.of(…)).blocks_for(0.999)` says how many are worth having.
+    """
+    test = StabilityTest.of(epsilon=epsilon, delta=delta)
+    if not isinstance(blocks, Blocks):
+        blocks = Blocks.drawn(len(table), blocks, partitions=partitions)
+    if blocks.rows != len(table):
+        raise RowsError(f"blocks are of {blocks.rows} rows, got a table of {len(table)}")
+    answers = [ask(query, table[members]) for members in blocks.members]
+    return SampleAggregate(test, blocks.overlap).release(answers)

@@ -1,0 +1,106 @@
+"""Stable statistics, one call each: exactly what the data say, or None.
+
+No sensitivity is needed: that a median may jump from 0 to a million does not matter, as long as no
+single row makes it jump. `StabilityTest.distance_for` says beforehand how stable is stable enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from deniable_central.adjacency import Adjacency, parse_adjacency
+from deniable_central.errors import AdjacencyError
+from deniable_central.release import Release
+from deniable_central.stability.errors import RowsError
+from deniable_central.stability.parameters import Delta, Epsilon
+from deniable_central.stability.proposals import (
+    Answer,
+    Proposal,
+    Rows,
+    propose_argmax,
+    propose_mode,
+    propose_quantile,
+)
+from deniable_central.stability.stability_test import StabilityTest
+
+Data = TypeVar("Data")
+
+
+def stable_median(
+    rows: Rows, *, epsilon: Epsilon, delta: Delta, adjacency: str = "replace"
+) -> Release[int | None]:
+    """The lower median, the row of rank ⌈n/2⌉; (ε, δ)-DP for replace."""
+    test = _test_of_ranks(epsilon, delta, adjacency)
+    return test.release(propose_quantile(rows), of="stable median")
+
+
+def stable_quantile(
+    rows: Rows, quantile: Fraction, *, epsilon: Epsilon, delta: Delta, adjacency: str = "replace"
+) -> Release[int | None]:
+    """The row of rank ⌈quantile · n⌉; (ε, δ)-DP for replace."""
+    test = _test_of_ranks(epsilon, delta, adjacency)
+    return test.release(propose_quantile(rows, quantile), of=f"stable quantile {quantile}")
+
+
+def stable_mode(
+    rows: Rows, *, epsilon: Epsilon, delta: Delta, adjacency: str = "replace"
+) -> Release[int | None]:
+    """The most frequent value; (ε, δ)-DP for the declared adjacency."""
+    test = StabilityTest.of(epsilon=epsilon, delta=delta, adjacency=parse_adjacency(adjacency))
+    return test.release(propose_mode(rows, adjacency=test.adjacency), of="stable mode")
+
+
+def stable_argmax(
+    counts: Rows,
+    *,
+    range_sensitivity: int,
+    epsilon: Epsilon,
+    delta: Delta,
+    adjacency: str = "replace",
+) -> Release[int | None]:
+    """The place of the largest of raw counts that one row moves apart by `range_sensitivity`."""
+    test = StabilityTest.of(epsilon=epsilon, delta=delta, adjacency=parse_adjacency(adjacency))
+    proposal = propose_argmax(counts, range_sensitivity=range_sensitivity)
+    return test.release(proposal, of="stable argmax")
+
+
+def propose_test_release(
+    data: Data,
+    *,
+    answer: Callable[[Data], Answer],
+    distance: Callable[[Data], int],
+    epsilon: Epsilon,
+    delta: Delta,
+    adjacency: str = "replace",
+) -> Release[Answer | None]:
+    """Any answer whose distance to the next answer you can compute, or bound from below.
+
+    The guarantee is (ε, δ)-DP **if** the two functions keep the promise: on neighbours distances
+    differ by at most 1, and where the answers differ both distances are at most 1.
+    `find_violation` looks for a counterexample on all small data sets: call it in your tests.
+    """
+    test = StabilityTest.of(epsilon=epsilon, delta=delta, adjacency=parse_adjacency(adjacency))
+    return test.release(Proposal(answer(data), _whole(distance(data))))
+
+
+def _whole(distance: object) -> int:
+    if not isinstance(distance, int | np.integer):
+        raise RowsError(
+            f"distance must return whole numbers of rows, got {type(distance).__name__}: round down"
+        )
+    return int(distance)
+
+
+def _test_of_ranks(epsilon: Epsilon, delta: Delta, adjacency: str) -> StabilityTest:
+    neighbours = parse_adjacency(adjacency)
+    if neighbours is not Adjacency.REPLACE:
+        raise AdjacencyError(
+            "the rank of a quantile is a function of n, so its stability speaks of replace only, "
+            f'got {adjacency!r}: use adjacency "replace" where n is public, else stable_mode or '
+            "central.selection over counts"
+        )
+    return StabilityTest.of(epsilon=epsilon, delta=delta, adjacency=neighbours)

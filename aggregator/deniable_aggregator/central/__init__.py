@@ -1,1 +1,0 @@
-"""Central releases over arrays of counts: selection, linear queries, stable statistics, markets."""
