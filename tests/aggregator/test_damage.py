@@ -105,7 +105,7 @@ def test_without_verification_the_same_databases_show_wrong_numbers(
     monkeypatch.setattr(
         stored_tallies.UncheckedTally, "checked", lambda row: KeyedTally(row.key, row.n, row.tally)
     )
-    monkeypatch.setattr(pooled_tallies, "possible", lambda estimator, row: row)
+    monkeypatch.setattr(pooled_tallies, "require_possible", lambda estimator, row: row)
     for estimator in (SupportEstimator, HistogramEstimator):
         monkeypatch.setattr(estimator, "checked", lambda self, tally, n: (tally, n))
     assert verdicts(made, right, tmp_path, FEW)["wrong"] > 0

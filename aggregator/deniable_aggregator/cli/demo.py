@@ -39,7 +39,7 @@ def demo(users: int, no_serve: bool, port: int | None, as_json: bool) -> None:
 
     A real service, real clients, real HTTP: people aboard the Titanic answer two collections,
     "aboard" (survived? a woman? a child? at ε = 2) and "berth" (which class? at ε = 1). Every
-    answer is randomized before it leaves its client. The estimates are printed beside the truth;
+    answer is randomized before it leaves its client. The estimates are printed next to the truth;
     then the service stays on until Ctrl-C, with a link that opens the first chart in a browser, and
     its temporary directory is deleted.
 

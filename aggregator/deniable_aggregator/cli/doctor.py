@@ -28,10 +28,10 @@ def doctor(target: Target, as_json: bool) -> None:
     """
     results = list(_checks(target))
     if as_json:
-        emit({"checks": check_output.documents(results)})
+        emit({"checks": check_output.as_documents(results)})
     else:
-        check_output.show(results)
-    if check_output.failed(results):
+        check_output.print_checks(results)
+    if check_output.has_failure(results):
         sys.exit(1)
 
 

@@ -99,7 +99,7 @@ def _print_rotated(made: RotatedDocument) -> None:
     "--key",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The operator's key. [default: operator.key beside the data directory]",
+    help="The operator's key. [default: operator.key next to the data directory]",
 )
 @data_option
 @json_option

@@ -30,7 +30,7 @@ class RelayGroup(DefaultGroup):
 def relay() -> None:
     """Pass reports on for an aggregator, shuffled in batches.
 
-    Somebody else's: so it does not see who sends what.
+    The aggregator is another party's, so it does not see who sends what.
     `deniable relay --to URL …` is `deniable relay serve --to URL …`.
     """
 
@@ -85,9 +85,9 @@ def serve(
     """Run the relay until Ctrl-C or SIGTERM.
 
     Devices are built with the relay's address, which the manifests name among `ingest`. A report is
-    on disk before its device is told so. Reports of one collection, epoch, manifest version and key
-    are passed on together, shuffled, once there are B of them; what has not come to B when the
-    epoch closes is deleted and counted. Put a proxy that ends TLS and logs no address in front.
+    on disk before its device gets the answer. Reports of one collection, epoch, manifest version
+    and key are passed on together, shuffled, once there are B of them. Fewer than B when the epoch
+    closes are deleted and counted. Put a proxy that ends TLS and logs no address in front.
     """
     from deniable_gateway.cli import run_relay
     from deniable_gateway.relay.options import RelayOptions
@@ -110,9 +110,9 @@ def serve(
 def status(data: Path, as_json: bool) -> None:
     """Say what became of the reports so far. The relay may run meanwhile.
 
-    accepted: on disk, its device was told so. forwarded: taken by the aggregator, or known to it.
-    refused: by the aggregator, with its reason. too-few: never came to B. too-late: the aggregator
-    could not be reached before the epoch closed.
+    accepted: on disk, its device got the answer. forwarded: taken by the aggregator, or known to
+    it. refused: by the aggregator, with its reason. too-few: never came to B. too-late: the
+    aggregator could not be reached before the epoch closed.
     """
     from deniable_gateway.relay.queue import NAME, read_counts
 

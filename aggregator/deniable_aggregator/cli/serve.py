@@ -79,19 +79,19 @@ def serve(
     settings = settings_for(data)
     if workers is not None:
         settings = replace(settings, workers=workers)
-    settings = _listening(settings, host, port)
+    settings = _with_address(settings, host, port)
     if not _is_loopback(settings.host):
         say(
             f"Warning: plain HTTP on {settings.host} can be read on the way: "
             "let a proxy end TLS in front of it."
         )
     if spool is not None:
-        _take_without_keys(settings, spool, options, access_log=access_log)
+        _serve_without_keys(settings, spool, options, access_log=access_log)
     with serving.signals_as_interrupt(), serving.running(settings, access_log=access_log) as server:
         click.echo(f"Serving {settings.data} at {server.address} (Ctrl-C stops)")
         if server.suspended is not None:
             say(f"Warning: {server.suspended}. Uploads get 503 until then.")
-        _say_where_devices_go(settings)
+        _warn_about_public_url(settings)
         with first_link.shown(settings, server):
             try:
                 code = server.wait()
@@ -101,7 +101,7 @@ def serve(
     raise CommandFailed(f"the service stopped by itself (exit code {code})")
 
 
-def _say_where_devices_go(settings: Settings) -> None:
+def _warn_about_public_url(settings: Settings) -> None:
     """Where they are sent to an address of this machine at which this process does not listen."""
     if settings.public_url != settings.own_address and settings.public_url.startswith("http://"):
         say(
@@ -110,7 +110,7 @@ def _say_where_devices_go(settings: Settings) -> None:
         )
 
 
-def _take_without_keys(
+def _serve_without_keys(
     settings: Settings, spool: str, options: Mapping[str, Any], *, access_log: bool
 ) -> NoReturn:
     """Granian takes this process over, with an application that has no key."""
@@ -130,7 +130,7 @@ def _take_without_keys(
     run_intake(intake, listening_of(settings, access_log=access_log))
 
 
-def _listening(settings: Settings, host: str | None, port: int | None) -> Settings:
+def _with_address(settings: Settings, host: str | None, port: int | None) -> Settings:
     from deniable_aggregator.process.serving import free_port
 
     chosen = settings.host if host is None else host

@@ -38,7 +38,7 @@ def simulate(
     """Try it on your own data.
 
     Each row goes through the real client and over real HTTP to a service of its own, in a
-    temporary directory that is deleted; then the truth is printed beside the estimate, its
+    temporary directory that is deleted; then the truth is printed next to the estimate, its
     interval, and whether that covers. Columns of 0/1 (or true/false, yes/no) become the bits of
     one collection; every other column becomes a choice among the values it holds, in a collection
     of its own. Each collection costs a person ε.

@@ -155,15 +155,15 @@ def _cells(row: DifferenceDocument, digits: int, points: bool) -> tuple[Cell, ..
     def level(value: float | None) -> str:
         return share(value, digits) if points else amount(value, digits)
 
-    def moved(value: float | None) -> str:
+    def as_change(value: float | None) -> str:
         return signed_text(value, digits, points=points)
 
     return (
         Cell(row.label),
         Cell(level(row.before), row.before),
         Cell(level(row.after), row.after),
-        Cell(moved(row.difference), row.difference),
-        Cell(f"{moved(row.lower)} to {moved(row.upper)}"),
+        Cell(as_change(row.difference), row.difference),
+        Cell(f"{as_change(row.lower)} to {as_change(row.upper)}"),
         Cell("changed" if row.changed else "no evidence"),
     )
 

@@ -94,7 +94,7 @@ def _comparison_context(
         if problem.slug not in _EMPTY_STATES:
             raise
         return {"document": None, "missing": problem}
-    rows = _ordered(document)
+    rows = _order_by_change(document)
     part = paginate(rows, query.page, ROWS)
     return {
         "missing": None,
@@ -107,7 +107,7 @@ def _comparison_context(
     }
 
 
-def _ordered(document: ComparisonDocument) -> Sequence[DifferenceDocument]:
+def _order_by_change(document: ComparisonDocument) -> Sequence[DifferenceDocument]:
     """What changed first, the largest change first; numbers in their order."""
     if document.unit == "value":
         return document.differences
