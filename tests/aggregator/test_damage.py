@@ -19,12 +19,12 @@ from deniable_aggregator.errors import DamagedError, StoreError
 from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.queries import pooled_tallies
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.directory import DRAFT_SECONDS, DirectorySpool
 from deniable_aggregator.store import stored_tallies
 from deniable_aggregator.store.checksums import BODY_MASK, PRIME, body, seal, seal_increment
 from deniable_aggregator.store.rows import PAGE_SIZE, KeyedTally
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_estimators.inference.support_counts import HistogramEstimator, SupportEstimator
+from deniable_gateway.spool.directory import DRAFT_SECONDS, DirectorySpool
 from support.api_world import authored, opened
 from support.databases import AnyStore, Database, fresh, unfilled
 from support.flipped import Found, Original, flipped, found_in, original

@@ -12,7 +12,6 @@ from msgspec import UNSET
 from deniable_aggregator.access import acts
 from deniable_aggregator.documents.access import NewLink, NewToken, NewUser
 from deniable_aggregator.keys import read_seed
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries import access
 from deniable_aggregator.queries.collections import collections
 from deniable_aggregator.queries.epochs import closable_epoch, epochs
@@ -24,6 +23,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
+from deniable_gateway.problem import Problem
 from deniable_shared import dsse
 from deniable_shared.coins import Coins
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest

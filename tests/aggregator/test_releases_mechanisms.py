@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.context import context_of
 from deniable_aggregator.releases.request import ReleaseRequest, request_terms
 from deniable_aggregator.releases.service import ReleaseService
+from deniable_gateway.problem import Problem
 from support.release_requests import REQUESTS
 from support.release_world import FIRST, LAST, ReleaseWorld, opened
 

@@ -16,9 +16,9 @@ from deniable_aggregator.documents.collections import (
     ListArguments,
     ManifestArguments,
 )
-from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries import collections as queries
 from deniable_aggregator.web.application import DSSE, JSON, answer, service
+from deniable_gateway.problem import refuse
 from deniable_shared import dsse
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest_parser import parse_manifest

@@ -15,12 +15,12 @@ from flask import Response, g, request
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.roles import Identity, allows
 from deniable_aggregator.spans import SpanName
 from deniable_aggregator.web import arguments
 from deniable_aggregator.web.application import Answers, service
+from deniable_gateway.problem import Problem
 
 MAX_JSON_BYTES = 16_384
 """Longest JSON body; a token's description needs 200 bytes."""

@@ -36,9 +36,10 @@ def doctor(target: Target, as_json: bool) -> None:
 
 
 def _checks(target: Target) -> Iterator[Check]:
-    from deniable_aggregator.errors import AggregatorError, SettingsError
+    from deniable_aggregator.errors import AggregatorError
     from deniable_aggregator.inspection import checkup
     from deniable_aggregator.keys import read_trust
+    from deniable_gateway.errors import SettingsError
 
     yield from checkup.of_machine()
     try:

@@ -85,7 +85,7 @@ def _is_terminal() -> bool:
 
 def _origin(url: str) -> str:
     """SettingsError unless a device would send reports there."""
-    from deniable_aggregator.errors import SettingsError
+    from deniable_gateway.errors import SettingsError
     from deniable_shared.errors import ManifestError
     from deniable_shared.ingest_origins import parse_origins
 

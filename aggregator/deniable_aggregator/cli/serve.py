@@ -114,26 +114,20 @@ def _serve_without_keys(
     settings: Settings, spool: str, options: Mapping[str, Any], *, access_log: bool
 ) -> NoReturn:
     """Granian takes this process over, with an application that has no key."""
-    import os
-    import sys
+    from deniable_aggregator.process.serving import listening_of
+    from deniable_gateway.cli import run_intake
+    from deniable_gateway.spool.options import IntakeOptions
 
-    from deniable_aggregator.process.serving import granian_arguments, require_free
-    from deniable_aggregator.spool import intake, open_spool
-    from deniable_aggregator.spool.block_files import require_format
-
-    intake.require_no_key(settings)
-    settings = intake.without_secrets(settings)
-    place = open_spool(spool)
-    require_format(options.get("block_format", "block"))
-    require_free(settings.host, settings.port)
-    arguments = granian_arguments(settings, access_log=access_log, factory=intake.FACTORY)
-    environ = {**os.environ, **settings.environ(), **intake.environ(spool, options)}
-    say(
-        f"Taking reports for {place.where} at http://{settings.host}:{settings.port} (Ctrl-C stops)"
+    intake = IntakeOptions(
+        spool=spool,
+        data=str(settings.data.absolute()),
+        threads=settings.threads,
+        trusted_proxy=settings.trusted_proxy,
+        reports_per_minute_per_prefix=settings.reports_per_minute_per_prefix,
+        reports_per_minute_per_collection=settings.reports_per_minute_per_collection,
+        **options,
     )
-    os.chdir("/")  # granian imports from where it stands: nobody else may write there
-    command = [sys.executable, "-P", "-m", "granian", *arguments]
-    os.execve(sys.executable, command, environ)  # noqa: S606  (our own interpreter and module)
+    run_intake(intake, listening_of(settings, access_log=access_log))
 
 
 def _with_address(settings: Settings, host: str | None, port: int | None) -> Settings:

@@ -18,12 +18,12 @@ from msgspec import UNSET, Meta, UnsetType, field
 from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.documents.describe import epochs_words
 from deniable_aggregator.documents.fields import Arguments, EpochOrDate
-from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.releases.kinds.contract import Parameter
 from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
+from deniable_gateway.problem import Problem, refuse
 
 USUAL = "histogram"
 MOST_EPOCHS = 1_000

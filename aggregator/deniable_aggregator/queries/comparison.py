@@ -16,7 +16,6 @@ from deniable_aggregator.documents.comparison import (
 )
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import QuantityDocument
-from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.queries.labels import label_estimates
 from deniable_aggregator.queries.numbers import finite, number_arguments, number_documents
@@ -32,6 +31,7 @@ from deniable_estimators.inference.difference import (
     difference_without_independence,
     halved_miss_confidence,
 )
+from deniable_gateway.problem import refuse
 from deniable_shared.domain import Number, Text
 
 

@@ -16,7 +16,6 @@ from deniable_aggregator.documents.estimates import (
     LabelEstimate,
     TrustDocument,
 )
-from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.anonymity import relay_anonymity
 from deniable_aggregator.queries.diagnostics import (
     Projection,
@@ -49,6 +48,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.manipulation import UNREACHABLE
+from deniable_gateway.problem import refuse
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deniable_aggregator.documents.collections import ReadyDocument
-from deniable_aggregator.problem import Problem
+from deniable_gateway.problem import Problem
 
 RETRY_SECONDS = 5
 

@@ -17,11 +17,11 @@ from deniable_aggregator.documents.estimates import (
     QuantityDocument,
     RangeDocument,
 )
-from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_estimators.inference.functionals import LinearEstimator
 from deniable_estimators.inference.quantities import LEVELS, Quantity, mean, quantiles, ranges
+from deniable_gateway.problem import Problem, refuse
 from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.errors import DeniableError

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow, KeyedTally
 from deniable_aggregator.store.stored_tallies import require_possible
 from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.hierarchy import HierarchyEstimator
+from deniable_gateway.problem import Problem
 
 LAST_EPOCH = 2**32 - 1
 

@@ -13,12 +13,12 @@ from deniable_aggregator.documents.releases import (
     ReleasesDocument,
     ReleaseSummary,
 )
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.accounts import guarantee_of, is_substitute
 from deniable_aggregator.queries.costs import guarantee_document
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Ledger
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
+from deniable_gateway.problem import Problem
 
 
 def charge_by_id(store: Ledger, collection: Collection, release_id: str) -> ChargeRow:

@@ -14,12 +14,12 @@ from deniable_aggregator.documents.estimates import (
     SeriesDocument,
     SeriesRow,
 )
-from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.epoch_ranges import moments_range
 from deniable_aggregator.queries.estimates import plain_estimates
 from deniable_aggregator.queries.pooled_tallies import MAX_ROWS, epoch_page
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
+from deniable_gateway.problem import refuse
 from deniable_shared.domain import Text
 from deniable_shared.epochs import epoch_start
 

@@ -10,7 +10,6 @@ from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import AssociationDocument
-from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_estimators.inference.association import Untestable, association
@@ -22,6 +21,7 @@ from deniable_estimators.inference.tables import (
     join_tables,
     table,
 )
+from deniable_gateway.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 

@@ -19,7 +19,6 @@ from typing import Protocol
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.releases import AnswerDocument
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.releases import charge_by_id
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.context import context_of, tallies_of
@@ -35,6 +34,7 @@ from deniable_aggregator.releases.serialize import answer_document
 from deniable_aggregator.store.protocols import Ledger, Reports
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_central.errors import CentralError
+from deniable_gateway.problem import Problem
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
 logger = logging.getLogger(__name__)

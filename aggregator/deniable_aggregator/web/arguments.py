@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from flask import Request
 
-from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
+from deniable_gateway.problem import SHOWN_CHARACTERS, Problem, refuse
 
 Parsed = TypeVar("Parsed", bound=msgspec.Struct)
 

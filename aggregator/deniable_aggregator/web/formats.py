@@ -13,10 +13,10 @@ from deniable_aggregator.documents.estimates import (
     EstimatesByEpochDocument,
     EstimatesDocument,
 )
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.web import columnar
 from deniable_aggregator.web.application import ARROW, CSV, JSON, PARQUET, Answers, answer
 from deniable_aggregator.web.spreadsheet import Row, csv_text, epoch_rows, label_rows
+from deniable_gateway.problem import Problem
 
 COLUMNAR = (ARROW, PARQUET)
 _WRITERS: Mapping[str, Callable[[Iterable[Row], Sequence[str], Mapping[str, str]], bytes]] = {

@@ -25,13 +25,13 @@ from deniable_aggregator.documents.comparison import (
     ComparisonDocument,
     DifferenceDocument,
 )
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.comparison import comparison
 from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
 from deniable_aggregator.web.table_rows import COMPARISON_COLUMNS, comparison_rows
+from deniable_gateway.problem import Problem
 from deniable_shared.domain import Record
 from deniable_shared.epochs import epoch_start
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 from flask import Flask, Response, current_app, g, request, url_for
 
 from deniable_aggregator.access.sessions import SECRET_CHARACTERS
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.roles import Identity
 from deniable_aggregator.web.auth import csrf
 from deniable_aggregator.web.auth.provider import Provider
 from deniable_aggregator.web.auth.throttle import SignInLimiter
+from deniable_gateway.problem import Problem
 
 if TYPE_CHECKING:
     from deniable_aggregator.access.rows import SessionRow

@@ -13,7 +13,6 @@ import secrets
 from flask import Blueprint, Response, request
 
 from deniable_aggregator.errors import ProviderUnavailableError, SignInError
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.web.auth.guard import (
     cookie_name,
     provider,
@@ -24,6 +23,7 @@ from deniable_aggregator.web.auth.guard import (
 )
 from deniable_aggregator.web.auth.signin import SLOW, local_path, sign_in_page, start_session
 from deniable_aggregator.web.auth.throttle import WINDOW_SECONDS
+from deniable_gateway.problem import Problem
 
 blueprint = Blueprint("oidc", __name__)
 
