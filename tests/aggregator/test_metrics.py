@@ -162,7 +162,7 @@ def test_a_round_that_fails_is_counted_and_the_store_is_down_until_one_succeeds(
         raise StoreError("the database refuses: gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.service.store, "waiting", gone)
+        patch.setattr(world.service.store, "rollup_backlog", gone)
         with pytest.raises(StoreError):
             world.service.tick()
         numbers = scraped(world)
