@@ -18,7 +18,7 @@ from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.metrics import Metrics
 from deniable_aggregator.metrics.rates import ReportRates
 from deniable_aggregator.metrics.store_health import StoreHealth
-from deniable_aggregator.operations import changes
+from deniable_aggregator.operations import settings_changes
 from deniable_aggregator.operations.maintenance import ScheduledMaintenance
 from deniable_aggregator.readiness import Readiness
 from deniable_aggregator.registry import Applied, Collection, Registry
@@ -312,7 +312,7 @@ class Service:
         confirmed = self.clock_watch.take_confirmation()
         if leads:
             if confirmed is not None:
-                changes.record_confirmation(self.store, confirmed)
+                settings_changes.record_confirmation(self.store, confirmed)
             self._maintenance.run()
             self.metrics.led_at.set(self.clock())
         self.rollback_guard.try_advance()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.housekeeping import (
+from deniable_aggregator.background_threads import (
     LOOK_SECONDS,
     Housekeeping,
     ended_at_once,
@@ -33,7 +33,7 @@ def app() -> Flask:
 
 
 def _open() -> Flask:
-    from deniable_aggregator.process.awaiting import once_available
+    from deniable_aggregator.process.wait_for_database import once_available
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.tracing.exporters import tracer_from_environment

@@ -14,7 +14,7 @@ import pytest
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import SessionRow, Token, User
-from deniable_aggregator.backup import archive, copying, keys
+from deniable_aggregator.backup import archive, copying, sealed_keys
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import (
     DataDirectoryError,
@@ -262,12 +262,12 @@ def test_a_restored_directory_with_keys_serves_at_once(tmp_path: Path) -> None:
 def test_keys_need_their_passphrase_and_a_long_one(tmp_path: Path) -> None:
     folder = prepared(tmp_path / "old").data / "keys"
     with pytest.raises(KeyFileError, match="at least 12 characters"):
-        keys.sealed(folder, "short")
-    sealed = keys.sealed(folder, PASSPHRASE)
+        sealed_keys.sealed(folder, "short")
+    sealed = sealed_keys.sealed(folder, PASSPHRASE)
     with pytest.raises(KeyFileError, match="passphrase"):
-        keys.put_back(tmp_path / "keys", sealed, PASSPHRASE + "!")
+        sealed_keys.put_back(tmp_path / "keys", sealed, PASSPHRASE + "!")
     with pytest.raises(DataDirectoryError, match="never overwritten"):
-        keys.put_back(folder, sealed, PASSPHRASE)
+        sealed_keys.put_back(folder, sealed, PASSPHRASE)
     assert not (tmp_path / "keys").exists()
 
 

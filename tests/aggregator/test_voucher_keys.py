@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.backup.keys import put_back, sealed
+from deniable_aggregator.backup.sealed_keys import put_back, sealed
 from deniable_aggregator.cli import main
 from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS, Spell, VoucherKeys, next_first

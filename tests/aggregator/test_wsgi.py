@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.housekeeping import Housekeeping, ended_at_once
+from deniable_aggregator.background_threads import Housekeeping, ended_at_once
 from support.data_directory import prepared_at
 
 PATIENCE = 60.0

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deniable_aggregator import wsgi
+from deniable_aggregator.background_threads import Housekeeping
 from deniable_aggregator.clock.reading import boot_time
-from deniable_aggregator.housekeeping import Housekeeping
 from deniable_aggregator.process import serving
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.backup import archive, keys
+from deniable_aggregator.backup import archive, sealed_keys
 from deniable_aggregator.backup.archive import Archive, Manifest
 from deniable_aggregator.clock import record as clock_record
 from deniable_aggregator.directory_lock import DirectoryLock
@@ -40,17 +40,17 @@ _MAY_LIE_THERE = {
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """`behind`: releases wait. `keys`: whether the directory has them."""
+    """`behind`: releases wait. `has_keys`: whether the directory has its keys."""
 
     manifest: Manifest
-    keys: bool
+    has_keys: bool
     behind: bool
 
 
 def back_up(settings: Settings, place: Path, passphrase: str | None, now: float) -> Path:
     """One snapshot, beside a service that runs or of a directory at rest; where it was written."""
     trust = read_trust(settings.data)
-    sealed = None if passphrase is None else keys.sealed(settings.data / "keys", passphrase)
+    sealed = None if passphrase is None else sealed_keys.sealed(settings.data / "keys", passphrase)
     path = archive.file_in(place, now)
     with snapshot(settings) as found:
         archive.write(path, found, trust=f"{trust}\n".encode(), sealed_keys=sealed, now=now)
@@ -111,7 +111,7 @@ def _restored(
     _keep_trust(settings.data, found.trust)
     folder = settings.data / "keys"
     if found.sealed_keys is not None and not folder.exists():
-        keys.put_back(folder, found.sealed_keys, passphrase())
+        sealed_keys.put_back(folder, found.sealed_keys, passphrase())
     known = heads_file.read(settings.data)
     if known is None:  # whatever ends this run, the directory says that something may be missing
         heads_file.write(settings.data, Heads(unknown=True))

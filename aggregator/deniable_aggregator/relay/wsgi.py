@@ -12,15 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.clock.watch import ClockWatch
-from deniable_aggregator.directory_lock import DirectoryLock
-from deniable_aggregator.errors import DataDirectoryError
-from deniable_aggregator.housekeeping import (
+from deniable_aggregator.background_threads import (
     LOOK_SECONDS,
     Housekeeping,
     ended_at_once,
     keep_house,
 )
+from deniable_aggregator.clock.watch import ClockWatch
+from deniable_aggregator.directory_lock import DirectoryLock
+from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.relay.app import RelayApp
 from deniable_aggregator.relay.forwarder import Forwarder
 from deniable_aggregator.relay.mirror import fetch_mirror

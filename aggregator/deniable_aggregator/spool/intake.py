@@ -19,14 +19,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from deniable_aggregator.clock.watch import ClockWatch
-from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.housekeeping import (
+from deniable_aggregator.background_threads import (
     LOOK_SECONDS,
     Housekeeping,
     ended_at_once,
     keep_house,
 )
+from deniable_aggregator.clock.watch import ClockWatch
+from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.ingest.group_commit import BatchWindow
 from deniable_aggregator.relay.app import RelayApp
 from deniable_aggregator.relay.mirror import fetch_mirror

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from deniable_aggregator.errors import StoreError, StoreUnavailableError
-from deniable_aggregator.process.awaiting import (
+from deniable_aggregator.process.wait_for_database import (
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
     once_available,

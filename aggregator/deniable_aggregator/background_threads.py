@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.util import Finalize
 
-from deniable_aggregator.main_thread import wake_main_thread_to_end
+from deniable_aggregator.signals import wake_main_thread_to_end
 
 TICK_SECONDS = 5.0
 LOOK_SECONDS = 1.0
