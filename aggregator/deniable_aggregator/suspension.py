@@ -29,7 +29,9 @@ class Suspension:
     def resume(self, name: str) -> None:
         """Remove this reason; without any reason left uploads are accepted again."""
         with self._changing:
-            self._reasons = {known: said for known, said in self._reasons.items() if known != name}
+            self._reasons = {
+                other: reason for other, reason in self._reasons.items() if other != name
+            }
 
     def reason(self, name: str) -> str | None:
         """The sentence of this reason; None if it does not hold."""

@@ -23,7 +23,7 @@ def deniable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deniable:
     command = Deniable(tmp_path)
     command.done("init")
     later = Reading(time.time() + 10 * DAY, boot_time(), boot_id())
-    record.write(command.data, record.Record(later, later, 0.0))
+    record.write(command.data, record.ClockRecord(later, later, 0.0))
     return command
 
 

@@ -169,7 +169,7 @@ def test_a_directory_that_cannot_be_written_fails(
 
 
 def test_what_a_killed_server_left_is_told_of(settings: Settings) -> None:
-    live = running_server.LiveServer(address="http://127.0.0.1:9", token="dn_x", pid=2**22 - 1)
+    live = running_server.RunningServer(address="http://127.0.0.1:9", token="dn_x", pid=2**22 - 1)
     assert levels(settings, "server") == ["ok"]
     running_server.write(settings.data, live)
     assert levels(settings, "server") == ["warn"]

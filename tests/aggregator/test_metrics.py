@@ -202,7 +202,9 @@ def test_keys_tell_their_age_and_until_when_they_hold(world: World) -> None:
     world.clock.now += 3 * DAY
     numbers = scraped(world)
     keys = world.service.keys
-    assert numbers['deniable_key_age_seconds{suite="1"}'] == world.clock() - keys.standings[0].since
+    assert (
+        numbers['deniable_key_age_seconds{suite="1"}'] == world.clock() - keys.listed_keys[0].since
+    )
     assert numbers["deniable_key_list_expires_timestamp_seconds"] == keys.listed_until
     assert numbers["deniable_delegation_expires_timestamp_seconds"] == keys.delegated_until
 

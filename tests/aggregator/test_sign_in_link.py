@@ -44,7 +44,7 @@ def test_without_a_terminal_it_is_in_a_file_of_the_owner_alone(
     settings = Settings(data=tmp_path, public_url="https://telemetry.example.org/")
     file = tmp_path / sign_in_link.NAME
     file.write_text("left over, and open to all")
-    with sign_in_link.shown(settings, server()):
+    with sign_in_link.publish_link(settings, server()):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert file.read_text().splitlines() == [
             f"https://telemetry.example.org/sign-in?link={SECRET}",
@@ -61,7 +61,7 @@ def test_a_terminal_gets_it_and_nothing_is_written(
 ) -> None:
     both = {"stdout": io.StringIO(), "stderr": io.StringIO(), which: Terminal()}
     streams(monkeypatch, both["stdout"], both["stderr"])
-    with sign_in_link.shown(Settings(data=tmp_path), server()):
+    with sign_in_link.publish_link(Settings(data=tmp_path), server()):
         assert list(tmp_path.iterdir()) == []
     shown = {name for name, stream in both.items() if SECRET in stream.getvalue()}
     assert shown == {which}
@@ -71,7 +71,7 @@ def test_a_file_that_another_server_wrote_meanwhile_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     streams(monkeypatch, io.StringIO(), io.StringIO())
-    with sign_in_link.shown(Settings(data=tmp_path), server()):
+    with sign_in_link.publish_link(Settings(data=tmp_path), server()):
         (tmp_path / sign_in_link.NAME).write_text("another")
     assert (tmp_path / sign_in_link.NAME).read_text() == "another"
 
@@ -81,7 +81,7 @@ def test_where_somebody_signed_in_before_nothing_is_said(
 ) -> None:
     out = Terminal()
     streams(monkeypatch, out, Terminal())
-    with sign_in_link.shown(Settings(data=tmp_path), server(link=None)):
+    with sign_in_link.publish_link(Settings(data=tmp_path), server(link=None)):
         assert list(tmp_path.iterdir()) == []
     assert out.getvalue() == ""
 

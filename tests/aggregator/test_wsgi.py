@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.background_threads import Housekeeping, ended_at_once
+from deniable_aggregator.background_threads import PeriodicThread, default_sigterm
 from support.data_directory import prepared_at
 
 PATIENCE = 60.0
@@ -38,8 +38,8 @@ class Ticks:
         return all(self.seen.acquire(timeout=PATIENCE) for _ in range(self.enough))
 
 
-def kept(tick: Callable[[], None]) -> Housekeeping:
-    housekeeping = Housekeeping(tick, every_seconds=SOON)
+def kept(tick: Callable[[], None]) -> PeriodicThread:
+    housekeeping = PeriodicThread(tick, every_seconds=SOON)
     housekeeping.start()
     return housekeeping
 
@@ -139,7 +139,7 @@ def test_beside_the_main_thread_opening_changes_no_signal() -> None:
     found: list[object] = []
 
     def open_beside() -> None:
-        with ended_at_once():
+        with default_sigterm():
             found.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=open_beside)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deniable_aggregator import wsgi
-from deniable_aggregator.background_threads import Housekeeping
+from deniable_aggregator.background_threads import PeriodicThread
 from deniable_aggregator.clock.reading import boot_time
 from deniable_aggregator.process import serving
 from deniable_aggregator.service import Service
@@ -100,7 +100,7 @@ def app() -> Flask:
             file.write(b".")
 
     service.tick = noted  # type: ignore[method-assign]
-    often = partial(Housekeeping, every_seconds=TICK_SECONDS)
+    often = partial(PeriodicThread, every_seconds=TICK_SECONDS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wsgi, "Housekeeping", often)
+        patch.setattr(wsgi, "PeriodicThread", often)
         return wsgi.with_maintenance(service)

@@ -92,7 +92,7 @@ def serve(
         if server.suspended is not None:
             say(f"Warning: {server.suspended}. Uploads get 503 until then.")
         _warn_about_public_url(settings)
-        with sign_in_link.shown(settings, server):
+        with sign_in_link.publish_link(settings, server):
             try:
                 code = server.wait()
             except KeyboardInterrupt:

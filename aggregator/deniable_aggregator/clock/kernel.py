@@ -37,12 +37,12 @@ def synchronised(now: float) -> bool:
     A wall clock that is not the kernel's, such as a faked one, is never synchronised. False, too,
     where the kernel cannot be asked: then an operator has to confirm.
     """
-    asked = _Timex(modes=0)  # changes nothing
-    state = _adjtimex(asked)
+    timex = _Timex(modes=0)  # changes nothing
+    state = _adjtimex(timex)
     return (
         state not in (-1, TIME_ERROR)
-        and not asked.status & STA_UNSYNC
-        and abs(asked.seconds - now) <= MOST_APART_SECONDS
+        and not timex.status & STA_UNSYNC
+        and abs(timex.seconds - now) <= MOST_APART_SECONDS
     )
 
 

@@ -22,7 +22,7 @@ OWNER_ONLY = 0o600
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ClockRecord:
     """`tick`: the last moment at which the clock was believed.
 
     `settled` is a wall time that was believed at `mark` or before; see `ClockWatch.settled`.
@@ -33,16 +33,18 @@ class Record:
     settled: float
 
 
-def read(data: Path) -> Record | None:
+def read(data: Path) -> ClockRecord | None:
     """None where there is none, or a damaged one."""
     try:
-        found = json.loads((data / NAME).read_bytes())
-        return Record(_reading(found["tick"]), _reading(found["mark"]), _finite(found["settled"]))
+        document = json.loads((data / NAME).read_bytes())
+        return ClockRecord(
+            _reading(document["tick"]), _reading(document["mark"]), _finite(document["settled"])
+        )
     except (OSError, TypeError, ValueError, KeyError):
         return None
 
 
-def write(data: Path, record: Record) -> None:
+def write(data: Path, record: ClockRecord) -> None:
     """Replace clock.json."""
     _replace(data / NAME, asdict(record))
 
@@ -57,16 +59,16 @@ def confirmed(data: Path) -> Reading | None:
 
 def write_confirmed(data: Path, now: Reading) -> None:
     """Confirm the clock as it is at this moment, to processes that run and to the next start."""
-    write(data, Record(now, now, 0.0))
+    write(data, ClockRecord(now, now, 0.0))
     _replace(data / CONFIRMED, asdict(now))
 
 
-def _reading(found: dict[str, object]) -> Reading:
-    return Reading(_finite(found["wall"]), _finite(found["boot"]), str(found["boot_id"]))
+def _reading(document: dict[str, object]) -> Reading:
+    return Reading(_finite(document["wall"]), _finite(document["boot"]), str(document["boot_id"]))
 
 
-def _finite(found: object) -> float:
-    number = float(str(found))
+def _finite(value: object) -> float:
+    number = float(str(value))
     if not math.isfinite(number):
         raise ValueError(f"not a time: {number}")
     return number

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from deniable_aggregator.clock import kernel, record
 from deniable_aggregator.clock.reading import Reading, age_of, boot_id, boot_time, step_since
-from deniable_aggregator.clock.record import Record
+from deniable_aggregator.clock.record import ClockRecord
 from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.suspension import RETRY_SECONDS, Suspension
 from deniable_shared.epochs import Clock
@@ -165,7 +165,7 @@ class ClockWatch:
             return
         self._noted = now.boot
         try:
-            record.write(self._folder, Record(now, self._mark, self._settled))
+            record.write(self._folder, ClockRecord(now, self._mark, self._settled))
         except OSError as error:  # a full disk: /readyz says so
             logger.warning("the time of this tick cannot be noted: %s", error)
 

@@ -65,7 +65,7 @@ class ReportKeys:
 
     def destroy(self, key_id: int) -> None:
         """For good: what was sealed to it opens for nobody any more."""
-        self._keys = {known: key for known, key in self._keys.items() if known != key_id}
+        self._keys = {other_id: key for other_id, key in self._keys.items() if other_id != key_id}
         key_files.destroy(self._folder / f"report-{key_id}.key")
 
 

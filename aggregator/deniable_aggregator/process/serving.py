@@ -154,7 +154,7 @@ def running(
     server = Server(process, address=settings.own_address, token=token, link=link)
     try:
         server.await_ready(time.monotonic() + READY_SECONDS)
-        live = running_server.LiveServer(address=server.address, token=token, pid=server.pid)
+        live = running_server.RunningServer(address=server.address, token=token, pid=server.pid)
         running_server.write(settings.data, live)
         yield server
         _revoke(server, token_id)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.background_threads import (
     LOOK_SECONDS,
-    Housekeeping,
-    ended_at_once,
-    keep_house,
+    PeriodicThread,
+    default_sigterm,
+    start_threads,
 )
 from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.directory_lock import DirectoryLock
@@ -113,11 +113,11 @@ class Relay:
 @cache
 def app() -> RelayApp:
     """The relay of this process, with the options its starter gave."""
-    with ended_at_once():
+    with default_sigterm():
         relay = Relay(RelayOptions.load())
-    keep_house(
-        Housekeeping(relay.tick, every_seconds=TICK_SECONDS),
-        Housekeeping(relay.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
+    start_threads(
+        PeriodicThread(relay.tick, every_seconds=TICK_SECONDS),
+        PeriodicThread(relay.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
         finish=relay.close,
     )
     return relay.app

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from deniable_aggregator.background_threads import (
     LOOK_SECONDS,
-    Housekeeping,
-    ended_at_once,
-    keep_house,
+    PeriodicThread,
+    default_sigterm,
+    start_threads,
 )
 from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.errors import SpoolError
@@ -149,11 +149,11 @@ def environ(address: str, options: Mapping[str, object]) -> dict[str, str]:
 @cache
 def app() -> RelayApp:
     """The intake of this process, over the spool that its starter named."""
-    with ended_at_once():
+    with default_sigterm():
         intake = KeylessIntake(settings=Settings.load(), **json.loads(os.environ[VARIABLE]))
-    keep_house(
-        Housekeeping(intake.tick, every_seconds=TICK_SECONDS),
-        Housekeeping(intake.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
+    start_threads(
+        PeriodicThread(intake.tick, every_seconds=TICK_SECONDS),
+        PeriodicThread(intake.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
         finish=lambda: None,
     )
     return intake.app
