@@ -54,7 +54,7 @@ class Tokens:
         collections: Iterable[str] | None = None,
         audit: AuditEntry | None,
     ) -> tuple[str, str]:
-        """(id, token). The token is not kept: whoever loses it makes another.
+        """(id, token). The token is not stored: make another if it is lost.
 
         `expires` is in unix seconds; None never expires. `collections` are ids, None for all.
         Raises ValueError for an unknown role, a bad label, an empty scope or an expiry in the past.

@@ -37,7 +37,7 @@ class UserStore(Protocol):
     """The part of a store that keeps users."""
 
     def add_user(self, user: User, *, audit: AuditEntry | None) -> bool:
-        """False, and nothing kept, where somebody has the name."""
+        """False, and nothing stored, if a user has the name."""
 
     def users(self) -> Sequence[User]:
         """In the order they were added."""

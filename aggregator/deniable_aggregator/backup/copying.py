@@ -84,7 +84,7 @@ def restore(
 
 
 def copy_store(settings: Settings, url: str) -> dict[str, TableDigest]:
-    """Everything into the empty store at `url`, while nobody writes; what was copied."""
+    """Copy everything into the empty store at `url`, while no process writes; the digests."""
     target = replace(settings, store=url, workers=1)
     if target.store == settings.store:
         raise StoreError("the store to copy to must be another than the present one")

@@ -34,7 +34,7 @@ class RunningServer:
 
 
 def write(data: Path, server: RunningServer) -> None:
-    """Replace the file in one step; nobody but the owner can ever read it."""
+    """Replace the file in one step; only its owner can ever read it."""
     draft = data / f"{NAME}.{os.getpid()}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
