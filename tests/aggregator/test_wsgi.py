@@ -122,11 +122,11 @@ def test_a_process_that_is_still_opening_ends_at_a_sigterm_whatever_it_has_inher
     code = (
         "import os, signal\n"
         "signal.signal(signal.SIGTERM, lambda *_: print('lost', flush=True))\n"
-        "from deniable_aggregator import housekeeping\n"
-        "with housekeeping.ended_at_once():\n"
+        "from deniable_aggregator import background_threads\n"
+        "with background_threads.default_sigterm():\n"
         "    pass\n"
         "os.kill(os.getpid(), signal.SIGTERM)\n"
-        "with housekeeping.ended_at_once():\n"
+        "with background_threads.default_sigterm():\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    print('goes on')"
     )
