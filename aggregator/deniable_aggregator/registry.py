@@ -221,9 +221,7 @@ class Registry:
 
     def all(self) -> list[Collection]:
         """Every collection, by name and id."""
-        return sorted(
-            self._collections.values(), key=lambda collection: (collection.name, collection.id)
-        )
+        return sorted(self._collections.values(), key=lambda each: (each.name, each.id))
 
     def listed(self, *, archived: bool = False) -> list[Collection]:
         """Those to be shown in a list; with `archived` every one."""
@@ -257,14 +255,13 @@ class Registry:
         self.refresh()
         with self._applying:
             collection = self._require(collection_id)
+            begins = epoch_start(collection.first_epoch, collection.manifest.epoch_seconds)
 
-            def may(used: bool) -> None:
-                if used or clock() >= epoch_start(
-                    collection.first_epoch, collection.manifest.epoch_seconds
-                ):
+            def require_unused(used: bool) -> None:
+                if used or clock() >= begins:
                     raise Problem("conflict", TOO_LATE.format(collection_id))
 
-            self._store.delete_collection(collection_id, may, audit=audit)
+            self._store.delete_collection(collection_id, require_unused, audit=audit)
             self._forget(collection_id)
 
     def tally(self, cell: TallyKey, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
