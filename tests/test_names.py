@@ -24,7 +24,7 @@ WORN = frozenset({"asked", "found", "known", "shown", "told"})
 
 NOT_YET = tuple(
     f"aggregator/deniable_aggregator/{room}"
-    for room in (*("access", "backup", "keys", "operations", "process", "registry"),)
+    for room in ("access", "backup", "keys", "operations", "process", "registry")
 )
 """Rooms that still have such names."""
 
