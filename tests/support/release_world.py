@@ -61,8 +61,8 @@ def asked(
 
 def document(shown: StoredRelease) -> dict[str, object]:
     """The release as it was kept."""
-    found: dict[str, object] = json.loads(shown.row.document)
-    return found
+    decoded: dict[str, object] = json.loads(shown.row.document)
+    return decoded
 
 
 def stream(name: str = "entropy") -> Callable[[int], bytes]:
