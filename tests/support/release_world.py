@@ -59,9 +59,9 @@ def asked(
     return ReleaseRequest(mechanism, {"epsilon": epsilon, **more}, selection)
 
 
-def document(shown: StoredRelease) -> dict[str, object]:
+def document(release: StoredRelease) -> dict[str, object]:
     """The release as it was kept."""
-    decoded: dict[str, object] = json.loads(shown.row.document)
+    decoded: dict[str, object] = json.loads(release.row.document)
     return decoded
 
 

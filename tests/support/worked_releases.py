@@ -54,7 +54,7 @@ def worked(page: str) -> tuple[str, list[tuple[str, str]]]:
     return match[1], EXAMPLE.findall(section)
 
 
-def words(shown: str) -> list[str]:
+def words(output: str) -> list[str]:
     """What is said, without numbers, bars and the ids of releases."""
-    stable_text = re.sub(r"\b[0-9a-f]{16}\b|^theme-\w+", " ", shown, flags=re.M)
+    stable_text = re.sub(r"\b[0-9a-f]{16}\b|^theme-\w+", " ", output, flags=re.M)
     return re.findall(r"[^\W\d_]+", stable_text)

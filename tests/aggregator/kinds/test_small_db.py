@@ -124,12 +124,12 @@ def test_anybody_can_draw_the_candidates_again_and_another_request_has_others() 
 
 
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
-    release, shown = asked(context(SMALL["grr-4"], 3)), dict[str, ReleaseResult]()
+    release, results = asked(context(SMALL["grr-4"], 3)), dict[str, ReleaseResult]()
     for pair in list(neighbours(SMALL["grr-4"], 3))[:40]:
         for counts in pair:
             drawn = release.draw(tallies(counts, 3))
             assert drawn.error_bars == release.expected
-            assert shown.setdefault(json.dumps(drawn.result["rows"]), drawn) == drawn
+            assert results.setdefault(json.dumps(drawn.result["rows"]), drawn) == drawn
 
 
 @pytest.mark.statistical
