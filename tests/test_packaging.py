@@ -12,28 +12,25 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-PINS = ROOT / "deploy" / "requirements.txt"
-FOLDERS = {
-    "aggregator": ROOT / "aggregator",
-    "central": ROOT / "aggregator" / "central",
-    "client": ROOT / "client",
-    "estimators": ROOT / "aggregator" / "estimators",
-    "shared": ROOT / "shared",
-}
+ROLES = {"aggregator": "requirements.txt", "gateway": "gateway-requirements.txt"}
+"""Each image, and the file of its pins."""
+
+WORKSPACE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]
+FOLDERS = {Path(member).name: ROOT / member for member in WORKSPACE["members"]}
 PROJECTS = {
-    member: tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    for member, folder in FOLDERS.items()
+    Path(member).name: tomllib.loads((ROOT / member / "pyproject.toml").read_text())["project"]
+    for member in WORKSPACE["members"]
 }
 
 
-def pins() -> dict[str, list[Requirement]]:
+def pins(role: str) -> dict[str, list[Requirement]]:
     """The pinned requirements by name; a name may be pinned twice, for two Python versions."""
-    found: dict[str, list[Requirement]] = {}
-    for line in PINS.read_text().splitlines():
+    by_name: dict[str, list[Requirement]] = {}
+    for line in (ROOT / "deploy" / ROLES[role]).read_text().splitlines():
         if re.match(r"[a-zA-Z0-9]", line):
             requirement = Requirement(line.rstrip(" \\"))
-            found.setdefault(canonicalize_name(requirement.name), []).append(requirement)
-    return found
+            by_name.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+    return by_name
 
 
 def needed(name: str, seen: set[str]) -> set[str]:
@@ -48,18 +45,13 @@ def needed(name: str, seen: set[str]) -> set[str]:
     return seen
 
 
-def test_members_share_one_version_and_pin_each_other_to_it() -> None:
+def test_members_share_one_version_and_pin_their_siblings_to_it() -> None:
     version = PROJECTS["shared"]["version"]
     assert {project["version"] for project in PROJECTS.values()} == {version}
     for member in PROJECTS.keys() - {"shared"}:
-        assert f"deniable-shared=={version}" in PROJECTS[member]["dependencies"]
-
-
-@pytest.mark.parametrize("member", sorted(PROJECTS))
-def test_a_member_pins_the_siblings_that_it_needs(member: str) -> None:
-    version = PROJECTS["shared"]["version"]
-    siblings = [text for text in PROJECTS[member]["dependencies"] if "deniable-" in text]
-    assert all(text.endswith(f"=={version}") for text in siblings)
+        siblings = [text for text in PROJECTS[member]["dependencies"] if "deniable-" in text]
+        assert f"deniable-shared=={version}" in siblings
+        assert all(text.endswith(f"=={version}") for text in siblings)
 
 
 @pytest.mark.parametrize("member", sorted(PROJECTS))
@@ -98,24 +90,36 @@ def test_central_depends_on_numpy_and_shared_only() -> None:
     assert brought <= {*names, "cffi", "cryptography", "deniable-central", "pycparser"}
 
 
-def test_every_pin_of_the_image_lies_in_the_range_the_aggregator_asks_for() -> None:
-    pinned = pins()
-    for text in PROJECTS["aggregator"]["dependencies"]:
+def test_gateway_depends_on_granian_and_shared_only() -> None:
+    names = {Requirement(text).name for text in PROJECTS["gateway"]["dependencies"]}
+    assert names == {"deniable-shared", "granian"}
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_every_pin_of_an_image_lies_in_the_range_its_distribution_asks_for(role: str) -> None:
+    pinned = pins(role)
+    for text in PROJECTS[role]["dependencies"]:
         wanted = Requirement(text)
-        if not wanted.name.startswith("deniable-"):
+        if wanted.name.removeprefix("deniable-") not in PROJECTS:
             for pin in pinned[canonicalize_name(wanted.name)]:
                 version = next(iter(pin.specifier)).version
                 fits = wanted.specifier.contains(version)
                 assert fits, f"{pin} is not {wanted}: run deploy/export-requirements"
 
 
-def test_the_image_pins_everything_that_the_aggregator_brings() -> None:
-    own = {project["name"] for project in PROJECTS.values()}
-    missing = needed("deniable-aggregator", set()) - own - set(pins())
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_an_image_pins_everything_that_its_distribution_brings(role: str) -> None:
+    own = {f"deniable-{member}" for member in PROJECTS}
+    missing = needed(f"deniable-{role}", set()) - own - set(pins(role))
     assert missing == set(), "run deploy/export-requirements: the pyprojects have moved on"
 
 
-def test_every_pin_carries_hashes_and_no_address() -> None:
-    text = PINS.read_text()
-    assert text.count("--hash=sha256:") >= len(pins())
+def test_the_image_of_the_gateway_has_no_numpy() -> None:
+    assert not pins("gateway").keys() & {"flask", "numpy", "scipy", "sqlalchemy"}
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_every_pin_carries_hashes_and_no_address(role: str) -> None:
+    text = (ROOT / "deploy" / ROLES[role]).read_text()
+    assert text.count("--hash=sha256:") >= len(pins(role))
     assert not re.search(r"https?://|--index|--find-links", text)

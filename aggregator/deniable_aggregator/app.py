@@ -11,9 +11,9 @@ from flask import Flask, Response, request
 from deniable_aggregator import api, dashboard
 from deniable_aggregator.api.operations import MAX_JSON_BYTES
 from deniable_aggregator.ingest.endpoint import UploadEndpoint
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.service import Service
 from deniable_aggregator.web.auth import guard, oidc, signin
+from deniable_gateway.problem import Problem
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.problem import Problem
+from deniable_gateway.problem import Problem
 from deniable_shared.epochs import epoch_start
 from deniable_shared.manifest import Manifest
 

@@ -1,15 +1,12 @@
 """What deniable_aggregator raises besides `Problem` (a refused request); a branch of DeniableError.
 
+`deniable_gateway.errors` has the others: of settings, directories, spools and missing extras.
+
 * AggregatorError
-  x DataDirectoryError    a directory that `deniable init` has not prepared, or has prepared before
-  x ExtraError            a library that this takes, of an extra that is not installed
   x KeyFileError          a key file that is missing, open to others or not what it claims to be
-  x LockedError           another process serves this data directory
   x ScaleError            workers of a tally that died, or an engine that is not here
-  x SettingsError         a setting that is unknown or out of range
   * SignInError           a provider that does not say, as it must, who somebody is
     x ProviderUnavailableError   it cannot be reached now: later it may
-  x SpoolError            a file of the spool that is damaged or is none
   * StoreError            the database refuses, or is of another version
     x StoreReplacedError      its file was removed or replaced while it was open
     x DamagedError            what is stored is not what was written
@@ -25,28 +22,12 @@ class AggregatorError(DeniableError):
     """The root of the tree."""
 
 
-class DataDirectoryError(AggregatorError):
-    """A directory that `deniable init` has not prepared, or has prepared before."""
-
-
-class ExtraError(AggregatorError):
-    """A library that this takes, of an extra that is not installed."""
-
-
 class KeyFileError(AggregatorError):
     """A key file that is missing, open to others or not what it claims to be."""
 
 
-class LockedError(AggregatorError):
-    """Another process serves this data directory."""
-
-
 class ScaleError(AggregatorError):
     """Workers of a tally that died, or an engine that is not here."""
-
-
-class SettingsError(AggregatorError, ValueError):
-    """A setting that is unknown or out of range."""
 
 
 class SignInError(AggregatorError):
@@ -59,10 +40,6 @@ class ProviderUnavailableError(SignInError):
     def __init__(self, message: str, *, retry_after_seconds: float = 60.0) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
-
-
-class SpoolError(AggregatorError, ValueError):
-    """A file of the spool that is damaged or is none."""
 
 
 class StoreError(AggregatorError):

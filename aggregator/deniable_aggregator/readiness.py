@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.clock.watch import REASON as CLOCK
 from deniable_aggregator.releases.rollback_guard.database_check import NAME as DATABASE
+from deniable_gateway.clock.watch import REASON as CLOCK
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_aggregator.clock.watch import ClockWatch
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.store.protocols import Maintenance
-    from deniable_aggregator.suspension import Suspension
+    from deniable_gateway.clock.watch import ClockWatch
+    from deniable_gateway.suspension import Suspension
 
 LEAST_FREE_BYTES = 32 * 1024 * 1024
 """Below that the next checkpoint or key list may not fit."""

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.store.protocols import Collections
 from deniable_aggregator.store.rows import CollectionRow, ManifestRow, TallyKey
 from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.mechanisms import estimator_for
+from deniable_gateway.problem import Problem, jittered
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock, closes_at, epoch_at, epoch_start
 from deniable_shared.errors import DeniableError, ManifestError

@@ -7,9 +7,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.clock.watch import ClockWatch
-from deniable_aggregator.directory_lock import DirectoryLock
-from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.ingest import Ingest
 from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys import Keys
@@ -25,7 +22,10 @@ from deniable_aggregator.registry import Applied, Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.protocols import Store
-from deniable_aggregator.suspension import Suspension
+from deniable_gateway.clock.watch import ClockWatch
+from deniable_gateway.directory_lock import DirectoryLock
+from deniable_gateway.errors import DataDirectoryError
+from deniable_gateway.suspension import Suspension
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from deniable_aggregator.errors import SettingsError
 from deniable_aggregator.roles import PEOPLE
 from deniable_aggregator.settings_sources import FILE_NAME, from_environment, from_file, variables
+from deniable_gateway.errors import SettingsError
 
 OIDC_REQUEST = {"role": "groups", "name": "preferred_username", "scope": "openid profile email"}
 _POSTGRES = ("postgresql://", "postgres://")

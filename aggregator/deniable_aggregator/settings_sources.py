@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from deniable_aggregator.errors import SettingsError
+from deniable_gateway.errors import SettingsError
 
 PREFIX = "DENIABLE_"
 FILE_NAME = "deniable.toml"

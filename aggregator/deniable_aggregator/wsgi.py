@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.housekeeping import (
+from deniable_gateway.housekeeping import (
     LOOK_SECONDS,
     Housekeeping,
     ended_at_once,

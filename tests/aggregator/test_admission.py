@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.ingest.admission import Admission
-from deniable_aggregator.ingest.slow_body_guard import SlowBodyGuard, shut_down_silent
-from deniable_aggregator.problem import Problem
+from deniable_gateway.problem import Problem
+from deniable_gateway.upload.admission import Admission
+from deniable_gateway.upload.slow_body_guard import SlowBodyGuard, shut_down_silent
 from support.api_world import authored, opened
 
 SOON = 0.001

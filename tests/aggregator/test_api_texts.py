@@ -12,7 +12,7 @@ import pytest
 from deniable_aggregator.authoring.bindings import read_signed, render
 from deniable_aggregator.cli.domain_options import domain_of
 from deniable_aggregator.cli.estimate_tables import estimates_table
-from deniable_aggregator.cli.output import visible
+from deniable_aggregator.cli.output import escape_control_characters
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.spreadsheet import escape_formula
 from deniable_shared.authoring import manifest_from_toml, template
@@ -162,9 +162,9 @@ def test_every_start_of_a_formula_is_quoted(word: str) -> None:
 
 
 def test_a_hostile_word_is_shown_and_does_nothing() -> None:
-    assert visible("a\u202eb\x1b[2J\u200d") == "a\\u202eb\\x1b[2J\\u200d"
-    assert visible("\u0301x") == "\\u0301x"
-    assert visible("größe 日本 עברית") == "größe 日本 עברית"
+    assert escape_control_characters("a\u202eb\x1b[2J\u200d") == "a\\u202eb\\x1b[2J\\u200d"
+    assert escape_control_characters("\u0301x") == "\\u0301x"
+    assert escape_control_characters("größe 日本 עברית") == "größe 日本 עברית"
 
 
 def test_the_table_prints_words_as_they_are_and_says_when_there_are_none(

@@ -11,10 +11,10 @@ import pytest
 from deniable_aggregator.access import audit
 from deniable_aggregator.app import create_app
 from deniable_aggregator.inspection import log_audit
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection, UnknownCollection
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.service import Service
+from deniable_gateway.problem import Problem
 from deniable_shared.epochs import epoch_start
 from support.api_world import World, authored, opened
 from support.databases import KINDS

@@ -15,19 +15,15 @@ import pytest
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import SessionRow, Token, User
 from deniable_aggregator.backup import archive, copying, keys
-from deniable_aggregator.directory_lock import DirectoryLock
-from deniable_aggregator.errors import (
-    DataDirectoryError,
-    KeyFileError,
-    LockedError,
-    StoreError,
-)
+from deniable_aggregator.errors import KeyFileError, StoreError
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store
 from deniable_aggregator.store.portable.snapshot import TableDigest, digests, snapshot
 from deniable_aggregator.store.rows import BlockId, CommitStatus
+from deniable_gateway.directory_lock import DirectoryLock
+from deniable_gateway.errors import DataDirectoryError, LockedError
 from support import postgres_server
 from support.data_directory import NOON, Moment, prepared, prepared_on_postgres
 from support.databases import KINDS, manifest_row

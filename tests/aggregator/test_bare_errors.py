@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator import directory_lock
-from deniable_aggregator.directory_lock import DirectoryLock
-from deniable_aggregator.errors import DataDirectoryError
+from deniable_gateway import directory_lock
+from deniable_gateway.directory_lock import DirectoryLock
+from deniable_gateway.errors import DataDirectoryError
 from support.deniable_command import Deniable
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.clock import kernel, record
-from deniable_aggregator.clock.reading import Reading, boot_id, boot_time
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
+from deniable_gateway.clock import kernel, record
+from deniable_gateway.clock.reading import Reading, boot_id, boot_time
 from support.data_directory import DAY
 from support.deniable_command import Deniable
 
@@ -23,7 +23,7 @@ def deniable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deniable:
     command = Deniable(tmp_path)
     command.done("init")
     later = Reading(time.time() + 10 * DAY, boot_time(), boot_id())
-    record.write(command.data, record.Record(later, later, 0.0))
+    record.write(command.data, record.ClockRecord(later, later, 0.0))
     return command
 
 

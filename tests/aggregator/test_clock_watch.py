@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.clock import kernel, reading, record
-from deniable_aggregator.clock.reading import Reading
-from deniable_aggregator.clock.watch import LIMIT_SECONDS, SETTLING_SECONDS
-from deniable_aggregator.problem import Problem
+from deniable_gateway.clock import kernel, reading, record
+from deniable_gateway.clock.reading import Reading
+from deniable_gateway.clock.watch import LIMIT_SECONDS, SETTLING_SECONDS
+from deniable_gateway.problem import Problem
 from support.clocks import Clocks, Watched
 from support.data_directory import DAY, NOON
 
@@ -27,7 +27,7 @@ def watched(tmp_path: Path) -> Watched:
 
 def reboot(watched: Watched, monkeypatch: pytest.MonkeyPatch, name: str = "next boot") -> None:
     """The boot clock begins again, under another id."""
-    monkeypatch.setattr("deniable_aggregator.clock.watch.boot_id", lambda: name)
+    monkeypatch.setattr("deniable_gateway.clock.watch.boot_id", lambda: name)
     watched.clocks.boot = 5.0
     watched.start()
 

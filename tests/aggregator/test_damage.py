@@ -19,12 +19,12 @@ from deniable_aggregator.errors import DamagedError, StoreError
 from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.queries import pooled_tallies
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.directory import DRAFT_SECONDS, DirectorySpool
 from deniable_aggregator.store import stored_tallies
 from deniable_aggregator.store.checksums import BODY_MASK, PRIME, body, seal, seal_increment
 from deniable_aggregator.store.rows import PAGE_SIZE, KeyedTally
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_estimators.inference.support_counts import HistogramEstimator, SupportEstimator
+from deniable_gateway.spool.directory import DRAFT_SECONDS, DirectorySpool
 from support.api_world import authored, opened
 from support.databases import AnyStore, Database, fresh, unfilled
 from support.flipped import Found, Original, flipped, found_in, original
@@ -105,7 +105,7 @@ def test_without_verification_the_same_databases_show_wrong_numbers(
     monkeypatch.setattr(
         stored_tallies.UncheckedTally, "checked", lambda row: KeyedTally(row.key, row.n, row.tally)
     )
-    monkeypatch.setattr(pooled_tallies, "possible", lambda estimator, row: row)
+    monkeypatch.setattr(pooled_tallies, "require_possible", lambda estimator, row: row)
     for estimator in (SupportEstimator, HistogramEstimator):
         monkeypatch.setattr(estimator, "checked", lambda self, tally, n: (tally, n))
     assert verdicts(made, right, tmp_path, FEW)["wrong"] > 0

@@ -13,10 +13,10 @@ from unittest.mock import patch
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.ingest import group_commit
-from deniable_aggregator.ingest.group_commit import BatchWindow, GroupCommit
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
+from deniable_gateway.problem import Problem
+from deniable_gateway.upload import group_commit
+from deniable_gateway.upload.group_commit import BatchWindow, GroupCommit
 from support.databases import AnyStore
 from support.stores import EPOCH, arrival, arrivals, counted, sums
 

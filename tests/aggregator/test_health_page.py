@@ -75,7 +75,7 @@ def test_uploads_show_as_a_rate_and_refused_ones_by_reason(world: World) -> None
     world.upload(collection, other)
     minute(world)
     assert tiles(world)["Counted a minute"] == "1.0"
-    assert tiles(world)["Turned away a minute"] == "1.0"
+    assert tiles(world)["Rejected a minute"] == "1.0"
     assert sum(reasons(world).values()) == 1
     assert set(reasons(world)) <= set(REASON_MEANINGS)
 

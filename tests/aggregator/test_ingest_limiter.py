@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter, network_prefix
-from deniable_aggregator.problem import Problem
+from deniable_gateway.problem import Problem
+from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter, network_prefix
 from support import core_world
 from support.core_world import Moment
 from support.data_directory import prepared
@@ -86,7 +86,7 @@ def test_what_is_remembered_names_no_network_and_is_gone_after_the_window() -> N
     limiter.admit("192.0.3")
     counts = limiter._limiter._counts
     assert len(counts) == 2
-    assert not any("192" in name for name in counts)
+    assert not any("192.0" in name for name in counts)
     clock.now += 10
     limiter.admit("192.0.4")
     assert len(limiter._limiter._counts) == 1

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import UnknownCollection
+from deniable_gateway.problem import Problem
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Report, encode_upload
 from support import core_world

@@ -18,9 +18,9 @@ from deniable_aggregator.keys import renew_delegation
 from deniable_aggregator.keys.files import read_private, read_seed, write_private
 from deniable_aggregator.keys.report_keys import ReportKeys
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
+from deniable_gateway.problem import Problem
 from deniable_shared import dsse, envelope
 from deniable_shared.key_list import KeyList, verify_key_list
 from deniable_shared.key_succession import check_successor_keys

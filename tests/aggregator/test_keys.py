@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.errors import DataDirectoryError, KeyFileError
+from deniable_aggregator.errors import KeyFileError
 from deniable_aggregator.keys import Keys, initialise, renew_delegation
 from deniable_aggregator.keys import directory as keys
 from deniable_aggregator.keys import lists as key_lists
@@ -16,6 +16,7 @@ from deniable_aggregator.keys.files import read_private, read_seed, write_privat
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from deniable_gateway.errors import DataDirectoryError
 from deniable_shared import dsse, envelope
 from deniable_shared.errors import SignatureError
 from deniable_shared.key_list import KeyList, verify_key_list

@@ -15,10 +15,11 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from deniable_aggregator.errors import SettingsError, StoreError
+from deniable_aggregator.errors import StoreError
 from deniable_aggregator.metrics.store_health import StoreHealth
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import RollupBacklog
+from deniable_gateway.errors import SettingsError
 from deniable_shared.report import Extension
 from deniable_shared.voucher import decode_voucher, format_key, issue
 from support.api_world import DAY, TODAY, Moment, World, authored, opened

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from deniable_aggregator.app import create_app
-from deniable_aggregator.errors import SettingsError
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
+from deniable_gateway.errors import SettingsError
 from support.browser import Browser
 from support.identity_provider import CLIENT, SECRET, IdentityProvider, serving
 from support.provider_sign_in import CLOCK, back, browser_of, opened, sent

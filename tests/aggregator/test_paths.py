@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deniable_aggregator.app import upload_endpoint
-from deniable_aggregator.ingest.paths import require_normal_path
-from deniable_aggregator.problem import Problem
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.intake import KeylessIntake
+from deniable_gateway.problem import Problem
+from deniable_gateway.spool.intake import KeylessIntake
+from deniable_gateway.spool.options import IntakeOptions
+from deniable_gateway.upload.paths import require_normal_path
 from deniable_shared.report import MEDIA_TYPE
 from support import relay_world
 from support.api_world import opened
@@ -102,7 +102,7 @@ def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WSGI
         with opened(tmp_path) as world:
             yield world.app.wsgi_app
     elif request.param == "intake":
-        yield KeylessIntake(tmp_path, Settings(data=tmp_path / "nowhere")).app
+        yield KeylessIntake(IntakeOptions(str(tmp_path), data=str(tmp_path / "nowhere"))).app
     else:
         with relay_world.opened(tmp_path) as relay:
             yield relay.relay.app

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.errors import SettingsError
 from deniable_aggregator.inspection import addresses
 from deniable_aggregator.inspection.addresses import ask
 from deniable_aggregator.process.serving import free_port
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.settings_sources import keep
+from deniable_gateway.errors import SettingsError
 from support.deniable_command import SETTINGS_TOML, Deniable
 
 PUBLIC = "https://telemetry.example.org"

@@ -12,7 +12,6 @@ from msgspec import UNSET
 
 from deniable_aggregator.documents.comparison import ComparisonArguments
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments, SeriesArguments
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.comparison import comparison
 from deniable_aggregator.queries.estimates import answer, estimates, estimates_by_epoch
 from deniable_aggregator.queries.label_series import MEAN, label_series
@@ -20,6 +19,7 @@ from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.queries.series import series
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
+from deniable_gateway.problem import Problem
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
 from support.api_world import INGEST, TODAY, TOML, authored, opened

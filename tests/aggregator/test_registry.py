@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection, Registry, UnknownCollection
 from deniable_aggregator.store.rows import ManifestRow
+from deniable_gateway.problem import Problem
 from deniable_shared import dsse
 from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError

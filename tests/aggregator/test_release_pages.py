@@ -20,8 +20,8 @@ from deniable_aggregator.dashboard.release_form import (
     parameters_of,
     release_request,
 )
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
+from deniable_gateway.problem import Problem
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, opened
 
 FORM = re.compile(r'<form method="post" action="[^"]*/releases".*?</form>', re.S)

@@ -15,7 +15,6 @@ import pytest
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.releases import CostDocument
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import release, releases
 from deniable_aggregator.releases.kinds.contract import (
@@ -27,6 +26,7 @@ from deniable_aggregator.releases.kinds.contract import (
 from deniable_aggregator.releases.service import FAILED
 from deniable_aggregator.store.rows import ChargeCheck, ChargeRow
 from deniable_central.guarantee import pure_rho
+from deniable_gateway.problem import Problem
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, asked, document, opened, over

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.accounts import budget_of
 from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.releases import context
 from deniable_aggregator.releases.request import EpochSelection
+from deniable_gateway.problem import Problem
 from support.release_world import (
     BITS,
     FIRST,

@@ -16,7 +16,6 @@ import msgspec
 import pytest
 
 from deniable_aggregator.documents.releases import AccountDocument, ReleasesDocument
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.releases import kinds
@@ -28,6 +27,7 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.store.rows import ChargeRow
+from deniable_gateway.problem import Problem
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, document, opened, over, stream

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases import sessions
 from deniable_aggregator.releases.kinds.contract import PreparedRelease, ReleaseContext
+from deniable_gateway.problem import Problem
 from support.release_plans import Conversation, Talk
 from support.release_world import FIRST, ReleaseWorld, asked, document, opened, over
 

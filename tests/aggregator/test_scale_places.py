@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 import pytest
 
-from deniable_aggregator.errors import ExtraError, SpoolError
 from deniable_aggregator.scale import tally_spool
 from deniable_aggregator.scale.local import LocalEngine
-from deniable_aggregator.spool import blocks, open_spool
+from deniable_gateway.errors import ExtraError, SpoolError
+from deniable_gateway.spool import blocks, open_spool
 from support import s3_server
 from support.core_world import World
 from support.deniable_command import Deniable, wait_until
@@ -72,7 +72,7 @@ def test_a_worker_without_pyarrow_stops_the_job_with_the_cure(world: World, tmp_
     with place_of("directory", tmp_path) as place:
         filled(world, place)
         with (
-            patch("deniable_aggregator.spool.object_store.find_spec", lambda name: None),
+            patch("deniable_gateway.spool.object_store.find_spec", lambda name: None),
             pytest.raises(ExtraError, match="pip install"),
         ):
             tally(world.service, place.address, here)
@@ -129,7 +129,7 @@ def test_a_writer_killed_with_its_object_on_the_way_leaves_nothing(tmp_path: Pat
     import sys
 
     code = (
-        "import sys\nfrom deniable_aggregator.spool import *\n"
+        "import sys\nfrom deniable_gateway.spool import *\n"
         "write_block(open_spool(sys.argv[1]), [SpooledReport('a', bytes(100_000))] * 90)\n"
     )
     with place_of("s3", tmp_path) as place, s3_server.server().held():

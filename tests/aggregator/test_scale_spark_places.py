@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.spool import blocks, open_spool, read_block
+from deniable_gateway.spool import blocks, open_spool, read_block
 from support import s3_server
 from support.deniable_command import Deniable
 from support.spools import fill, prepare

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.directory_lock import DirectoryLock
-from deniable_aggregator.errors import DataDirectoryError, KeyFileError, LockedError, StoreError
+from deniable_aggregator.errors import KeyFileError, StoreError
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from deniable_gateway.directory_lock import DirectoryLock
+from deniable_gateway.errors import DataDirectoryError, LockedError
 from support import core_world
 from support.core_world import NOON, World
 
@@ -33,7 +34,7 @@ def test_the_lock_of_a_process_that_was_killed_is_gone(tmp_path: Path) -> None:
     settings = core_world.prepared(tmp_path)
     code = (
         "import os, sys; from pathlib import Path\n"
-        "from deniable_aggregator.directory_lock import DirectoryLock\n"
+        "from deniable_gateway.directory_lock import DirectoryLock\n"
         "DirectoryLock.acquire(Path(sys.argv[1])); os.kill(os.getpid(), 9)"
     )
     run = subprocess.run([sys.executable, "-c", code, str(settings.data)], check=False)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.directory_lock import DirectoryLock
-from deniable_aggregator.errors import LockedError
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.store.rows import EpochRow
+from deniable_gateway.directory_lock import DirectoryLock
+from deniable_gateway.errors import LockedError
 from deniable_shared.problems import ReportError
 from support.browser import PASSWORD
 from support.core_world import DAY, TODAY, World

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.errors import SettingsError
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.settings_sources import REMOVED, keep
+from deniable_gateway.errors import SettingsError
 
 MOVED = (Path(__file__).parents[2] / "docs/moved-settings.md").read_text(encoding="utf-8")
 

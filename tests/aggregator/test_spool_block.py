@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.spool import (
+from deniable_gateway.errors import SpoolError
+from deniable_gateway.spool import (
     MAX_RECORDS,
     SpooledReport,
     blocks,
@@ -20,7 +20,7 @@ from deniable_aggregator.spool import (
     read_block,
     write_block,
 )
-from deniable_aggregator.spool.block_files import record_count
+from deniable_gateway.spool.block_files import record_count
 from support.spools import REPORTS
 
 records = st.lists(

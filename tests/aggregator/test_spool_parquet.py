@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.errors import ExtraError, SpoolError
-from deniable_aggregator.spool import MAX_RECORDS, SpooledReport, encode_block
-from deniable_aggregator.spool.parquet_format import decode_parquet, encode_parquet
+from deniable_gateway.errors import ExtraError, SpoolError
+from deniable_gateway.spool import MAX_RECORDS, SpooledReport, encode_block
+from deniable_gateway.spool.parquet_format import decode_parquet, encode_parquet
 from deniable_shared.report import Extension, Report, ReportHeader
 from support.spools import REPORTS
 
@@ -133,7 +133,7 @@ def test_the_checksum_is_that_of_the_plain_block() -> None:
 def test_without_pyarrow_a_good_block_is_not_called_damaged() -> None:
     block = encode_parquet(REPORTS)
     with (
-        patch("deniable_aggregator.spool.object_store.find_spec", lambda name: None),
-        pytest.raises(ExtraError, match=r"pip install \"deniable-aggregator\[arrow\]\""),
+        patch("deniable_gateway.spool.object_store.find_spec", lambda name: None),
+        pytest.raises(ExtraError, match=r"pip install \"deniable-gateway\[arrow\]\""),
     ):
         decode_parquet(block)

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from deniable_aggregator.errors import ExtraError, SpoolError
-from deniable_aggregator.spool import open_spool
-from deniable_aggregator.spool.object_store import without_credentials
-from deniable_aggregator.spool.protocol import SpoolFile
+from deniable_gateway.errors import ExtraError, SpoolError
+from deniable_gateway.spool import open_spool
+from deniable_gateway.spool.object_store import without_credentials
+from deniable_gateway.spool.protocol import SpoolFile
 from support import postgres_server, s3_server
 from support.places import KINDS, Killed, Place, killed_at, place_of
 
@@ -142,12 +142,12 @@ def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_library_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable_aggregator.spool.object_store.find_spec", lambda name: None)
-    with pytest.raises(ExtraError, match=r"deniable-aggregator\[arrow\]"):
+    monkeypatch.setattr("deniable_gateway.spool.object_store.find_spec", lambda name: None)
+    with pytest.raises(ExtraError, match=r"deniable-gateway\[arrow\]"):
         open_spool("s3://bucket/spool")
     with (
-        patch.dict("sys.modules", {"deniable_aggregator.spool.postgres": None}),
-        pytest.raises(ExtraError, match=r"deniable-aggregator\[postgres\]"),
+        patch.dict("sys.modules", {"deniable_gateway.spool.postgres": None}),
+        pytest.raises(ExtraError, match=r"deniable-gateway\[postgres\]"),
     ):
         open_spool("postgresql://host/name")
 

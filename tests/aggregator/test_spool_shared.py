@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases.context import close_epochs
 from deniable_aggregator.releases.request import EpochSelection
 from deniable_aggregator.service import Service
 from deniable_aggregator.spool.consumer import MARGIN_SECONDS, SpoolConsumer
+from deniable_gateway.problem import Problem
 from support import split_world
 from support.data_directory import DAY, TODAY
 from support.databases import KINDS, AnyStore

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import SpooledReport, read_block, write_block
-from deniable_aggregator.spool.intake import KeylessIntake
+from deniable_gateway.errors import SpoolError
+from deniable_gateway.problem import Problem
+from deniable_gateway.spool import SpooledReport, read_block, write_block
+from deniable_gateway.spool.intake import KeylessIntake
+from deniable_gateway.spool.options import IntakeOptions
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Extension, Report, ReportHeader
 from deniable_shared.voucher import decode_voucher, format_key, issue
@@ -202,11 +202,11 @@ def test_a_damaged_block_is_set_aside_and_the_others_are_counted(split: Split) -
 
 
 def test_an_intake_without_notices_asks_devices_to_come_later(tmp_path: Path) -> None:
-    intake = KeylessIntake(tmp_path, Settings())
+    intake = KeylessIntake(IntakeOptions(str(tmp_path)))
     intake.tick()
     assert tell(intake.app, "GET", "/v1/keys").status == 503
     with pytest.raises(SpoolError):
-        KeylessIntake(tmp_path / "nowhere", Settings())
+        KeylessIntake(IntakeOptions(str(tmp_path / "nowhere")))
 
 
 def test_whatever_kills_the_intake_what_it_acknowledged_is_in_whole_blocks(split: Split) -> None:

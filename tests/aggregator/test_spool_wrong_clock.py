@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.intake import KeylessIntake
+from deniable_gateway.spool.intake import KeylessIntake
+from deniable_gateway.spool.options import IntakeOptions
 from support import split_world
 from support.data_directory import DAY, Moment
 from support.relay_world import tell
@@ -24,10 +24,8 @@ def split(tmp_path: Path) -> Iterator[Split]:
 @pytest.mark.parametrize("step", [400 * DAY, 10 * DAY, -10 * DAY])
 def test_a_report_that_meets_a_wrong_clock_is_counted_later(split: Split, step: float) -> None:
     clock = Moment(split.clock())
-    settings = Settings(data=split.spool / "nowhere")
-    split.intake = KeylessIntake(
-        split.place.address, settings, clock=clock, boot_clock=lambda: 1_000.0
-    )
+    options = IntakeOptions(split.place.address, data=str(split.spool / "nowhere"))
+    split.intake = KeylessIntake(options, clock=clock, boot_clock=lambda: 1_000.0)
     split.intake.tick()
     report = split.report()
     clock.now += step

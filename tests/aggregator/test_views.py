@@ -12,13 +12,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.queries import sql_views
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.rows import EpochView
 from deniable_central.accounting.decimals import at_most
+from deniable_gateway.clock.watch import SETTLING_SECONDS
 from deniable_shared.manifest import Manifest
 from support import postgres_server
 from support.api_world import DAY, TODAY, World, authored, opened

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.clock import record
-from deniable_aggregator.clock.watch import SETTLING_SECONDS
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.scale.worker_context import make_worker_context
 from deniable_aggregator.service import Service
 from deniable_aggregator.spool.consumer import SpoolConsumer
+from deniable_gateway.clock import record
+from deniable_gateway.clock.watch import SETTLING_SECONDS
+from deniable_gateway.problem import Problem
 from deniable_shared.report import decode_errors
 from support import postgres_server
 from support.api_world import DAY, NOON, TODAY, Moment, World, authored, opened

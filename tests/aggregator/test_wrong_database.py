@@ -17,14 +17,14 @@ import psycopg
 import pytest
 
 from deniable_aggregator.app import create_app
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.guard import BEHIND
 from deniable_aggregator.service import Service
-from deniable_aggregator.spool.block_format import SpooledReport
 from deniable_aggregator.spool.consumer import SpoolConsumer
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from deniable_gateway.problem import Problem
+from deniable_gateway.spool.block_format import SpooledReport
 from support import postgres_server, spools
 from support.api_world import World, authored, opened
 from support.browser import Browser

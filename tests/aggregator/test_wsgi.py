@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.housekeeping import Housekeeping, ended_at_once
+from deniable_gateway.housekeeping import Housekeeping, ended_at_once
 from support.data_directory import prepared_at
 
 PATIENCE = 60.0
@@ -122,7 +122,7 @@ def test_a_process_that_is_still_opening_ends_at_a_sigterm_whatever_it_has_inher
     code = (
         "import os, signal\n"
         "signal.signal(signal.SIGTERM, lambda *_: print('lost', flush=True))\n"
-        "from deniable_aggregator import housekeeping\n"
+        "from deniable_gateway import housekeeping\n"
         "with housekeeping.ended_at_once():\n"
         "    pass\n"
         "os.kill(os.getpid(), signal.SIGTERM)\n"

@@ -24,7 +24,7 @@ from deniable_aggregator.scale import Engine, tally_spool
 from deniable_aggregator.scale.local import LocalEngine
 from deniable_aggregator.scale.spark import SparkEngine
 from deniable_aggregator.service import Service
-from deniable_aggregator.spool import MAX_RECORDS, blocks, open_spool
+from deniable_gateway.spool import MAX_RECORDS, blocks, open_spool
 from support.processor_time import spent_by
 
 LEAST_BLOCKS = 12

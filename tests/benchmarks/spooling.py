@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from deniable_aggregator.spool import SpooledReport, open_spool, read_block, write_block
 from deniable_estimators.mechanisms import estimator_for
+from deniable_gateway.spool import SpooledReport, open_spool, read_block, write_block
 from deniable_shared import envelope, mechanisms, report
 from deniable_shared.coins import Coins
 

@@ -59,7 +59,9 @@ def inside(container: str, *command: str) -> str:
 
 def test_it_runs_as_nobody_in_particular_and_answers(container: str) -> None:
     assert inside(container, "id", "-u") == "10001"
-    assert "Statistics from answers nobody can be held to" in inside(container, "deniable", "-h")
+    assert "Learn how many of your users do something without learning who" in inside(
+        container, "deniable", "-h"
+    )
 
 
 def test_it_prepares_and_checks_its_own_directory(container: str) -> None:

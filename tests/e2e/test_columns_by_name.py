@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.app import create_app
-from deniable_aggregator.relay.queue import Batch, ReportQueue, SealedReport
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from deniable_gateway.relay.queue import Batch, ReportQueue
+from deniable_gateway.upload.sealed_uploads import SealedReport
 from deniable_shared.report import Report, ReportHeader
 from support import kept_state, postgres_server
 from support.data_directory import Moment

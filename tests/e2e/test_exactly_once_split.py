@@ -13,8 +13,8 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from deniable_aggregator.spool.consumer import SpoolConsumer
-from deniable_aggregator.spool.intake import KeylessIntake
-from deniable_aggregator.spool.protocol import SpoolFile
+from deniable_gateway.spool.intake import KeylessIntake
+from deniable_gateway.spool.protocol import SpoolFile
 from support.exactly_once import HUNTING
 from support.split_spine import (
     SharedSplitExactlyOnce,

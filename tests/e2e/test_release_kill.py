@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases.service import ReleaseService
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
+from deniable_gateway.problem import Problem
 from support import release_plans, release_spender
 from support.data_directory import Moment
 from support.release_world import asked, opened

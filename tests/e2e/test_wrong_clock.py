@@ -8,12 +8,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.clock import kernel
 from deniable_aggregator.keys import read_seed, read_trust
 from deniable_aggregator.process.serving import free_port, running
 from deniable_aggregator.settings import Settings
 from deniable_client import Client, Outcome
 from deniable_client.testing import FakeClock
+from deniable_gateway.clock import kernel
 from deniable_shared import dsse
 from deniable_shared.manifest import MANIFEST_TYPE
 from support.clocked_service import clocked

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deniable_aggregator import wsgi
-from deniable_aggregator.clock.reading import boot_time
-from deniable_aggregator.housekeeping import Housekeeping
 from deniable_aggregator.process import serving
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
+from deniable_gateway.clock.reading import boot_time
+from deniable_gateway.housekeeping import Housekeeping
 from support.deniable_command import wait_until
 from support.live_service import Live, live
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deniable_aggregator.clock.watch import ClockWatch
-from deniable_aggregator.suspension import Suspension
+from deniable_gateway.clock.watch import ClockWatch
+from deniable_gateway.suspension import Suspension
 from support.data_directory import NOON
 
 __all__ = ["Clocks", "Watched"]

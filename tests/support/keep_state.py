@@ -26,10 +26,10 @@ import httpx
 from deniable_aggregator.backup import copying
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import SpooledReport
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_client import Ceiling, Client, Outcome
 from deniable_client.transport import HttpTransport
+from deniable_gateway.spool import SpooledReport
 from deniable_shared.authoring import manifest_from_toml
 from support import kept_state, postgres_server, spools
 from support.api_world import TODAY, Moment, World, authored, opened

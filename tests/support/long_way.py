@@ -35,9 +35,15 @@ class LongWay:
         self.trust = str(self.deniable.json("init")["trust"])
         self.deniable.done("collections", "apply", self.deniable.write("settings.toml"))
 
-    def start(self, url: str, *arguments: str) -> subprocess.Popen[bytes]:
-        """`deniable …`, listening at the address, once it is ready."""
-        command = [sys.executable, "-m", "deniable_aggregator", *arguments]
+    def start(
+        self,
+        url: str,
+        *arguments: str,
+        python: str | Path = sys.executable,
+        module: str = "deniable_aggregator",
+    ) -> subprocess.Popen[bytes]:
+        """`deniable …`, or another module, listening at the address, once it is ready."""
+        command = [python, "-m", module, *arguments]
         process = subprocess.Popen(
             [*command, "--port", url.rpartition(":")[2]],
             cwd=self.folder,

@@ -19,10 +19,10 @@ from unittest.mock import patch
 import psycopg
 import pytest
 
-from deniable_aggregator.spool import Spool, open_spool
-from deniable_aggregator.spool.address import cached_spool
-from deniable_aggregator.spool.object_store import ObjectStoreSpool
-from deniable_aggregator.spool.protocol import DAMAGED
+from deniable_gateway.spool import Spool, open_spool
+from deniable_gateway.spool.address import cached_spool
+from deniable_gateway.spool.object_store import ObjectStoreSpool
+from deniable_gateway.spool.protocol import DAMAGED
 from support import postgres_server, s3_server
 
 __all__ = ["KINDS", "Killed", "Place", "killed_at", "place_of"]
@@ -52,7 +52,7 @@ class Place:
             rows = postgres_server.execute(self.address, asked)
             return {str(name): bytes(cast(bytes, body)) for name, body in rows}
         spool = self.spool
-        with patch("deniable_aggregator.spool.protocol.DAMAGED", "/"):
+        with patch("deniable_gateway.spool.protocol.DAMAGED", "/"):
             kept = [file.name for file in spool.files() if file.name.endswith(DAMAGED)]
         return {name.removesuffix(DAMAGED): spool.get(name) for name in kept}
 
@@ -95,7 +95,7 @@ def _moved(folder: Path) -> Iterator[str]:
     def found(uri: str) -> ObjectStoreSpool:
         return ObjectStoreSpool(files, "spool", "moved://spool")
 
-    with patch("deniable_aggregator.spool.address.open_object_store", found):
+    with patch("deniable_gateway.spool.address.open_object_store", found):
         yield "moved://spool"
 
 

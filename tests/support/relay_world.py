@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 
-from deniable_aggregator.relay.options import RelayOptions
-from deniable_aggregator.relay.wsgi import MIRROR_SECONDS, Relay
+from deniable_gateway.relay.forwarder import UpstreamReply
+from deniable_gateway.relay.options import RelayOptions
+from deniable_gateway.relay.upstream import Send
+from deniable_gateway.relay.wsgi import MIRROR_SECONDS, Relay
 from deniable_shared.problems import ReportError
 from deniable_shared.report import MEDIA_TYPE, Report, decode_errors, decode_upload, encode_upload
 from support import api_world
@@ -22,7 +25,7 @@ from support.data_directory import Moment
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["BATCH", "Answer", "RelayWorld", "Request", "Wiretap", "opened", "tell"]
+__all__ = ["BATCH", "Answer", "RelayWorld", "Request", "Wiretap", "opened", "sender_to", "tell"]
 
 BATCH = 5
 DEVICE = "198.51.100.7"
@@ -113,9 +116,7 @@ class RelayWorld:
 
     def restart(self) -> None:
         self.relay.close()
-        self.relay = Relay(
-            self.options, clock=self.clock, transport=httpx.WSGITransport(app=self.wiretap)
-        )
+        self.relay = Relay(self.options, clock=self.clock, send=sender_to(self.wiretap))
 
     def upload(self, collection: str, *reports: Report) -> Answer:
         return tell(
@@ -164,6 +165,21 @@ def tell(
     return Answer(int(said[0].split()[0]), dict(said[1]), answer)
 
 
+def sender_to(app: WSGIApplication) -> Send:
+    """The requests of a relay as calls of an application, with no header of the test's own."""
+    client = httpx.Client(transport=httpx.WSGITransport(app=app))
+
+    def send(request: urllib.request.Request) -> UpstreamReply:
+        content = cast("bytes | None", request.data)
+        made = client.build_request(request.get_method(), request.full_url, content=content)
+        host = [each for each in made.headers.items() if each[0] in ("host", "content-length")]
+        made.headers = httpx.Headers([*host, *request.header_items()])
+        reply = client.send(made)
+        return UpstreamReply(reply.status_code, reply.content, dict(reply.headers))
+
+    return send
+
+
 @contextmanager
 def opened(folder: Path, **changed: Any) -> Iterator[RelayWorld]:
     """A relay that has fetched what the service publishes."""
@@ -180,8 +196,7 @@ def opened(folder: Path, **changed: Any) -> Iterator[RelayWorld]:
         }
         options = RelayOptions(**{**given, **changed})
         wiretap = Wiretap(aggregator.app, aggregator.clock)
-        transport = httpx.WSGITransport(app=wiretap)
-        relay = Relay(options, clock=aggregator.clock, transport=transport)
+        relay = Relay(options, clock=aggregator.clock, send=sender_to(wiretap))
         world = RelayWorld(aggregator, wiretap, options, relay)
         try:
             yield world

@@ -15,12 +15,12 @@ import httpx
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import blocks, open_spool
 from deniable_aggregator.spool.consumer import SpoolConsumer
-from deniable_aggregator.spool.intake import KeylessIntake
 from deniable_client import Reply
 from deniable_client.transport import HttpTransport
+from deniable_gateway.spool import blocks, open_spool
+from deniable_gateway.spool.intake import KeylessIntake
+from deniable_gateway.spool.options import IntakeOptions
 from support import postgres_server, s3_server
 from support.exactly_once import DEVICES, ExactlyOnce, flipped
 from support.killing import Killed
@@ -106,10 +106,9 @@ class SplitSpine(Spine):
 
     def _opened(self) -> KeylessIntake:
         if self.intake is None:
-            settings = Settings(data=self.folder / "nowhere")
-            self.intake = KeylessIntake(
-                self.spool, settings, clock=self.clock, **self.intake_options
-            )
+            nowhere = str(self.folder / "nowhere")
+            options = IntakeOptions(str(self.spool), data=nowhere, **self.intake_options)
+            self.intake = KeylessIntake(options, clock=self.clock)
             self.intake.tick()
         return self.intake
 

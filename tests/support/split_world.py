@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import blocks
 from deniable_aggregator.spool.consumer import SpoolConsumer
-from deniable_aggregator.spool.intake import KeylessIntake
+from deniable_gateway.spool import blocks
+from deniable_gateway.spool.intake import KeylessIntake
+from deniable_gateway.spool.options import IntakeOptions
 from deniable_shared.report import Report, encode_upload
 from support import api_world
 from support.data_directory import Moment
@@ -25,23 +25,16 @@ YES = {"dark_mode": True, "beta": False}
 
 
 class Split:
-    """`world` is what the consumer's directory holds; settings and options are the intake's own.
+    """`world` is what the consumer's directory holds; `intake_options` are the intake's own.
 
     `spool` is the directory where `place` is one.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        world: api_world.World,
-        place: Place,
-        *,
-        intake_settings: Mapping[str, Any],
-        intake_options: Mapping[str, Any],
+        self, folder: Path, world: api_world.World, place: Place, **intake_options: Any
     ) -> None:
         self.spool, self.place = folder / "spool", place
-        self.world = world
-        self.intake_settings, self.intake_options = intake_settings, intake_options
+        self.world, self.intake_options = world, intake_options
         self.collection = world.register(api_world.authored())
         self.intake = self.new_intake()
         self.consumer = self.new_consumer()
@@ -55,8 +48,9 @@ class Split:
         return SpoolConsumer(self.world.service, self.place.address, clock=self.clock, **limits)
 
     def new_intake(self) -> KeylessIntake:
-        settings = Settings(data=self.spool / "nowhere", **self.intake_settings)
-        return KeylessIntake(self.place.address, settings, clock=self.clock, **self.intake_options)
+        nowhere = str(self.spool / "nowhere")
+        options = IntakeOptions(self.place.address, data=nowhere, **self.intake_options)
+        return KeylessIntake(options, clock=self.clock)
 
     def publish(self) -> None:
         """The consumer says what there is, and the intake hears it."""
@@ -100,13 +94,9 @@ def opened(
     folder: Path,
     kind: str = "sqlite",
     place: str = "directory",
-    *,
-    intake_settings: Mapping[str, Any] = MappingProxyType({}),
     intake_options: Mapping[str, Any] = MappingProxyType({}),
     **settings: Any,
 ) -> Iterator[Split]:
     """Over a database and a spool of those kinds; the settings are the consumer's."""
     with place_of(place, folder) as made, api_world.opened(folder, kind=kind, **settings) as world:
-        yield Split(
-            folder, world, made, intake_settings=intake_settings, intake_options=intake_options
-        )
+        yield Split(folder, world, made, **intake_options)

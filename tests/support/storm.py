@@ -22,11 +22,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.errors import LockedError, StoreError
+from deniable_aggregator.errors import StoreError
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process.serving import free_port
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
+from deniable_gateway.errors import LockedError
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins

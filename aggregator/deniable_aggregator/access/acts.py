@@ -19,7 +19,7 @@ from deniable_aggregator.documents.access import (
     NewToken,
     NewUser,
 )
-from deniable_aggregator.problem import Problem, refuse
+from deniable_gateway.problem import Problem, refuse
 
 DAY_SECONDS = 86_400
 _NOT_IN_PATHS = frozenset("/\\%")

@@ -16,9 +16,9 @@ from deniable_aggregator.documents.collections import (
     ListArguments,
     ManifestArguments,
 )
-from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries import collections as queries
 from deniable_aggregator.web.application import DSSE, JSON, answer, service
+from deniable_gateway.problem import refuse
 from deniable_shared import dsse
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest_parser import parse_manifest
@@ -115,7 +115,7 @@ def close_collection(collection: str, audit: AuditEntry) -> Response:
 )
 def archive_collection(collection: str, audit: AuditEntry) -> Response:
     """Take a collection off every list. Uploads, estimates and its own address stay as they are."""
-    return _archived(collection, audit, archived=True)
+    return _set_archived(collection, audit, archived=True)
 
 
 @blueprint.post("/v1/collections/<collection>/unarchive")
@@ -128,10 +128,10 @@ def archive_collection(collection: str, audit: AuditEntry) -> Response:
 )
 def unarchive_collection(collection: str, audit: AuditEntry) -> Response:
     """Put an archived collection on the lists again."""
-    return _archived(collection, audit, archived=False)
+    return _set_archived(collection, audit, archived=False)
 
 
-def _archived(collection: str, audit: AuditEntry, *, archived: bool) -> Response:
+def _set_archived(collection: str, audit: AuditEntry, *, archived: bool) -> Response:
     target = service().registry.get(collection)
     audit = audit.with_details(collection=target.id)
     service().registry.archive(target.id, archived=archived, audit=audit)

@@ -10,7 +10,7 @@ from deniable_aggregator.documents.estimates import EstimatesByEpochDocument, Es
 from deniable_aggregator.queries import estimates as queries
 from deniable_aggregator.queries.pooled_tallies import refuse_releases_only
 from deniable_aggregator.web.application import service
-from deniable_aggregator.web.formats import estimates_as, negotiated, tables
+from deniable_aggregator.web.formats import estimates_as, negotiate, tables
 
 blueprint = Blueprint("estimates", __name__)
 
@@ -59,7 +59,7 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     running = service()
     target = running.registry.get(collection)
     refuse_releases_only(target)
-    media_type = negotiated()
+    media_type = negotiate()
     batch = running.settings.relay_batch
     document = queries.answer(running.store, target, query, relay_batch=batch)
     return estimates_as(media_type, document)

@@ -9,8 +9,8 @@ from flask import Blueprint, Response, request
 
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.metrics.metrics import CONTENT_TYPE_LATEST
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.web.application import service
+from deniable_gateway.problem import Problem
 
 TEXT = "text/plain"
 FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")

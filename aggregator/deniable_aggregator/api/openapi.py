@@ -34,11 +34,11 @@ SCHEMA_REF = "#/components/schemas/{name}"
 @operation(tag="operations", query=None, answers={200: {JSON: ()}})
 def openapi() -> Response:
     """This document."""
-    return Response(_described(), content_type=JSON)
+    return Response(_render_document(), content_type=JSON)
 
 
 @cache  # the same for every application: it depends on the code alone
-def _described() -> bytes:
+def _render_document() -> bytes:
     return msgspec.json.encode(describe(current_app))
 
 
@@ -119,12 +119,12 @@ def _complete(described: Document, promised: Operation) -> None:
         content = {promised.body: {"schema": BODY_SCHEMAS[promised.body]}}
         described["requestBody"] = {"required": True, "content": content}
     described["responses"] = {
-        **{str(status): _answered(status, media) for status, media in promised.answers.items()},
+        **{str(status): _response(status, media) for status, media in promised.answers.items()},
         **problem_responses(promised.refusals()),
     }
 
 
-def _answered(status: int, media: Mapping[str, tuple[type[msgspec.Struct], ...]]) -> Document:
+def _response(status: int, media: Mapping[str, tuple[type[msgspec.Struct], ...]]) -> Document:
     answer: Document = {"description": HTTPStatus(status).phrase}
     if media:
         answer["content"] = {kind: {"schema": _schema(kind, s)} for kind, s in media.items()}

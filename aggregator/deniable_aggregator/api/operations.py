@@ -15,12 +15,12 @@ from flask import Response, g, request
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.roles import Identity, allows
 from deniable_aggregator.spans import SpanName
 from deniable_aggregator.web import arguments
 from deniable_aggregator.web.application import Answers, service
+from deniable_gateway.problem import Problem
 
 MAX_JSON_BYTES = 16_384
 """Longest JSON body; a token's description needs 200 bytes."""
@@ -84,28 +84,30 @@ def operation(
     )
 
     def decorate(view: View) -> View:
-        def checked(**path: str) -> Response:
+        def check_and_call(**path: str) -> Response:
             if declared.role is None or (exempt is not None and exempt()):
-                return view(**path, **_parsed(declared))
+                return view(**path, **_parse_arguments(declared))
             who = require(declared.role)
             path = _restrict_path(who, path, narrows=declared.narrows)
-            given = _parsed(declared)
+            given = _parse_arguments(declared)
             if declared.act is None:
                 return view(**path, **given)
             entry = AuditEntry.of(declared.act, actor=str(who), at=service().clock(), **path)
             return view(**path, **given, audit=entry)
 
-        decorated = wraps(view)(checked if span is None else _traced(span, checked))
+        decorated = wraps(view)(
+            check_and_call if span is None else _with_span(span, check_and_call)
+        )
         decorated.operation = declared  # type: ignore[attr-defined]
         return decorated
 
     return decorate
 
 
-def _traced(act: SpanName, view: View) -> View:
+def _with_span(act: SpanName, view: View) -> View:
     """The view in a span, which also sees what its checks refuse."""
 
-    def traced(**path: str) -> Response:
+    def call_in_span(**path: str) -> Response:
         with service().tracer.span(act) as span:
             registered = service().registry.known(path["collection"])
             span.collection = None if registered is None else registered.id
@@ -113,7 +115,7 @@ def _traced(act: SpanName, view: View) -> View:
             span.outcome = "answered"
             return response
 
-    return traced
+    return call_in_span
 
 
 def operation_of(view: object) -> Operation | None:
@@ -166,16 +168,16 @@ def _restrict_path(who: Identity, path: dict[str, str], *, narrows: bool) -> dic
     return {**path, "collection": collection_id}
 
 
-def _parsed(declared: Operation) -> dict[str, object]:
-    parsed: dict[str, object] = {}
+def _parse_arguments(declared: Operation) -> dict[str, object]:
+    view_arguments: dict[str, object] = {}
     if declared.query is not None:
         query = arguments.from_query(request, declared.query)
         if declared.query is not Arguments:
-            parsed["query"] = query
+            view_arguments["query"] = query
     if declared.body is not None:
         request.max_content_length = declared.max_body
-        parsed["body"] = _body(declared.body)
-    return parsed
+        view_arguments["body"] = _body(declared.body)
+    return view_arguments
 
 
 def _body(expected: type[Arguments] | str) -> object:

@@ -16,7 +16,6 @@ from deniable_aggregator.documents.releases import (
     ReleaseDocument,
     ReleasesDocument,
 )
-from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries import releases as queries
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
@@ -25,6 +24,7 @@ from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.arguments import OpenBody
 from deniable_aggregator.web.formats import negotiated_answer, tables
 from deniable_aggregator.web.table_rows import RELEASE_COLUMNS, release_rows
+from deniable_gateway.problem import refuse
 
 blueprint = Blueprint("releases", __name__)
 

@@ -15,9 +15,7 @@ from pathlib import Path
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.backup import archive, keys
 from deniable_aggregator.backup.archive import Archive, Manifest
-from deniable_aggregator.clock import record as clock_record
-from deniable_aggregator.directory_lock import DirectoryLock
-from deniable_aggregator.errors import DataDirectoryError, StoreError
+from deniable_aggregator.errors import StoreError
 from deniable_aggregator.keys import read_trust
 from deniable_aggregator.keys.files import make_directory, write_public
 from deniable_aggregator.releases.rollback_guard import heads_file
@@ -29,6 +27,9 @@ from deniable_aggregator.store.portable.chain_heads import ChainHeads, read_chai
 from deniable_aggregator.store.portable.fill import Source, fill
 from deniable_aggregator.store.portable.integrity import require_integrity
 from deniable_aggregator.store.portable.snapshot import Snapshot, TableDigest, digests, snapshot
+from deniable_gateway.clock import record as clock_record
+from deniable_gateway.directory_lock import DirectoryLock
+from deniable_gateway.errors import DataDirectoryError
 from deniable_shared.epochs import Clock
 
 _MAY_LIE_THERE = {

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from deniable_aggregator.errors import DataDirectoryError, KeyFileError
+from deniable_aggregator.errors import KeyFileError
 from deniable_aggregator.keys.files import make_directory
+from deniable_gateway.errors import DataDirectoryError
 
 SPEC = b"deniable/keys/1"
 LEAST_CHARACTERS = 12

@@ -80,10 +80,10 @@ class Deniable(MainGroup):
 @click.group(cls=Deniable, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="deniable-aggregator", prog_name="deniable")
 def main() -> None:
-    """Statistics from answers nobody can be held to.
+    """Learn how many of your users do something without learning who.
 
-    Answers are randomized on the device; this command runs the service that adds them up and
-    debiases the sums. Begin with `deniable demo`, then `deniable init` and `deniable serve`.
+    Each answer is scrambled on the device; this command runs the service that adds the answers up
+    and corrects the totals. Begin with `deniable demo`, then `deniable init` and `deniable serve`.
 
     A command speaks HTTP to --url (or DENIABLE_URL, with the token in DENIABLE_TOKEN), else to the
     service that runs in the data directory (--data, DENIABLE_DATA), else opens that directory.

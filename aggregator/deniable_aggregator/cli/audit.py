@@ -22,7 +22,7 @@ from deniable_aggregator.cli.options import (
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table, visible
+from deniable_aggregator.cli.output import emit, escape_control_characters, plain_table
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.answers import Answer
@@ -46,7 +46,7 @@ def audit(verify: bool, since: str | None, target: Target, as_json: bool, as_csv
     """Show who did what that took a privilege.
 
     On the service's machine --verify also holds it against heads.json. Note the size and head that
-    it prints somewhere else: only they show that nobody with the whole directory in hand cut the
+    it prints somewhere else: only they show that no one with the whole directory in hand cut the
     end off or wrote all of it again.
     """
     one_form(json=as_json, csv=as_csv, verify=verify and as_csv)
@@ -62,7 +62,9 @@ def audit(verify: bool, since: str | None, target: Target, as_json: bool, as_csv
     if not verify:
         plain_table(("when", "act", "who", "details"), [_row(entry) for entry in entries])
         return
-    size, head = _verified(entries, since, target.settings().data if target.url is None else None)
+    size, head = _verify_chain(
+        entries, since, target.settings().data if target.url is None else None
+    )
     if as_json:
         emit({"size": size, "head": head})
     else:
@@ -97,10 +99,13 @@ def _print_csv(client: ServiceClient) -> None:
 
 def _row(entry: AuditEntryDocument) -> list[str]:
     details = (f"{name}={value}" for name, value in entry.details.items() if name != "settings")
-    return [moment(entry.at), *map(visible, (entry.act, entry.actor, ", ".join(details)))]
+    return [
+        moment(entry.at),
+        *map(escape_control_characters, (entry.act, entry.actor, ", ".join(details))),
+    ]
 
 
-def _verified(
+def _verify_chain(
     entries: list[AuditEntryDocument], since: str | None, data: Path | None
 ) -> tuple[int, str]:
     """(size, head) of the chain; ForkError where it is broken or is not the one noted before."""

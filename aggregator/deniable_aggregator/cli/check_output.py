@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-def show(checks: Sequence[Check]) -> None:
+def print_checks(checks: Sequence[Check]) -> None:
     """One line a check."""
     for check in checks:
         level = click.style(f"{check.level:<4}", fg=COLOURS[check.level])
         click.echo(f"{level}  {check.what:<12}  {check.message}")
 
 
-def documents(checks: Sequence[Check]) -> list[dict[str, str]]:
+def as_documents(checks: Sequence[Check]) -> list[dict[str, str]]:
     """The same for machines."""
     return [
         {"level": check.level, "what": check.what, "message": check.message} for check in checks
     ]
 
 
-def failed(checks: Sequence[Check]) -> bool:
+def has_failure(checks: Sequence[Check]) -> bool:
     """Whether any fails."""
     return any(check.level == "fail" for check in checks)

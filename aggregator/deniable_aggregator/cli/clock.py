@@ -27,9 +27,9 @@ def confirm(data: Path | None, as_json: bool) -> None:
     deletes and signs nothing. Check the time this command prints: it is what epochs close by and
     tallies are deleted by. Every process of the data directory goes on within half a minute.
     """
-    from deniable_aggregator.clock.reading import Reading, boot_id, boot_time
-    from deniable_aggregator.clock.record import write_confirmed
-    from deniable_aggregator.errors import DataDirectoryError
+    from deniable_gateway.clock.reading import Reading, boot_id, boot_time
+    from deniable_gateway.clock.record import write_confirmed
+    from deniable_gateway.errors import DataDirectoryError
 
     folder = settings_for(data).data
     if not folder.is_dir():

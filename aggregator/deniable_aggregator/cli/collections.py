@@ -69,8 +69,8 @@ for command in (codegen, close, archive, delete):
     "nearest step; record: a label for each attribute; text: any word or short phrase.",
 )
 @click.option("--label", "labels", multiple=True, help="Of bits and choice: once for each label.")
-@click.option("--low", metavar="NUMBER", help="Of number: what lies below is told as this.")
-@click.option("--high", metavar="NUMBER", help="Of number: what lies above is told as this.")
+@click.option("--low", metavar="NUMBER", help="Of number: lower answers become this.")
+@click.option("--high", metavar="NUMBER", help="Of number: higher answers become this.")
 @click.option("--step", metavar="NUMBER", help="Of number: the distance of two answers.")
 @click.option(
     "--attribute",
@@ -147,7 +147,7 @@ def lint(files: tuple[Path, ...], target: Target, as_json: bool) -> None:
     "--key",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The operator's key. [default: operator.key beside the data directory]",
+    help="The operator's key. [default: operator.key next to the data directory]",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
 @click.option(

@@ -96,7 +96,7 @@ class MainGroup(LazyGroup):
 def command_error(error: Exception) -> CommandFailed | None:
     """What to tell the user; None for an error nobody foresaw, which deserves its traceback."""
     from deniable_aggregator.errors import AggregatorError
-    from deniable_aggregator.problem import Problem
+    from deniable_gateway.problem import Problem
     from deniable_shared.errors import DeniableError
 
     if isinstance(error, Problem):

@@ -39,7 +39,7 @@ def demo(users: int, no_serve: bool, port: int | None, as_json: bool) -> None:
 
     A real service, real clients, real HTTP: people aboard the Titanic answer two collections,
     "aboard" (survived? a woman? a child? at ε = 2) and "berth" (which class? at ε = 1). Every
-    answer is randomized before it leaves its client. The estimates are printed beside the truth;
+    answer is randomized before it leaves its client. The estimates are printed next to the truth;
     then the service stays on until Ctrl-C, with a link that opens the first chart in a browser, and
     its temporary directory is deleted.
 
@@ -83,10 +83,10 @@ def _stay(simulation: Simulation, *, err: bool) -> None:
 def titanic(users: int) -> Study:
     """`users` people drawn from those aboard, and what they are asked."""
     from deniable_aggregator.simulation.demo_data import BERTHS, TRAITS, people
-    from deniable_aggregator.simulation.study import Study, StudyCollection, draw
+    from deniable_aggregator.simulation.study import Study, StudyCollection, draw_people
 
     questions = (
         StudyCollection("aboard", "bits", TRAITS, ABOARD_EPSILON),
         StudyCollection("berth", "choice", BERTHS, BERTH_EPSILON),
     )
-    return Study(questions, draw([person.answers() for person in people()], users))
+    return Study(questions, draw_people([person.answers() for person in people()], users))

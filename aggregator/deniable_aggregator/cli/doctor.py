@@ -28,17 +28,18 @@ def doctor(target: Target, as_json: bool) -> None:
     """
     results = list(_checks(target))
     if as_json:
-        emit({"checks": check_output.documents(results)})
+        emit({"checks": check_output.as_documents(results)})
     else:
-        check_output.show(results)
-    if check_output.failed(results):
+        check_output.print_checks(results)
+    if check_output.has_failure(results):
         sys.exit(1)
 
 
 def _checks(target: Target) -> Iterator[Check]:
-    from deniable_aggregator.errors import AggregatorError, SettingsError
+    from deniable_aggregator.errors import AggregatorError
     from deniable_aggregator.inspection import checkup
     from deniable_aggregator.keys import read_trust
+    from deniable_gateway.errors import SettingsError
 
     yield from checkup.of_machine()
     try:

@@ -52,9 +52,10 @@ def open_spool(
     """Count what `deniable serve --spool` has taken.
 
     It runs on the machine with the keys, which accepts no connections. It also writes what the
-    ingest node needs into the spool. Epochs close once all that was taken in time is counted,
-    whoever closes them; a spool that is given up must be opened with --last. With SQLite it has
-    the data directory to itself: run it with --once from a timer, and other commands in between.
+    ingest node needs into the spool. Epochs close once all that was taken in time is counted, with
+    any command that closes them; a spool that is given up must be opened with --last. With SQLite
+    it has the data directory to itself: run it with --once from a timer, and other commands in
+    between.
     """
     from deniable_aggregator.process.serving import signals_as_interrupt
     from deniable_aggregator.service import Service

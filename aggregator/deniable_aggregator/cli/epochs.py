@@ -40,7 +40,7 @@ def epochs() -> None:
 @json_option
 @csv_option
 def list_epochs(collection: str, target: Target, as_json: bool, as_csv: bool) -> None:
-    """Show the epochs that hold reports, and how many reports were turned away and why."""
+    """Show the epochs that hold reports, and how many reports were rejected and why."""
     one_form(json=as_json, csv=as_csv)
     with target.connect() as client:
         answer = client.epochs(collection, accept=media_type(as_csv=as_csv))

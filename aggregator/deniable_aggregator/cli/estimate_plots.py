@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from deniable_aggregator.cli.estimate_tables import title_of
 from deniable_aggregator.cli.evidence_tables import sentences_of
 from deniable_aggregator.cli.interval_bars import Scale, scale_over
-from deniable_aggregator.cli.output import console, escaped, visible
+from deniable_aggregator.cli.output import console, escape_control_characters, escape_markup
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +65,7 @@ def _by_label(epochs: Sequence[EstimatesDocument]) -> Iterator[tuple[str, list[P
         for row in document.estimates:
             by_label.setdefault(row.label, []).append(_label(epoch, row))
     for label, lines in by_label.items():
-        yield f"{epochs[0].collection}: {visible(label)}", lines
+        yield f"{epochs[0].collection}: {escape_control_characters(label)}", lines
 
 
 def _label(name: str, row: LabelEstimate) -> PlotLine:
@@ -73,7 +73,7 @@ def _label(name: str, row: LabelEstimate) -> PlotLine:
     said = "nothing was reported"
     if value is not None and lower is not None and upper is not None:
         said = f"{value * 100:.1f}%  ({lower * 100:.1f} to {upper * 100:.1f})"
-    return PlotLine(visible(name), value, lower, upper, said)
+    return PlotLine(escape_control_characters(name), value, lower, upper, said)
 
 
 def _quantity(row: QuantityDocument) -> PlotLine:
@@ -91,7 +91,7 @@ def _plot(title: str, lines: Sequence[PlotLine], ends: tuple[str, str] | None = 
     figures = max(len(line.said) for line in lines)
     scale = _scale(screen, screen.width - names - figures - 4, lines, ends)
     axis = scale.ends() if ends is None else ends[0] + ends[1].rjust(scale.width - len(ends[0]))
-    screen.print(f"\n[bold]{escaped(title)}[/bold]\n", soft_wrap=True)
+    screen.print(f"\n[bold]{escape_markup(title)}[/bold]\n", soft_wrap=True)
     screen.print(Text(f"{'':{names}}  {axis}", style="dim"))
     for line in lines:
         bar = "" if line.lower is None or line.upper is None else _bar(scale, line)

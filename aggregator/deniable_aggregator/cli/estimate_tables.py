@@ -16,7 +16,7 @@ from deniable_aggregator.cli.evidence_tables import (
     sentences_of,
 )
 from deniable_aggregator.cli.interval_bars import Scale, scale_over
-from deniable_aggregator.cli.output import console, escaped, table, visible
+from deniable_aggregator.cli.output import console, escape_control_characters, escape_markup, table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,8 +58,12 @@ def estimates_table(document: EstimatesDocument) -> None:
         _labels_table(document)
         fabrication_table(document.estimates)
     elif document.evidence:
-        console().print(escaped(f"{title_of(document)}: no text stands out from chance yet"))
-    for sentence in (*_of_holds(document), *_of_associations(document), *sentences_of(document)):
+        console().print(escape_markup(f"{title_of(document)}: no text stands out from chance yet"))
+    for sentence in (
+        *_hold_sentences(document),
+        *_association_sentences(document),
+        *sentences_of(document),
+    ):
         console().print(sentence)
 
 
@@ -79,7 +83,7 @@ def _labels_table(document: EstimatesDocument) -> None:
     if projected:
         columns.insert(2, "projected")
     columns += columns_of(rows[0])
-    lines = [_estimated(row, projected=projected) for row in rows]
+    lines = [_estimate_row(row, projected=projected) for row in rows]
     _print(title_of(document), columns, "to leave", lines)
 
 
@@ -92,10 +96,12 @@ def quantities_table(document: EstimatesDocument) -> None:
     if rows:
         names = ["quantity", "value", "± 1 se", _interval_name(document.confidence)]
         numbers = frozenset({"value", "± 1 se"})
-        rich_table = table(names, title=escaped(title_of(document)), numbers=numbers)
+        rich_table = table(names, title=escape_markup(title_of(document)), numbers=numbers)
         for row in rows:
             ends = f"{_plain(row.lower)} to {_plain(row.upper)}"
-            rich_table.add_row(escaped(row.name), _plain(row.value), _plain(row.std_error), ends)
+            rich_table.add_row(
+                escape_markup(row.name), _plain(row.value), _plain(row.std_error), ends
+            )
         console().print(rich_table)
     step = f"told to the nearest step of {clipped.step}"
     console().print(f"Clipped to {clipped.low} … {clipped.high}, {step}.")
@@ -141,7 +147,7 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{value * 100:.1f}%"
 
 
-def _of_holds(document: EstimatesDocument) -> Iterator[str]:
+def _hold_sentences(document: EstimatesDocument) -> Iterator[str]:
     """What a permanent answer implies for who reads these numbers."""
     if document.holds:
         starts = ", ".join(str(hold.first) for hold in document.holds)
@@ -150,24 +156,24 @@ def _of_holds(document: EstimatesDocument) -> Iterator[str]:
         yield f"Two reports of one hold share {document.linkage:.2f} bits that show one device."
 
 
-def _of_associations(document: EstimatesDocument) -> Iterator[str]:
+def _association_sentences(document: EstimatesDocument) -> Iterator[str]:
     """Whether the attributes of each table of two go together."""
     for test in document.associations or []:
         pair = " and ".join(test.attributes)
         if test.p_value is None:
-            yield escaped(f"Whether {pair} go together is not known: {test.undecided}.")
+            yield escape_markup(f"Whether {pair} go together is not known: {test.undecided}.")
             continue
-        yield escaped(
+        yield escape_markup(
             f"If {pair} were independent, so much or more would be seen with chance "
             f"{test.p_value:.2g} (Wald statistic {test.statistic or 0:.1f}, "
             f"{test.degrees_of_freedom} degrees of freedom)."
         )
 
 
-def _estimated(row: LabelEstimate, *, projected: bool) -> BarRow:
+def _estimate_row(row: LabelEstimate, *, projected: bool) -> BarRow:
     leave = row.reports_to_leave_interval
     left = [
-        visible(row.label),
+        escape_control_characters(row.label),
         percent(row.frequency),
         _points(row.std_error),
         _interval(row.lower, row.upper),
@@ -191,13 +197,13 @@ def _print(
     scale = _scale(screen, [(*columns, last), *((*line.left, line.right) for line in lines)], lines)
     names = [*columns, scale.ends(), last]
     rich_table = table(
-        names, title=escaped(title), numbers=NUMBERS, whole=frozenset(names) - {"label"}
+        names, title=escape_markup(title), numbers=NUMBERS, whole=frozenset(names) - {"label"}
     )
     rich_table.columns[0].min_width = min(max(len(line.left[0]) for line in lines), LONGEST_LABEL)
     if legend:
         rich_table.caption, rich_table.caption_justify = scale.legend(), "left"
     for line in lines:
-        rich_table.add_row(*map(escaped, line.left), line.bar(scale), line.right)
+        rich_table.add_row(*map(escape_markup, line.left), line.bar(scale), line.right)
     screen.print(rich_table)
 
 

@@ -92,13 +92,13 @@ OUTPUT = click.File("wb", lazy=True)
 @click.option(
     "--significant",
     type=click.Choice(["holm", "bonferroni"]),
-    help="Which labels somebody has at all, tested together.",
+    help="Which labels at least one person has, tested together.",
 )
 @click.option(
     "--liars",
     type=click.FloatRange(0, 1, max_open=True),
     metavar="SHARE",
-    help="Limits that hold whatever this share of reports made up.",
+    help="Limits that hold if this share of reports is made up.",
 )
 @click.option("--by-epoch", is_flag=True, help="One table an epoch.")
 @service_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.cli.output import escaped, plain_table
+from deniable_aggregator.cli.output import escape_markup, plain_table
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.estimates import (
@@ -63,7 +63,7 @@ def sentences_of(document: EstimatesDocument) -> Iterator[str]:
         yield _anonymity(document.shuffled)
     for warning in document.warnings or []:
         seen = f"{warning.seen:,} times, where {warning.expected:,.0f} are expected"
-        yield escaped(f"Warning: {_WARNED[warning.kind]} {seen}. {warning.meaning}")
+        yield escape_markup(f"Warning: {_WARNED[warning.kind]} {seen}. {warning.meaning}")
 
 
 def _anonymity(left: AnonymityDocument) -> str:
@@ -77,7 +77,7 @@ def _anonymity(left: AnonymityDocument) -> str:
 
 def _share(name: str, row: SetDocument | RangeDocument) -> str:
     ends = f"{_points(row.lower)} to {_points(row.upper)}%"
-    return escaped(f"{name}: {_points(row.frequency)}% ± {_points(row.std_error)}, {ends}")
+    return escape_markup(f"{name}: {_points(row.frequency)}% ± {_points(row.std_error)}, {ends}")
 
 
 def _points(value: float | UnsetType | None) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "--operator-key",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The key that signs manifests; made unless it is there. [default: beside the directory]",
+    help="The key that signs manifests; made unless it is there. [default: next to the directory]",
 )
 @click.option(
     "--public-url",
@@ -42,7 +42,7 @@ def init(
 ) -> None:
     """Prepare a data directory: database, keys, token.
 
-    The operator's key lies beside the directory, not in it: it signs collections and is better kept
+    The operator's key is next to the directory, not in it: it signs collections and is better kept
     on another machine. The admin token is shown this once. What the environment says of public URL,
     port and PostgreSQL is kept in deniable.toml, which only you can read.
     """
@@ -85,7 +85,7 @@ def _is_terminal() -> bool:
 
 def _origin(url: str) -> str:
     """SettingsError unless a device would send reports there."""
-    from deniable_aggregator.errors import SettingsError
+    from deniable_gateway.errors import SettingsError
     from deniable_shared.errors import ManifestError
     from deniable_shared.ingest_origins import parse_origins
 

@@ -75,10 +75,10 @@ class Scale:
 def scale_over(values: Iterable[float], *, width: int = 32, ascii_only: bool = False) -> Scale:
     """The least scale in tens of percent that holds 0 and every value."""
     ends = [0.0, *values]
-    low = _down(min(ends))
-    high = -_down(-max(ends))
+    low = _floor_to_tenth(min(ends))
+    high = -_floor_to_tenth(-max(ends))
     return Scale(low, high if high > low else low + TEN_PERCENT, width, ascii_only)
 
 
-def _down(value: float) -> float:
+def _floor_to_tenth(value: float) -> float:
     return (value * 10 // 1) / 10

@@ -99,7 +99,7 @@ def _print_rotated(made: RotatedDocument) -> None:
     "--key",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The operator's key. [default: operator.key beside the data directory]",
+    help="The operator's key. [default: operator.key next to the data directory]",
 )
 @data_option
 @json_option
@@ -109,9 +109,9 @@ def delegate(key: Path | None, data: Path | None, as_json: bool) -> None:
     A service that runs takes it up by itself. Without a valid delegation devices refuse key lists,
     and send nothing once the last one has ended.
     """
-    from deniable_aggregator.clock.watch import ClockWatch
     from deniable_aggregator.keys import DELEGATION_SECONDS, renew_delegation
-    from deniable_aggregator.suspension import Suspension
+    from deniable_gateway.clock.watch import ClockWatch
+    from deniable_gateway.suspension import Suspension
 
     settings = settings_for(data)
     now = ClockWatch(suspension=Suspension(), folder=settings.data).now()

@@ -63,7 +63,7 @@ def loadgen(
             )
         if not other_host:
             require_this_machine(client.address)
-        outcome = _loaded(client, collection, plan)
+        outcome = _send_load(client, collection, plan)
     if as_json:
         emit(outcome.document())
     else:
@@ -72,7 +72,7 @@ def loadgen(
         raise CommandFailed(f"{outcome.failed:,} requests got no answer")
 
 
-def _loaded(client: ServiceClient, collection: str, plan: LoadPlan) -> LoadResult:
+def _send_load(client: ServiceClient, collection: str, plan: LoadPlan) -> LoadResult:
     from deniable_aggregator.cli.progress import progress_bar
     from deniable_aggregator.loadgen.sealing import seal_bodies
     from deniable_aggregator.loadgen.sending import UploadTarget, send

@@ -59,12 +59,12 @@ def verify(trust: str | None, heads: tuple[str, ...], target: Target, as_json: b
             {
                 "size": len(chain.entries) if chain else None,
                 "head": chain.heads[-1].hex() if chain else None,
-                "checks": check_output.documents(results),
+                "checks": check_output.as_documents(results),
             }
         )
     else:
-        check_output.show(results)
-    if check_output.failed(results):
+        check_output.print_checks(results)
+    if check_output.has_failure(results):
         sys.exit(1)
 
 

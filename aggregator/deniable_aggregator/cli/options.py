@@ -82,7 +82,7 @@ def service_options(command: Callable[..., R]) -> Callable[..., R]:
     """--url and --data, which the command takes as `target`."""
 
     @wraps(command)
-    def aimed(*, url: str | None, data: Path | None, **given: object) -> R:
+    def with_target(*, url: str | None, data: Path | None, **given: object) -> R:
         return command(target=Target(url, data), **given)
 
     with_url = click.option(
@@ -90,7 +90,7 @@ def service_options(command: Callable[..., R]) -> Callable[..., R]:
         envvar="DENIABLE_URL",
         metavar="URL",
         help="A running service; its token is read from DENIABLE_TOKEN. [DENIABLE_URL]",
-    )(aimed)
+    )(with_target)
     return data_option(with_url)
 
 

@@ -64,7 +64,7 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table of text."""
     rich_table = table(columns)
     for row in rows:
-        rich_table.add_row(*map(escaped, row))
+        rich_table.add_row(*map(escape_markup, row))
     console().print(rich_table)
 
 
@@ -82,7 +82,7 @@ def table(
     rich_table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
     for column in columns:
         rich_table.add_column(
-            escaped(column),
+            escape_markup(column),
             justify="right" if column in numbers else "left",
             no_wrap=column in whole,
             overflow="fold",
@@ -90,7 +90,7 @@ def table(
     return rich_table
 
 
-def visible(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Text with control and direction characters, and a mark on what stands before, as escapes."""
     from unicodedata import combining
 
@@ -102,7 +102,7 @@ def visible(text: str) -> str:
     )
 
 
-def escaped(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Text that rich prints as it is."""
     from rich.markup import escape
 

@@ -9,7 +9,7 @@ import click
 
 from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import checked_epsilon, example, json_option
-from deniable_aggregator.cli.output import console, emit, escaped, table
+from deniable_aggregator.cli.output import console, emit, escape_markup, table
 from deniable_aggregator.cli.plan_grid import print_grid
 
 if TYPE_CHECKING:
@@ -156,14 +156,14 @@ def plan(
     size = domain if attributes is None else attributes
     if size is None or epsilon is None or users is None:
         raise click.UsageError("--domain, --epsilon and --users are needed, or --explore")
-    result = _planned(size, epsilon, users, kind, options)
+    result = _make_plan(size, epsilon, users, kind, options)
     if as_json:
         emit(result.to_json())
     else:
         _show(result)
 
 
-def _planned(
+def _make_plan(
     size: int | tuple[int, ...], epsilon: str, users: int, kind: str, options: dict[str, object]
 ) -> Plan:
     from deniable_aggregator import planning
@@ -182,10 +182,10 @@ def _show(plan: Plan) -> None:
 
     screen = console()
     title = f"{plan.type} of {plan.domain:,}, ε = {plan.epsilon}, {plan.users:,} users"
-    summary = table(["", "what"], title=escaped(title))
+    summary = table(["", "what"], title=escape_markup(title))
     summary.show_header = False
     for name, value in _rows(plan):
-        summary.add_row(escaped(name), escaped(value))
+        summary.add_row(escape_markup(name), escape_markup(value))
     screen.print(summary)
     numbers = ["ε of a device", "± 1 se, an epoch", f"all {plan.epochs}", "linked"]
     repeats = table(
@@ -226,14 +226,14 @@ def _rows(plan: Plan) -> list[tuple[str, str]]:
         ("error", f"{_percent(plan.std_error)} standard error of {plan.about}"),
         ("interval", f"± {_percent(plan.half_width)} at confidence {sure}"),
         (f"for ± {wanted}", f"{plan.users_needed:,} users at this ε, or {needed} for so many"),
-        ("shows up", f"{seen}, {_among(plan)}, {plan.power:.0%} of the time"),
-        ("made-up reports", _influence(plan)),
-        ("shuffled", _shuffled(plan)),
-        *_through_relay(plan),
+        ("shows up", f"{seen}, {_detection_scope(plan)}, {plan.power:.0%} of the time"),
+        ("made-up reports", _influence_text(plan)),
+        ("shuffled", _shuffle_text(plan)),
+        *_relay_rows(plan),
     ]
 
 
-def _shuffled(plan: Plan) -> str:
+def _shuffle_text(plan: Plan) -> str:
     if plan.identified:
         return (
             f"ε = {plan.shuffle_epsilon:g}, all of it: every report says whose it is, so that "
@@ -245,7 +245,7 @@ def _shuffled(plan: Plan) -> str:
     )
 
 
-def _through_relay(plan: Plan) -> list[tuple[str, str]]:
+def _relay_rows(plan: Plan) -> list[tuple[str, str]]:
     if plan.relay is None:
         return []
     way = plan.relay
@@ -259,13 +259,13 @@ def _through_relay(plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
-def _among(plan: Plan) -> str:
+def _detection_scope(plan: Plan) -> str:
     if plan.asks == "mean":
         return "from a given value"
     return "of one range" if plan.asks == "ranges" else "among all at once"
 
 
-def _influence(plan: Plan) -> str:
+def _influence_text(plan: Plan) -> str:
     if plan.influence is None or plan.influence_of_one_percent is None:
         return "what they do differs from range to range: see the evidence of an estimate"
     return (

@@ -51,7 +51,7 @@ def _show(choices: Sequence[SweepPoint], epsilons: Sequence[str]) -> None:
     )
     for start in range(0, len(choices), len(epsilons)):
         row = choices[start : start + len(epsilons)]
-        grid.add_row(_named(row[0]), *(_cell(choice, has_optimum) for choice in row))
+        grid.add_row(_size_text(row[0]), *(_cell(choice, has_optimum) for choice in row))
     screen = console()
     screen.print(grid)
     if not has_optimum:
@@ -62,7 +62,7 @@ def _show(choices: Sequence[SweepPoint], epsilons: Sequence[str]) -> None:
         )
 
 
-def _named(choice: SweepPoint) -> str:
+def _size_text(choice: SweepPoint) -> str:
     from deniable_aggregator.planning.sweep import radices_text
 
     if choice.attributes is None:

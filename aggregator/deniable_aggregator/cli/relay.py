@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 import click
 
 from deniable_aggregator.cli.command_groups import CommandFailed, DefaultGroup
 from deniable_aggregator.cli.options import example, json_option
-from deniable_aggregator.cli.output import emit, say
-
-FACTORY = "deniable_aggregator.relay.wsgi:app"
+from deniable_aggregator.cli.output import emit
 
 directory_option = click.option(
     "--data",
@@ -34,7 +30,7 @@ class RelayGroup(DefaultGroup):
 def relay() -> None:
     """Pass reports on for an aggregator, shuffled in batches.
 
-    Somebody else's: so it does not see who sends what.
+    The aggregator is another party's, so it does not see who sends what.
     `deniable relay --to URL …` is `deniable relay serve --to URL …`.
     """
 
@@ -89,13 +85,13 @@ def serve(
     """Run the relay until Ctrl-C or SIGTERM.
 
     Devices are built with the relay's address, which the manifests name among `ingest`. A report is
-    on disk before its device is told so. Reports of one collection, epoch, manifest version and key
-    are passed on together, shuffled, once there are B of them; what has not come to B when the
-    epoch closes is deleted and counted. Put a proxy that ends TLS and logs no address in front.
+    on disk before its device gets the answer. Reports of one collection, epoch, manifest version
+    and key are passed on together, shuffled, once there are B of them. Fewer than B when the epoch
+    closes are deleted and counted. Put a proxy that ends TLS and logs no address in front.
     """
-    from deniable_aggregator.process.serving import granian_arguments, require_free
-    from deniable_aggregator.relay.options import RelayOptions
-    from deniable_aggregator.settings import Settings
+    from deniable_gateway.cli import run_relay
+    from deniable_gateway.relay.options import RelayOptions
+    from deniable_gateway.serving import Listening
 
     options = RelayOptions(
         to=to,
@@ -105,20 +101,7 @@ def serve(
         trusted_proxy=trusted_proxy,
         reports_per_minute=reports_per_minute,
     )
-    require_free(host, port)
-    data.mkdir(mode=0o700, exist_ok=True)
-    if to.startswith("http://"):
-        say("Warning: over plain HTTP the token can be read on the way to the aggregator.")
-    listening = Settings(host=host, port=port, threads=threads)
-    arguments = granian_arguments(listening, access_log=access_log, factory=FACTORY)
-    say(f"Relaying to {to} at http://{host}:{port} (Ctrl-C stops)")
-    os.chdir(data)  # granian imports from where it stands: let that be ours
-    # Granian takes this process over: signals reach it, and nothing of ours is left to die apart.
-    os.execve(  # noqa: S606  (our own interpreter and module)
-        sys.executable,
-        [sys.executable, "-P", "-m", "granian", *arguments],
-        {**os.environ, **options.environ()},
-    )
+    run_relay(options, Listening(host, port, threads=threads, access_log=access_log))
 
 
 @relay.command(epilog=example("deniable relay status", "deniable relay status --json"))
@@ -127,11 +110,11 @@ def serve(
 def status(data: Path, as_json: bool) -> None:
     """Say what became of the reports so far. The relay may run meanwhile.
 
-    accepted: on disk, its device was told so. forwarded: taken by the aggregator, or known to it.
-    refused: by the aggregator, with its reason. too-few: never came to B. too-late: the aggregator
-    could not be reached before the epoch closed.
+    accepted: on disk, its device got the answer. forwarded: taken by the aggregator, or known to
+    it. refused: by the aggregator, with its reason. too-few: never came to B. too-late: the
+    aggregator could not be reached before the epoch closed.
     """
-    from deniable_aggregator.relay.queue import NAME, read_counts
+    from deniable_gateway.relay.queue import NAME, read_counts
 
     path = data / NAME
     if not path.is_file():

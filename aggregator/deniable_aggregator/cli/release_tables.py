@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deniable_aggregator.cli.interval_bars import Scale, scale_over
-from deniable_aggregator.cli.output import console, escaped, plain_table, table
+from deniable_aggregator.cli.output import console, escape_markup, plain_table, table
 from deniable_aggregator.documents.describe import (
     cost_words,
     epochs_words,
@@ -46,37 +46,37 @@ CURRENCIES = (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))
 def release_table(document: ReleaseDocument) -> None:
     """What was drawn, how far off it may be, what it cost and what that promises."""
     click.echo(f"{document.collection}: {request_text(document)}")
-    _result(document.result)
-    _bars(document.error_bars)
-    _lines(typical_words(document))
+    _print_result(document.result)
+    _print_error_bars(document.error_bars)
+    _print_lines(typical_words(document))
     if document.questions:
         click.echo(f"It takes questions: --session {document.release} --labels A,B")
     click.echo(
         f"Release {document.release}, charged {moment(document.created)}: "
-        f"{cost_words(document.guarantee)} to {_read(document)}."
+        f"{cost_words(document.guarantee)} to {_epochs_text(document)}."
     )
-    _left_out(document)
-    _lines(promise_words(document))
+    _print_left_out(document)
+    _print_lines(promise_words(document))
 
 
 def quote_table(document: QuoteDocument) -> None:
     """What is left before and after, how far off the answer may be, what is promised to whom."""
     click.echo(f"{document.collection}: {request_text(document)}")
-    click.echo(f"Draws {document.law} from {_read(document)}.")
-    _left_out(document)
+    click.echo(f"Draws {document.law} from {_epochs_text(document)}.")
+    _print_left_out(document)
     before, after = document.budget, document.after
     plain_table(
         ["account", "", "limit", "left before", "left after"],
         [
-            *_accounts("the epoch with least", before.epoch, after.epoch if after else None),
-            *_accounts(
+            *_account_rows("the epoch with least", before.epoch, after.epoch if after else None),
+            *_account_rows(
                 "one installation", before.installation, after.installation if after else None
             ),
         ],
     )
-    _bars(document.expected)
-    _lines(typical_words(document))
-    _lines(promise_words(document))
+    _print_error_bars(document.expected)
+    _print_lines(typical_words(document))
+    _print_lines(promise_words(document))
     if document.stored is not None:
         click.echo(f"It was paid for as release {document.stored}: asking again is free.")
     elif document.refusal is not None:
@@ -87,25 +87,25 @@ def quote_table(document: QuoteDocument) -> None:
 
 def answer_table(document: AnswerDocument) -> None:
     """What a session answered, and how many new questions it still takes."""
-    _result(document.result)
-    _bars(document.error_bars)
+    _print_result(document.result)
+    _print_error_bars(document.error_bars)
     click.echo(f"New questions left: {document.questions_left:,}")
 
 
-def _read(document: PlannedDocument) -> str:
+def _epochs_text(document: PlannedDocument) -> str:
     one = len(document.epochs) == 1
     many = f", {document.n:,} reports" if isinstance(document.n, int) else ""
     return f"epoch{'' if one else 's'} {epochs_words(document.epochs)}{many}"
 
 
-def _left_out(document: PlannedDocument) -> None:
+def _print_left_out(document: PlannedDocument) -> None:
     epochs = document.too_few_reports
     if epochs:
         plural = "" if len(epochs) == 1 else "s"
         click.echo(f"Too few reports to be read: epoch{plural} {epochs_words(epochs)}.")
 
 
-def _accounts(
+def _account_rows(
     name: str, before: RemainingDocument, after: RemainingDocument | None
 ) -> Iterable[list[str]]:
     """A row a currency that has a limit."""
@@ -117,19 +117,19 @@ def _accounts(
             name = ""
 
 
-def _lines(lines: Iterable[str]) -> None:
+def _print_lines(lines: Iterable[str]) -> None:
     for line in lines:
-        console().print(escaped(line))
+        console().print(escape_markup(line))
 
 
-def _result(result: Mapping[str, object]) -> None:
-    for name in _ordered(result):
+def _print_result(result: Mapping[str, object]) -> None:
+    for name in _order_columns(result):
         value = result[name]
         rows = _rows_of(value)
         if rows:
-            _rows(name, rows)
+            _print_rows(name, rows)
         else:
-            console().print(escaped(f"{name.replace('_', ' ')}: {_cell(name, value)}"))
+            console().print(escape_markup(f"{name.replace('_', ' ')}: {_cell(name, value)}"))
 
 
 def _rows_of(value: object) -> list[Row]:
@@ -137,9 +137,9 @@ def _rows_of(value: object) -> list[Row]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def _rows(name: str, rows: Sequence[Row]) -> None:
+def _print_rows(name: str, rows: Sequence[Row]) -> None:
     """A table of equal objects; the interval as numbers and as a bar at the end."""
-    columns = [key for key in _ordered(rows[0]) if key not in {"lower", "upper"}]
+    columns = [key for key in _order_columns(rows[0]) if key not in {"lower", "upper"}]
     names = [column.replace("_", " ") for column in columns]
     lines = [[_cell(column, row.get(column)) for column in columns] for row in rows]
     numbers = frozenset(n for n, c in zip(names, columns, strict=True) if _is_number(rows, c))
@@ -149,10 +149,10 @@ def _rows(name: str, rows: Sequence[Row]) -> None:
         scale = _scale([names, *lines], rows)
         names.append(scale.ends())
         lines = [[*cells, _bar(row, scale)] for cells, row in zip(lines, rows, strict=True)]
-    title = escaped(name.replace("_", " "))
+    title = escape_markup(name.replace("_", " "))
     rich_table = table(names, title=title, numbers=numbers, whole=frozenset(names[1:]))
     for cells in lines:
-        rich_table.add_row(*map(escaped, cells))
+        rich_table.add_row(*map(escape_markup, cells))
     console().print(rich_table)
 
 
@@ -185,7 +185,7 @@ def _bar(row: Row, scale: Scale) -> str:
     return "" if ends is None else scale.bar(*ends, _middle(row))
 
 
-def _ordered(names: Iterable[str]) -> list[str]:
+def _order_columns(names: Iterable[str]) -> list[str]:
     listed = [*names]
     return [*(n for n in FIRST if n in listed), *(n for n in listed if n not in FIRST)]
 
@@ -215,7 +215,7 @@ def _cell(name: str, value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and name != "epoch" else str(value)
 
 
-def _bars(bars: Sequence[BarDocument]) -> None:
+def _print_error_bars(bars: Sequence[BarDocument]) -> None:
     if bars:
         plain_table(
             ["how far off", "from", "to", "in so many cases"],

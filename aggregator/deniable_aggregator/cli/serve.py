@@ -79,19 +79,19 @@ def serve(
     settings = settings_for(data)
     if workers is not None:
         settings = replace(settings, workers=workers)
-    settings = _listening(settings, host, port)
+    settings = _with_address(settings, host, port)
     if not _is_loopback(settings.host):
         say(
             f"Warning: plain HTTP on {settings.host} can be read on the way: "
             "let a proxy end TLS in front of it."
         )
     if spool is not None:
-        _take_without_keys(settings, spool, options, access_log=access_log)
+        _serve_without_keys(settings, spool, options, access_log=access_log)
     with serving.signals_as_interrupt(), serving.running(settings, access_log=access_log) as server:
         click.echo(f"Serving {settings.data} at {server.address} (Ctrl-C stops)")
         if server.suspended is not None:
             say(f"Warning: {server.suspended}. Uploads get 503 until then.")
-        _say_where_devices_go(settings)
+        _warn_about_public_url(settings)
         with first_link.shown(settings, server):
             try:
                 code = server.wait()
@@ -101,7 +101,7 @@ def serve(
     raise CommandFailed(f"the service stopped by itself (exit code {code})")
 
 
-def _say_where_devices_go(settings: Settings) -> None:
+def _warn_about_public_url(settings: Settings) -> None:
     """Where they are sent to an address of this machine at which this process does not listen."""
     if settings.public_url != settings.own_address and settings.public_url.startswith("http://"):
         say(
@@ -110,33 +110,27 @@ def _say_where_devices_go(settings: Settings) -> None:
         )
 
 
-def _take_without_keys(
+def _serve_without_keys(
     settings: Settings, spool: str, options: Mapping[str, Any], *, access_log: bool
 ) -> NoReturn:
     """Granian takes this process over, with an application that has no key."""
-    import os
-    import sys
+    from deniable_aggregator.process.serving import listening_of
+    from deniable_gateway.cli import run_intake
+    from deniable_gateway.spool.options import IntakeOptions
 
-    from deniable_aggregator.process.serving import granian_arguments, require_free
-    from deniable_aggregator.spool import intake, open_spool
-    from deniable_aggregator.spool.block_files import require_format
-
-    intake.require_no_key(settings)
-    settings = intake.without_secrets(settings)
-    place = open_spool(spool)
-    require_format(options.get("block_format", "block"))
-    require_free(settings.host, settings.port)
-    arguments = granian_arguments(settings, access_log=access_log, factory=intake.FACTORY)
-    environ = {**os.environ, **settings.environ(), **intake.environ(spool, options)}
-    say(
-        f"Taking reports for {place.where} at http://{settings.host}:{settings.port} (Ctrl-C stops)"
+    intake = IntakeOptions(
+        spool=spool,
+        data=str(settings.data.absolute()),
+        threads=settings.threads,
+        trusted_proxy=settings.trusted_proxy,
+        reports_per_minute_per_prefix=settings.reports_per_minute_per_prefix,
+        reports_per_minute_per_collection=settings.reports_per_minute_per_collection,
+        **options,
     )
-    os.chdir("/")  # granian imports from where it stands: nobody else may write there
-    command = [sys.executable, "-P", "-m", "granian", *arguments]
-    os.execve(sys.executable, command, environ)  # noqa: S606  (our own interpreter and module)
+    run_intake(intake, listening_of(settings, access_log=access_log))
 
 
-def _listening(settings: Settings, host: str | None, port: int | None) -> Settings:
+def _with_address(settings: Settings, host: str | None, port: int | None) -> Settings:
     from deniable_aggregator.process.serving import free_port
 
     chosen = settings.host if host is None else host

@@ -31,7 +31,7 @@ def list_sessions(target: Target, as_json: bool) -> None:
 @service_options
 @json_option
 def end(session_id: str, target: Target, as_json: bool) -> None:
-    """Sign somebody out, at once."""
+    """Sign a person out, at once."""
     with target.connect() as client:
         client.end_session(session_id)
     if as_json:

@@ -38,7 +38,7 @@ def simulate(
     """Try it on your own data.
 
     Each row goes through the real client and over real HTTP to a service of its own, in a
-    temporary directory that is deleted; then the truth is printed beside the estimate, its
+    temporary directory that is deleted; then the truth is printed next to the estimate, its
     interval, and whether that covers. Columns of 0/1 (or true/false, yes/no) become the bits of
     one collection; every other column becomes a choice among the values it holds, in a collection
     of its own. Each collection costs a person ε.
@@ -47,14 +47,14 @@ def simulate(
     from deniable_aggregator.cli.simulation_tables import show
     from deniable_aggregator.process import serving
     from deniable_aggregator.simulation.run import run_study
-    from deniable_aggregator.simulation.study import Study, draw
+    from deniable_aggregator.simulation.study import Study, draw_people
     from deniable_aggregator.simulation.study_csv import read_study
 
     rows = read_study(file, columns, epsilon)
-    people = rows.people if users is None else draw(rows.people, users)
-    study = Study(rows.questions, people)
-    if len(study.questions) > 1 and not as_json:
-        say(f"{len(study.questions)} collections, each at ε = {epsilon}: a person pays for all.")
+    people = rows.people if users is None else draw_people(rows.people, users)
+    study = Study(rows.collections, people)
+    if len(study.collections) > 1 and not as_json:
+        say(f"{len(study.collections)} collections, each at ε = {epsilon}: a person pays for all.")
     with serving.signals_as_interrupt():
         with progress_bar() as bar, run_study(study, watcher=bar) as simulation:
             outcome = simulation.outcome

@@ -71,8 +71,8 @@ def tally(
 ) -> None:
     """Count a spool's reports on many processes or on Spark.
 
-    They are opened and checked as uploads are, and each counts once, whoever counted it first: this
-    job, an earlier one, or an upload. After a crash give the same command again. With SQLite stop
+    They are opened and checked as uploads are, and each counts once, whether this job, an earlier
+    one or an upload counted it first. After a crash give the same command again. With SQLite stop
     the service first.
     """
     from deniable_aggregator.scale import tally_spool

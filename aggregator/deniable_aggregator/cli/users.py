@@ -9,7 +9,7 @@ import click
 from deniable_aggregator.cli.access_tables import access_table, collection_option, moment
 from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, show, visible
+from deniable_aggregator.cli.output import emit, escape_control_characters, show
 
 ROLES = ("viewer", "analyst", "admin")
 COLUMNS = ("name", "role", "collections", "created")
@@ -19,9 +19,9 @@ COLUMNS = ("name", "role", "collections", "created")
 def users() -> None:
     """Let people in, with a password or once.
 
-    Nobody has a default password. Until somebody has signed in, `deniable serve` shows a one-time
-    link on a terminal, or writes it to sign-in-link in the data directory. `deniable users link`
-    makes another.
+    There is no default password. Until the first person has signed in, `deniable serve` shows a
+    one-time link on a terminal, or writes it to sign-in-link in the data directory. `deniable users
+    link` makes another.
     """
 
 
@@ -68,7 +68,9 @@ def remove(name: str, yes: bool, target: Target, as_json: bool) -> None:
 
     A person whom a provider lets in can sign in again: remove them there first.
     """
-    require_yes(f"This ends the password, sessions and links of {visible(name)}", yes=yes)
+    require_yes(
+        f"This ends the password, sessions and links of {escape_control_characters(name)}", yes=yes
+    )
     with target.connect() as client:
         client.remove_user(name)
     if as_json:

@@ -39,7 +39,7 @@ def key(collection: str, epoch: int | None, target: Target, as_json: bool) -> No
     """Print the key that the backend of a collection needs.
 
     It is the same until it is replaced. Keep it as a password is kept: who has it can issue
-    vouchers for anybody, and tell whose report carried which.
+    vouchers for anyone, and can see whose report carried which.
     """
     with target.connect() as client:
         answer = client.voucher_key(collection, epoch=epoch)
@@ -52,7 +52,7 @@ def key(collection: str, epoch: int | None, target: Target, as_json: bool) -> No
 @service_options
 @json_option
 def replace(collection: str, yes: bool, target: Target, as_json: bool) -> None:
-    """Make another key, for the epochs that nobody can have reported in yet, and print it.
+    """Make another key for epochs in which no one can have reported yet, and print it.
 
     Epochs before keep their key, so that each person counts once in each: the backend needs both
     until those are closed. Where the old key got out, close them with `deniable epochs close`.
@@ -81,7 +81,7 @@ def _print_key(made: VoucherKeyDocument) -> None:
 )
 @click.argument("collection")
 @click.option(
-    "--person", required=True, help="Your own name for somebody, always the same: 1 to 256 bytes."
+    "--person", required=True, help="Your own name for the person, always the same: 1 to 256 bytes."
 )
 @click.option(
     "--epoch",

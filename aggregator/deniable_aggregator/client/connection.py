@@ -51,7 +51,7 @@ class Connection:
         body: Mapping[str, object] | None = None,
     ) -> Answer[Document]:
         """The answer of a POST; members of the body that are None are left out."""
-        json = None if body is None else _given(body)
+        json = None if body is None else _without_none(body)
         return Answer(self.send("POST", path, arguments, json=json), kind, self.address + path)
 
     def send(
@@ -67,8 +67,8 @@ class Connection:
         """The body of a successful answer."""
         import httpx
 
-        headers = _given({"Accept": accept, "Content-Type": content_type})
-        params = _given(arguments or {})
+        headers = _without_none({"Accept": accept, "Content-Type": content_type})
+        params = _without_none(arguments or {})
         try:
             answer = self.http.request(method, path, params=params, headers=headers, **content)  # type: ignore[arg-type]
         except httpx.TimeoutException as error:
@@ -82,6 +82,6 @@ class Connection:
         return answer.content
 
 
-def _given(members: Mapping[str, object]) -> dict[str, object]:
+def _without_none(members: Mapping[str, object]) -> dict[str, object]:
     """Those that are not None."""
     return {name: value for name, value in members.items() if value is not None}

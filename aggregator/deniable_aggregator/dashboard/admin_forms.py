@@ -14,12 +14,12 @@ from flask import request
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.dashboard.page import Context
-from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.roles import Identity
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
 from deniable_aggregator.web.auth.csrf import FIELD
 from deniable_aggregator.web.auth.guard import current_identity
+from deniable_gateway.problem import Problem, refuse
 
 ACT = "act"
 """The field of a form that says which of the page's acts it is for."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from flask import Response, request, url_for
 
-from deniable_aggregator.problem import Problem
+from deniable_gateway.problem import Problem
 
 STATIC = Path(__file__).parent / "static"
 KEPT = "public, max-age=31536000, immutable"

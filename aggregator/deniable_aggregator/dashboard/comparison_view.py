@@ -109,11 +109,13 @@ def comparison_arguments(
 
 
 def tables_of(collection: Collection, query: CompareArguments) -> list[str]:
-    """Each attribute of a record by itself, unless one table is wanted."""
+    """Each attribute of a record by itself, unless one table is wanted or none is available."""
     domain = collection.manifest.domain
     if not isinstance(domain, Record):
         return []
-    return [query.table] if query.table else list(domain.topics)
+    if query.table:
+        return [query.table]
+    return [] if collection.mechanism.structure is None else list(domain.topics)
 
 
 def difference_chart(
@@ -155,15 +157,15 @@ def _cells(row: DifferenceDocument, digits: int, points: bool) -> tuple[Cell, ..
     def level(value: float | None) -> str:
         return share(value, digits) if points else amount(value, digits)
 
-    def moved(value: float | None) -> str:
+    def as_change(value: float | None) -> str:
         return signed_text(value, digits, points=points)
 
     return (
         Cell(row.label),
         Cell(level(row.before), row.before),
         Cell(level(row.after), row.after),
-        Cell(moved(row.difference), row.difference),
-        Cell(f"{moved(row.lower)} to {moved(row.upper)}"),
+        Cell(as_change(row.difference), row.difference),
+        Cell(f"{as_change(row.lower)} to {as_change(row.upper)}"),
         Cell("changed" if row.changed else "no evidence"),
     )
 

@@ -14,12 +14,12 @@ _MOST_DIGITS = 4
 
 def count(number: int | None) -> str:
     """1 234 567, with narrow spaces that do not break."""
-    return NOTHING if number is None else _grouped(f"{number:,}")
+    return NOTHING if number is None else _group_digits(f"{number:,}")
 
 
 def share(value: float | None, digits: int = 1) -> str:
     """12.3 %, of a share of 1."""
-    return NOTHING if value is None else f"{_rounded(100 * value, digits)}{_NARROW}%"
+    return NOTHING if value is None else f"{_round_text(100 * value, digits)}{_NARROW}%"
 
 
 def chance(value: float) -> str:
@@ -29,7 +29,7 @@ def chance(value: float) -> str:
 
 def amount(value: float | None, digits: int = 2) -> str:
     """A number in the units of its domain."""
-    return NOTHING if value is None else _rounded(value, digits)
+    return NOTHING if value is None else _round_text(value, digits)
 
 
 def digits_for(widths: Iterable[float]) -> int:
@@ -62,14 +62,14 @@ def plural(number: int, one: str, many: str = "") -> str:
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
-def _rounded(value: float, digits: int) -> str:
+def _round_text(value: float, digits: int) -> str:
     text = f"{value:,.{digits}f}"
     if not any(digit in text for digit in "123456789"):
         text = text.lstrip("-")
-    return _grouped(text)
+    return _group_digits(text)
 
 
-def _grouped(text: str) -> str:
+def _group_digits(text: str) -> str:
     return text.replace(",", _NARROW).replace("-", _MINUS)
 
 

@@ -91,15 +91,15 @@ def _end(value: float | None) -> str:
 def facts_of(document: ReleaseDocument) -> list[tuple[str, str]]:
     """What is no table."""
     return [
-        (_named(name), _text(name, document.result[name]))
-        for name in _ordered(document.result)
+        (_column_title(name), _text(name, document.result[name]))
+        for name in _order_columns(document.result)
         if not _rows_of(document.result[name])
     ]
 
 
 def tables_of(document: ReleaseDocument) -> dict[str, Rows]:
     """The lists of objects in it, each by its name."""
-    tables = ((name, _rows_of(document.result[name])) for name in _ordered(document.result))
+    tables = ((name, _rows_of(document.result[name])) for name in _order_columns(document.result))
     return {name: rows for name, rows in tables if rows}
 
 
@@ -112,25 +112,25 @@ def charts_of(document: ReleaseDocument, address: Address) -> list[Chart]:
 
 
 def _chart(name: str, rows: Rows, files: Mapping[str, str]) -> Chart:
-    columns = _ordered(rows[0])
+    columns = _order_columns(rows[0])
     widths = [100 * (_number(r, "upper") - _number(r, "lower")) for r in rows if _interval(r)]
     digits = digits_for(widths)
-    drawn = [_drawn(row, columns[0]) for row in rows if _interval(row)]
-    title = {"estimates": "What was released"}.get(name, _named(name).capitalize())
+    drawn = [_bar_of(row, columns[0]) for row in rows if _interval(row)]
+    title = {"estimates": "What was released"}.get(name, _column_title(name).capitalize())
     return Chart(
         name=name.replace("_", "-"),
         title=title,
         summary=f"{title}: {len(rows)} rows; the table has every number",
         kind="bars",
         drawing={"rows": drawn},
-        columns=[_named(column).capitalize() for column in columns],
+        columns=[_column_title(column).capitalize() for column in columns],
         rows=[[_cell(column, row.get(column), digits) for column in columns] for row in rows],
         digits=digits,
         files=files,
     )
 
 
-def _drawn(row: Mapping[str, Any], first: str) -> dict[str, object]:
+def _bar_of(row: Mapping[str, Any], first: str) -> dict[str, object]:
     middle = row.get("frequency", row.get("share"))
     return {
         "label": _text(first, row[first]),
@@ -177,12 +177,12 @@ def _rows_of(value: object) -> Rows:
     return rows if rows and all(isinstance(row, dict) for row in rows) else ()
 
 
-def _ordered(names: Iterable[str]) -> list[str]:
+def _order_columns(names: Iterable[str]) -> list[str]:
     listed = [*names]
     return [*(n for n in FIRST if n in listed), *(n for n in listed if n not in FIRST)]
 
 
-def _named(name: str) -> str:
+def _column_title(name: str) -> str:
     return HEADINGS.get(name, name.replace("_", " "))
 
 

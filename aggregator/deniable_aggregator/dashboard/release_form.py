@@ -18,12 +18,12 @@ from msgspec import UNSET, Meta, UnsetType, field
 from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.documents.describe import epochs_words
 from deniable_aggregator.documents.fields import Arguments, EpochOrDate
-from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.releases.kinds.contract import Parameter
 from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
+from deniable_gateway.problem import Problem, refuse
 
 USUAL = "histogram"
 MOST_EPOCHS = 1_000
@@ -109,7 +109,7 @@ def release_request(query: ReleasesArguments) -> ReleaseRequest:
     """The request that was priced; invalid-argument where it does not name its epochs."""
     if not query.epochs:
         raise refuse("epochs", accepted="those that were priced: see the cost first", given="none")
-    listed = tuple(_listed(query.epochs))
+    listed = tuple(_parse_epochs(query.epochs))
     return ReleaseRequest(query.mechanism, _arguments(query), EpochSelection(listed=listed))
 
 
@@ -142,7 +142,7 @@ def _value(name: str, text: str) -> object:
         ) from error
 
 
-def _listed(text: str) -> list[int]:
+def _parse_epochs(text: str) -> list[int]:
     epochs_read: list[int] = []
     for run in text.split(", "):
         first, _, last = run.partition(" to ")

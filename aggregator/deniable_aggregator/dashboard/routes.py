@@ -15,11 +15,11 @@ from deniable_aggregator.dashboard import assets, formatting, release_charts
 from deniable_aggregator.dashboard.page import Page, View
 from deniable_aggregator.dashboard.pages import menu, pages
 from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
 from deniable_aggregator.web.auth.guard import current_identity, require
 from deniable_aggregator.web.errors import damage_problem, on_not_found
+from deniable_gateway.problem import Problem
 
 logger = logging.getLogger(__name__)
 

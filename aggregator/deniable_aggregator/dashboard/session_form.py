@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.dashboard.formatting import chance, digits_for, plural, share
 from deniable_aggregator.documents.releases import AnswerDocument
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import current_identity
+from deniable_gateway.problem import Problem
 
 MOST_BOXES = 60
 """Labels that have a box each; of more the form takes lines of text."""

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
 from deniable_aggregator.ingest.extensions import Verifier
-from deniable_aggregator.ingest.group_commit import GroupCommit
-from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.spans import Tracer
 from deniable_aggregator.store.rows import AcceptedReport, CommitStatus
+from deniable_gateway.problem import Problem
+from deniable_gateway.upload.group_commit import GroupCommit
+from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError

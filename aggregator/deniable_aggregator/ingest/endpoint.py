@@ -11,19 +11,19 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.ingest.admission import Admission
-from deniable_aggregator.ingest.limiter import network_prefix
-from deniable_aggregator.ingest.paths import require_normal_path
-from deniable_aggregator.ingest.request import (
+from deniable_aggregator.roles import RELAY
+from deniable_gateway.problem import Problem
+from deniable_gateway.upload.admission import Admission
+from deniable_gateway.upload.limiter import network_prefix
+from deniable_gateway.upload.paths import require_normal_path
+from deniable_gateway.upload.request import (
     Headers,
     content_length,
     problem_response,
     read_body,
     upload_collection,
 )
-from deniable_aggregator.ingest.slow_body_guard import BODY_SECONDS, SlowBodyGuard
-from deniable_aggregator.problem import Problem
-from deniable_aggregator.roles import RELAY
+from deniable_gateway.upload.slow_body_guard import BODY_SECONDS, SlowBodyGuard
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.registry import Registry
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.spans import Tracer
-    from deniable_aggregator.suspension import Suspension
+    from deniable_gateway.suspension import Suspension
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 from deniable_aggregator import readiness
 from deniable_aggregator.client.errors import ServiceError
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.documents.collections import CollectionDocument
-from deniable_aggregator.errors import AggregatorError, LockedError
+from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.inspection import installation
 from deniable_aggregator.inspection.audit_view import audit_check
 from deniable_aggregator.inspection.check import Check
@@ -27,6 +26,8 @@ from deniable_aggregator.process import server_file
 from deniable_aggregator.settings_sources import FILE_NAME
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.schema_version import current_revision
+from deniable_gateway.directory_lock import DirectoryLock
+from deniable_gateway.errors import LockedError
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
 from deniable_shared.key_list import DELEGATION_TYPE, KEYS_TYPE, verify_key_list

@@ -33,7 +33,7 @@ def damage_checks(settings: Settings) -> Iterator[Check]:
         if not settings.shared:
             _require_whole_file(settings)
         with snapshot(settings) as database:
-            said = [*find_damage(database), *_unsigned(database, read_trust(settings.data))]
+            said = [*find_damage(database), *_signature_checks(database, read_trust(settings.data))]
     except AggregatorError as error:
         yield Check("fail", "counts", str(error))
         return
@@ -45,7 +45,7 @@ def damage_checks(settings: Settings) -> Iterator[Check]:
         yield Check("ok", "counts", "every count, manifest and entry is as it was written")
 
 
-def _unsigned(database: Snapshot, trust: str) -> Iterator[str]:
+def _signature_checks(database: Snapshot, trust: str) -> Iterator[str]:
     """A sentence for each manifest whose signature is damaged: the service would not start."""
     for row in transparency_log.manifests(database.statements):
         try:

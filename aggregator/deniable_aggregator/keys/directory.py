@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.errors import DataDirectoryError, KeyFileError
+from deniable_aggregator.errors import KeyFileError
 from deniable_aggregator.keys import files as key_files
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.files import SEED, read_seed, read_trust
 from deniable_aggregator.keys.keyring import Keys
 from deniable_aggregator.keys.vouchers import VoucherKeys
+from deniable_gateway.errors import DataDirectoryError
 from deniable_shared import dsse, envelope
 from deniable_shared.key_list import delegate
 
@@ -68,7 +69,7 @@ def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initial
     An operator key that is there is used. DataDirectoryError if the directory is prepared already
     or holds anything else.
     """
-    from deniable_aggregator.directory_lock import DirectoryLock
+    from deniable_gateway.directory_lock import DirectoryLock
 
     _refuse_foreign_files(settings.data)
     key_files.make_directory(settings.data)

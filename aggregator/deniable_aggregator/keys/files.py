@@ -14,7 +14,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from deniable_aggregator.errors import DataDirectoryError, KeyFileError
+from deniable_aggregator.errors import KeyFileError
+from deniable_gateway.errors import DataDirectoryError
 from deniable_shared import dsse
 
 SEED = "ed25519-seed"

@@ -21,7 +21,7 @@ from deniable_aggregator.keys.files import read_public, read_seed, read_trust
 from deniable_aggregator.keys.lists import KeyLists, Signer
 from deniable_aggregator.keys.report_keys import ReportKey, ReportKeys
 from deniable_aggregator.keys.rotation import Standing
-from deniable_aggregator.problem import Problem
+from deniable_gateway.problem import Problem
 from deniable_shared.envelope import Opener
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import EnvelopeError

@@ -16,10 +16,10 @@ from deniable_aggregator.store.spool_progress import counted_time
 from deniable_shared.epochs import closes_at
 
 if TYPE_CHECKING:
-    from deniable_aggregator.clock.watch import ClockWatch
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.registry import Collection, Registry
     from deniable_aggregator.store.protocols import Store
+    from deniable_gateway.clock.watch import ClockWatch
 
 logger = logging.getLogger(__name__)
 

@@ -23,6 +23,8 @@ from deniable_aggregator.client.remote import remote
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.operations import changes
 from deniable_aggregator.process import server_file
+from deniable_gateway import serving
+from deniable_gateway.serving import Listening
 
 if TYPE_CHECKING:
     import httpx
@@ -34,19 +36,7 @@ SERVICE = "deniable_aggregator.wsgi:app"
 READY_SECONDS = 90.0
 DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
-HEADER_MILLISECONDS = 10_000
 LOGGING = Path(__file__).parent.parent / "logging.json"
-ACCESS_LOG_FORMAT = "%(method)s %(path).200r %(status)d %(dt_ms).1f ms"
-"""Holds no address, no query string and no time (the epoch is the only time a report has).
-
-The path is quoted (`r`) and cut: no line break in it forges a line, no long one floods the log.
-"""
-WORKER_KILL_SECONDS = 12
-"""A worker that does not end by itself is killed after that, so that the server ends within 15."""
-LEAST_CONNECTIONS = 512
-"""A worker holds so many, and never fewer than two for each of its threads."""
-SPARE_THREADS = 8
-"""For whoever does not upload, and to refuse uploads while all threads wait for the disk."""
 
 # Each thread's own arena would keep what one wide estimate took: 17 MB a thread, for good.
 ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072"}
@@ -144,10 +134,11 @@ def running(
 ) -> Iterator[Server]:
     """A ready service on `settings.port`, named by server.json until the block ends.
 
-    `log` takes what granian prints (default: standard error). Raises ServingError when the port is
-    taken or the service does not come up, LockedError when another process holds the directory.
+    `log` takes what granian prints (default: standard error). Raises ListenError when the port is
+    taken, ServingError when the service does not come up, LockedError when another
+    process holds the directory.
     """
-    require_free(settings.host, settings.port)
+    serving.require_free(settings.host, settings.port)
     token_id, token, link = _local_access(settings)
     arguments = granian_arguments(settings, access_log=access_log)
     process = _spawn(arguments, settings, log, delete_if_orphaned)
@@ -163,27 +154,22 @@ def running(
         server.stop()
 
 
-def _connections(threads: int) -> int:
-    return max(LEAST_CONNECTIONS, 2 * (threads + SPARE_THREADS))
-
-
 def granian_arguments(settings: Settings, *, access_log: bool, factory: str = SERVICE) -> list[str]:
-    """Everything granian is told; every limit it would otherwise leave open is set."""
-    return [
-        *("--interface", "wsgi", "--http", "1", "--no-ws", "--factory"),
-        *("--host", settings.host, "--port", str(settings.port)),
-        *("--workers", str(settings.workers)),
-        *("--blocking-threads", str(settings.threads + SPARE_THREADS)),
-        *(("--respawn-failed-workers",) if settings.workers > 1 else ()),
-        *("--backpressure", str(_connections(settings.threads))),  # idle connections count, too
-        *("--workers-kill-timeout", str(WORKER_KILL_SECONDS)),
-        *("--http1-header-read-timeout", str(HEADER_MILLISECONDS)),
-        *("--log-level", "error"),  # below that it only says that it starts and stops
-        *("--log-config", str(LOGGING)),
-        *("--access-log-fmt", ACCESS_LOG_FORMAT),
-        "--access-log" if access_log else "--no-access-log",
-        factory,
-    ]
+    """As the gateway gives them, with the settings and the logs of the service."""
+    return serving.granian_arguments(
+        listening_of(settings, access_log=access_log), factory=factory, logging_config=LOGGING
+    )
+
+
+def listening_of(settings: Settings, *, access_log: bool) -> Listening:
+    """The settings that are about the server."""
+    return Listening(
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        threads=settings.threads,
+        access_log=access_log,
+    )
 
 
 def _spawn(
@@ -263,27 +249,13 @@ def _revoke(server: Server, token_id: str) -> None:
 
 def free_port(host: str = "127.0.0.1") -> int:
     """A port nobody listens on; on Linux nobody else is given it while this process lives."""
-    with socket.socket(_family(host)) as probe:
+    with socket.socket(serving.family_of(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]
         if sys.platform == "linux":  # where a socket that is bound and silent lets others listen
             probe.detach()
         return port
-
-
-def require_free(host: str, port: int) -> None:
-    """Raise ServingError when host and port cannot be listened on."""
-    try:
-        socket.create_server((host, port), family=_family(host)).close()
-    except OSError as error:
-        raise ServingError(
-            f"cannot listen on {host} port {port} ({error.strerror}): choose another with --port"
-        ) from error
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import SetDocument, WarningDocument
-from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.queries.numbers import finite
 from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
@@ -21,6 +20,7 @@ from deniable_estimators.inference.likelihood import fit
 from deniable_estimators.inference.message_laws import counts_messages, maximum_likelihood
 from deniable_estimators.inference.protocols import DistributionEstimator
 from deniable_estimators.inference.set_laws import checked_set, estimate_label_set
+from deniable_gateway.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_shared.errors import ParameterError
 
 _MEANING = (
@@ -135,10 +135,10 @@ def set_documents(
     """The estimate of each set; under family "all" they hold together."""
     if not sets:
         return UNSET
-    return [_of_set(collection, reports, question, members, len(sets)) for members in sets]
+    return [_set_document(collection, reports, question, members, len(sets)) for members in sets]
 
 
-def _of_set(
+def _set_document(
     collection: Collection,
     reports: PooledTally,
     question: EstimatesArguments,

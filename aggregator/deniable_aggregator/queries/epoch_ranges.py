@@ -6,8 +6,8 @@ from datetime import date
 
 from msgspec import UnsetType
 
-from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.pooled_tallies import LAST_EPOCH, EpochRange
+from deniable_gateway.problem import refuse
 from deniable_shared.epochs import day_start, epoch_at
 
 DAY_SECONDS = 86_400

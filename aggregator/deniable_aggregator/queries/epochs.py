@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from deniable_aggregator import retention
 from deniable_aggregator.documents.collections import EpochDocument, EpochsDocument
-from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.epoch_ranges import epoch_index
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.store.spool_progress import counted_time
+from deniable_gateway.problem import Problem, refuse
 from deniable_shared.epochs import closes_at, epoch_at, epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
 
@@ -42,7 +42,9 @@ def epochs(store: Reports, collection: Collection, now: float) -> EpochsDocument
     )
 
 
-def closable(store: Reports, collection: Collection, text: str, *, early: bool, now: float) -> int:
+def closable_epoch(
+    store: Reports, collection: Collection, text: str, *, early: bool, now: float
+) -> int:
     """The epoch of this index, which has started.
 
     Without `early` Problem("conflict") for one that still takes reports.

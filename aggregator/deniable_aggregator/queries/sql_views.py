@@ -11,12 +11,12 @@ from functools import cache
 from importlib.metadata import version
 
 from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.estimates import plain_estimates
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import CollectionView, EpochRow, EpochView, EstimateView
+from deniable_gateway.problem import Problem
 from deniable_shared.domain import Text
 
 MOST_LABELS = 1_000

@@ -10,13 +10,18 @@ from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import AssociationDocument
-from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_estimators.inference.association import Untestable, association
 from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.marginals import axes_of, labels_of, table_estimator
-from deniable_estimators.inference.tables import IntervalSettings, TableEstimator, joined, table
+from deniable_estimators.inference.tables import (
+    IntervalSettings,
+    TableEstimator,
+    join_tables,
+    table,
+)
+from deniable_gateway.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 
@@ -43,7 +48,7 @@ class LabelledEstimates:
     @property
     def estimate(self) -> Estimate:
         """All of them as one."""
-        return self.parts[0] if len(self.parts) == 1 else joined(self.parts)
+        return self.parts[0] if len(self.parts) == 1 else join_tables(self.parts)
 
     def projected(self, kind: str) -> list[float]:
         """Presentable frequencies, part by part."""

@@ -8,13 +8,13 @@ from typing import cast
 from msgspec import UnsetType
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.queries.tables import LabelledEstimates
 from deniable_aggregator.registry import Collection
 from deniable_estimators.inference.heavy_hitters import find_heavy_hitters
 from deniable_estimators.inference.protocols import TextEstimator
 from deniable_estimators.inference.texts import TextEstimates, TextTally, estimate_texts
+from deniable_gateway.problem import refuse
 from deniable_shared.domain import Text
 from deniable_shared.errors import DomainError, ParameterError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from deniable_aggregator.documents.access import VoucherDocument, VoucherKeyDocument
 from deniable_aggregator.keys.vouchers import VoucherKeys
-from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.registry import Collection
+from deniable_gateway.problem import Problem, refuse
 from deniable_shared.errors import ParameterError
 from deniable_shared.voucher import MAX_PERSON_BYTES, VOUCHER, format_key, issue
 

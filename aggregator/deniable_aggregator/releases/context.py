@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
@@ -24,6 +23,7 @@ from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.store.spool_progress import counted_time
 from deniable_central.accounting import Installation
+from deniable_gateway.problem import Problem
 from deniable_shared.epochs import closes_at, epoch_at
 
 MOST_EPOCHS = 1_000

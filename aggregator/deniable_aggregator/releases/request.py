@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TypeGuard
 
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.kinds.contract import (
@@ -22,6 +21,7 @@ from deniable_aggregator.releases.kinds.contract import (
     ReleaseWithTypicalErrors,
 )
 from deniable_aggregator.store.rows import KeyedTally
+from deniable_gateway.problem import Problem
 from deniable_shared.canonical import canonical_json
 from deniable_shared.errors import DeniableError
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.documents.releases import PlannedDocument, QuoteDocument, ReleaseDocument
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.accounts import account_of, charge_of
 from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.registry import Collection
@@ -59,6 +58,7 @@ from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_central.accounting import AccountError, BudgetError
 from deniable_central.accounting.decimals import at_least, at_most
+from deniable_gateway.problem import Problem
 from deniable_shared.epochs import Clock
 
 logger = logging.getLogger(__name__)

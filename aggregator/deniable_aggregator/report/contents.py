@@ -48,13 +48,13 @@ def _series(
     client: ServiceClient, collection: str, estimates: EstimatesDocument, arguments: Arguments
 ) -> tuple[SeriesRow, ...]:
     """Rows of the labels that are drawn; none of one epoch, and none of very many."""
-    labels = _drawn(estimates)
+    labels = _labels_to_draw(estimates)
     if not 1 < len(estimates.epochs) <= MOST_EPOCHS or not labels:
         return ()
     return tuple(client.series(collection, {**arguments, "label": labels}).rows)
 
 
-def _drawn(estimates: EstimatesDocument) -> list[str]:
+def _labels_to_draw(estimates: EstimatesDocument) -> list[str]:
     """Of numbers mean and median, else the labels with the largest frequencies.
 
     Of texts none: they were found in these very reports.

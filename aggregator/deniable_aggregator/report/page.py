@@ -77,11 +77,11 @@ def _estimates(contents: ReportContents) -> Iterator[Element]:
     quantities = quantity_table(estimates)
     if quantities is not None:
         yield element("h2", "Mean and quantiles")
-        yield _scrolled(quantities, "Mean and quantiles")
+        yield _scroll_region(quantities, "Mean and quantiles")
     rows = estimates.estimates
     if rows:
         yield element("h2", "What people answer")
-        yield _scrolled(label_table(estimates, together=contents.together), "Estimates")
+        yield _scroll_region(label_table(estimates, together=contents.together), "Estimates")
     elif quantities is None:
         yield element("p", "No text stands out from chance yet.")
     if len(rows) > MOST_LABELS:
@@ -90,7 +90,7 @@ def _estimates(contents: ReportContents) -> Iterator[Element]:
         )
 
 
-def _scrolled(table: Element, name: str) -> Element:
+def _scroll_region(table: Element, name: str) -> Element:
     """A table that may be wider than a phone, for the keyboard, too."""
     return element(
         "div", table, class_="card", role="region", tabindex=0, aria_label=f"{name}, as a table"
@@ -107,7 +107,7 @@ def _over_time(contents: ReportContents) -> Iterator[Element]:
     yield element(
         "details",
         element("summary", "The same as a table"),
-        _scrolled(table, "Estimates by epoch"),
+        _scroll_region(table, "Estimates by epoch"),
     )
     once = contents.manifest.repeat == "once"
     why = "" if once else " Do not average them: one device may have reported in each."

@@ -114,7 +114,7 @@ def band(axis: Axis, points: Sequence[Point], said: str) -> Element:
         drawn.append(
             element("text", axis.name(tick), x=f"{LEFT - 2}%", y=height + 4, text_anchor="end")
         )
-    drawn.append(_stretched(axis, points, inner))
+    drawn.append(_band_box(axis, points, inner))
     for place in sorted({0, len(points) - 1}):
         across = _across(place, len(points))
         at = LEFT + (100 - LEFT) * across / 100
@@ -125,7 +125,7 @@ def band(axis: Axis, points: Sequence[Point], said: str) -> Element:
     return drawn
 
 
-def _stretched(axis: Axis, points: Sequence[Point], inner: int) -> Element:
+def _band_box(axis: Axis, points: Sequence[Point], inner: int) -> Element:
     """Band and line in a box of their own, in per cent both ways."""
     count = len(points)
     upper = [_pair(_across(i, count), axis.place(p.upper)) for i, p in enumerate(points)]

@@ -140,7 +140,7 @@ def _series_table(
                 element("td", row.label),
                 element("td", _data(name, row.value, as_text)),
                 element("td", *_ends_of(row, as_text)),
-                element("td", _data("std_error", row.std_error, _bare(as_text))),
+                element("td", _data("std_error", row.std_error, _without_percent(as_text))),
                 element("td", _data("n", each.n, _whole)),
             )
         )
@@ -155,8 +155,8 @@ def _table(
         cells: list[Child] = [
             element("th", row.label, scope="row"),
             element("td", _data(row.name, row.value, as_text), class_="told"),
-            element("td", _drawn(axis, row, as_text), class_="drawn"),
-            element("td", _data("std_error", row.std_error, _bare(as_text))),
+            element("td", _interval_chart(axis, row, as_text), class_="drawn"),
+            element("td", _data("std_error", row.std_error, _without_percent(as_text))),
             element("td", *_ends_of(row, as_text)),
         ]
         if row.name == "frequency":
@@ -167,7 +167,7 @@ def _table(
     return element("div", element("table", head, body), element("p", caption, class_="soft note"))
 
 
-def _drawn(axis: Axis, row: Row, as_text: NumberFormat) -> Element | None:
+def _interval_chart(axis: Axis, row: Row, as_text: NumberFormat) -> Element | None:
     if row.value is None or row.lower is None or row.upper is None:
         return None
     said = f"{row.label}: {as_text(row.value)}, {as_text(row.lower)} to {as_text(row.upper)}"
@@ -212,14 +212,14 @@ def _digits(rows: Sequence[Row], unit: float) -> int:
 
 
 def _percent(digits: int) -> NumberFormat:
-    return lambda value: _signed(f"{value * 100:,.{digits}f}%")
+    return lambda value: _true_minus(f"{value * 100:,.{digits}f}%")
 
 
 def _plain(digits: int) -> NumberFormat:
-    return lambda value: _signed(f"{value:,.{digits}f}")
+    return lambda value: _true_minus(f"{value:,.{digits}f}")
 
 
-def _bare(as_text: NumberFormat) -> NumberFormat:
+def _without_percent(as_text: NumberFormat) -> NumberFormat:
     """In points, of what is shown in per cent."""
     return lambda value: as_text(value).removesuffix("%")
 
@@ -228,6 +228,6 @@ def _whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def _signed(text: str) -> str:
+def _true_minus(text: str) -> str:
     nothing = not any(digit in text for digit in "123456789")
     return text.replace("-", "" if nothing else "−")

@@ -16,12 +16,12 @@ from contextlib import contextmanager
 import msgspec
 import numpy as np
 
-from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.ingest.checks import Upload, check_reports
 from deniable_aggregator.scale.worker_context import LoadedContext, WorkerContext, load_context
-from deniable_aggregator.spool import SpooledReport, read_block
-from deniable_aggregator.spool.address import cached_spool
 from deniable_aggregator.store.rows import PartialTally, TallyKey
+from deniable_gateway.errors import SpoolError
+from deniable_gateway.spool import SpooledReport, read_block
+from deniable_gateway.spool.address import cached_spool
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Frame, split_report

@@ -27,12 +27,18 @@ from deniable_aggregator.scale.block_tally import (
     tally_block,
 )
 from deniable_aggregator.scale.worker_context import make_worker_context
-from deniable_aggregator.spool import UNRELAYED, Spool, blocks, open_spool
 from deniable_aggregator.store.rows import BlockId, CommitStatus
+from deniable_gateway.spool import Spool, blocks, open_spool
 from deniable_shared.problems import ReportError
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
+
+_UNRELAYED = (
+    "relay_batch must be 0 where a spool is tallied: a block does not say whether its reports came "
+    "through a relay. `deniable open` counts them, and its notices let the intake take no others"
+)
+"""Why nothing can be promised of a relay's batches where anybody may have written the blocks."""
 
 Engine: TypeAlias = Callable[[Callable[[str], bytes], Sequence[str]], Iterator[bytes]]
 """Runs a function on every name, anywhere, and gives the results in the order of the names."""
@@ -84,7 +90,7 @@ def tally_spool(
     service.database.require()
     service.registry.require_nothing_lost()  # its reports would be done with, and not counted
     if service.settings.relay_batch:
-        raise ScaleError(UNRELAYED)
+        raise ScaleError(_UNRELAYED)
     place = open_spool(spool)
     names = [block.name for block in blocks(place)]
     done = service.store.blocks(job)

@@ -16,27 +16,25 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.roles import RELAY
-from deniable_aggregator.spool import notices
-from deniable_aggregator.spool.address import open_spool
-from deniable_aggregator.spool.block_files import blocks, read_block, record_count
-from deniable_aggregator.spool.block_format import SpooledReport
-from deniable_aggregator.spool.protocol import SpoolFile
-from deniable_aggregator.spool.relay_tokens import RelayToken, RelayTokens
+from deniable_aggregator.spool.public_documents import PublicDocuments
+from deniable_gateway.errors import SpoolError
+from deniable_gateway.spool import notices
+from deniable_gateway.spool.address import open_spool
+from deniable_gateway.spool.block_files import blocks, read_block, record_count
+from deniable_gateway.spool.block_format import SpooledReport
+from deniable_gateway.spool.protocol import SpoolFile
+from deniable_gateway.spool.relay_tokens import RelayToken, RelayTokens
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, decode_upload
 
 if TYPE_CHECKING:
-    from flask import Flask
-
     from deniable_aggregator.service import Service
 
 MARGIN_SECONDS = 60.0
@@ -119,7 +117,12 @@ class SpoolConsumer:
 
     def publish(self) -> None:
         """Write the notices again."""
-        notices.publish(self._spool, self._get, relays=self._relays(), closed=self._closed())
+        notices.publish(
+            self._spool,
+            PublicDocuments(self._service).get,
+            relays=self._relays(),
+            closed=self._closed(),
+        )
 
     def _closed(self) -> notices.Closed:
         store = self._service.store
@@ -138,18 +141,6 @@ class SpoolConsumer:
             if token.role == RELAY and token.valid(self._clock())
         )
         return RelayTokens(relays_only=service.settings.relay_batch > 0, tokens=tokens)
-
-    def _get(self, path: str) -> bytes:
-        answer = self._app.test_client(use_cookies=False).get(path)
-        if answer.status_code != 200:
-            raise SpoolError(f"GET {path} answered {answer.status_code}")
-        return bytes(answer.data)
-
-    @cached_property
-    def _app(self) -> Flask:
-        from deniable_aggregator.app import create_app
-
-        return create_app(self._service)
 
     def _is_time(self, now: float) -> bool:
         counted = self._service.store.spool_progress().get(self.where, 0)

@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_read_only, open_store
 from deniable_aggregator.store.sqlite.schema import revision_of
+from deniable_gateway.directory_lock import DirectoryLock
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Span as OpenTelemetrySpan
 from opentelemetry.trace import StatusCode, set_span_in_context
 
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.spans import FAILED, Span, SpanName
+from deniable_gateway.problem import Problem
 from deniable_shared.epochs import Clock
 from deniable_shared.problems import PROBLEMS
 

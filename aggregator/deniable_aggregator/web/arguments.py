@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from flask import Request
 
-from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
+from deniable_gateway.problem import SHOWN_CHARACTERS, Problem, refuse
 
 Parsed = TypeVar("Parsed", bound=msgspec.Struct)
 
@@ -31,7 +31,7 @@ def from_query(request: Request, model: type[Parsed]) -> Parsed:
 
 def from_pairs(pairs: Iterable[tuple[str, list[str]]], model: type[Parsed]) -> Parsed:
     """The same from names and what was given under each."""
-    accepted_by_name = _accepted(model)
+    accepted_by_name = _descriptions(model)
     values: dict[str, str | list[str]] = {}
     for name, given in pairs:
         if name not in accepted_by_name:
@@ -45,7 +45,7 @@ def from_pairs(pairs: Iterable[tuple[str, list[str]]], model: type[Parsed]) -> P
     try:
         return msgspec.convert(values, model, strict=False)
     except msgspec.ValidationError as error:
-        raise _refused(str(error), model, values) from error
+        raise _problem_of(str(error), model, values) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ def from_open_json(request: Request, model: type[Parsed]) -> OpenBody[Parsed]:
     data = body(request, media_type="application/json")
     try:
         members = msgspec.json.decode(data, type=dict[str, Any])
-        declared = {name: members.pop(name) for name in _accepted(model) if name in members}
+        declared = {name: members.pop(name) for name in _descriptions(model) if name in members}
         return OpenBody(msgspec.convert(declared, model), members)
     except msgspec.ValidationError as error:
-        raise _refused(str(error), model, {}) from error
+        raise _problem_of(str(error), model, {}) from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise _no_object(model, data) from error
 
@@ -75,7 +75,7 @@ def from_json(request: Request, model: type[Parsed]) -> Parsed:
     try:
         return msgspec.json.decode(data, type=model)
     except msgspec.ValidationError as error:
-        raise _refused(str(error), model, {}) from error
+        raise _problem_of(str(error), model, {}) from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise _no_object(model, data) from error
 
@@ -97,7 +97,7 @@ def body(request: Request, *, media_type: str) -> bytes:
 
 
 @cache
-def _accepted(model: type[msgspec.Struct]) -> dict[str, str]:
+def _descriptions(model: type[msgspec.Struct]) -> dict[str, str]:
     """Argument → what it accepts, from the `description` of the Struct's fields."""
     return {name: _description(schema) for name, schema in _properties(model).items()}
 
@@ -122,7 +122,7 @@ def _description(schema: dict[str, Any]) -> str:
 
 
 def _no_object(model: type[msgspec.Struct], data: bytes) -> Problem:
-    accepted = f"a JSON object with {', '.join(_accepted(model))}"
+    accepted = f"a JSON object with {', '.join(_descriptions(model))}"
     return refuse("body", accepted=accepted, given=f"{len(data)} bytes that are none")
 
 
@@ -134,10 +134,10 @@ def _unknown(name: str, accepted_names: Iterable[str]) -> Problem:
     return refuse(name[:SHOWN_CHARACTERS], accepted=accepted + hint, given=name)
 
 
-def _refused(
+def _problem_of(
     message: str, model: type[msgspec.Struct], values: Mapping[str, str | list[str]]
 ) -> Problem:
-    accepted_by_name = _accepted(model)
+    accepted_by_name = _descriptions(model)
     if unknown := _UNKNOWN.match(message):
         return _unknown(unknown[1], accepted_by_name)
     if missing := _MISSING.match(message):
@@ -148,12 +148,12 @@ def _refused(
     name = where[1] if where else ""
     if name not in accepted_by_name:
         return refuse(
-            "body", accepted=f"a JSON object with {_listed(accepted_by_name)}", given=message
+            "body", accepted=f"a JSON object with {_name_list(accepted_by_name)}", given=message
         )
     return refuse(name, accepted=accepted_by_name[name], given=values.get(name, _what(message)))
 
 
-def _listed(names: Iterable[str]) -> str:
+def _name_list(names: Iterable[str]) -> str:
     given: Sequence[str] = sorted(names)
     return ", ".join(given)
 

@@ -9,8 +9,8 @@ from flask import Flask, Response, request
 
 from deniable_aggregator import damage
 from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.web.application import service
+from deniable_gateway.problem import Problem
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE
 

@@ -13,10 +13,10 @@ from deniable_aggregator.documents.estimates import (
     EstimatesByEpochDocument,
     EstimatesDocument,
 )
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.web import columnar
 from deniable_aggregator.web.application import ARROW, CSV, JSON, PARQUET, Answers, answer
 from deniable_aggregator.web.spreadsheet import Row, csv_text, epoch_rows, label_rows
+from deniable_gateway.problem import Problem
 
 COLUMNAR = (ARROW, PARQUET)
 _WRITERS: Mapping[str, Callable[[Iterable[Row], Sequence[str], Mapping[str, str]], bytes]] = {
@@ -30,7 +30,7 @@ def tables(*documents: type[msgspec.Struct]) -> Answers:
     return {200: {JSON: documents, CSV: (), ARROW: (), PARQUET: ()}}
 
 
-def negotiated() -> str:
+def negotiate() -> str:
     """The best media type that can be given; raises not-acceptable, with what to install."""
     accepted = request.accept_mimetypes
     if not accepted:
@@ -51,7 +51,7 @@ def negotiated_answer(
     about: Mapping[str, str] | None = None,
 ) -> Response:
     """The document, or its rows where another type than JSON is asked for."""
-    kind = negotiated()
+    kind = negotiate()
     return answer(document) if kind == JSON else as_table(kind, rows(), columns, about or {})
 
 

@@ -53,16 +53,16 @@ def comparison_rows(document: ComparisonDocument) -> Iterator[Row]:
 def series_rows(document: SeriesDocument) -> Iterator[Row]:
     """One row a label and epoch; `value` is empty where only numbers have one."""
     for row in document.rows:
-        yield _filled({name: getattr(row, name) for name in SERIES_COLUMNS})
+        yield _fill_empty({name: getattr(row, name) for name in SERIES_COLUMNS})
 
 
 def epoch_list_rows(epochs: Iterable[EpochDocument]) -> Iterator[Row]:
     """Their counts are empty where they may not be read."""
     for epoch in epochs:
-        yield _filled({name: getattr(epoch, name) for name in EPOCH_COLUMNS})
+        yield _fill_empty({name: getattr(epoch, name) for name in EPOCH_COLUMNS})
 
 
-def _filled(row: Row) -> Row:
+def _fill_empty(row: Row) -> Row:
     """With empty cells for what the document leaves out."""
     return {name: None if value is UNSET else value for name, value in row.items()}
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
-from deniable_aggregator.relay.forwarder import Forwarder, UpstreamReply
-from deniable_aggregator.relay.mirror import Mirror, MirroredCollection
-from deniable_aggregator.relay.queue import NAME, ReportQueue
-from deniable_aggregator.relay.sealed_uploads import SealedUploads
+from deniable_gateway.relay.forwarder import Forwarder, UpstreamReply
+from deniable_gateway.relay.queue import NAME, ReportQueue
+from deniable_gateway.upload.mirror import Mirror, MirroredCollection
+from deniable_gateway.upload.sealed_uploads import SealedUploads
 from deniable_shared.manifest import Manifest
 from deniable_shared.report import (
     ERRORS_MEDIA_TYPE,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.relay.queue import NAME
-from deniable_aggregator.relay.wsgi import MIRROR_SECONDS
+from deniable_gateway.relay.queue import NAME
+from deniable_gateway.relay.wsgi import MIRROR_SECONDS
 from deniable_shared.report import Report
 from support import api_world, relay_world
 from support.relay_reports import YES, sent
@@ -109,8 +109,8 @@ def test_nobody_else_may_read_the_file_and_a_report_that_went_is_gone_from_it(
 
 
 def test_a_second_relay_on_the_directory_is_refused(world: RelayWorld) -> None:
-    from deniable_aggregator.errors import LockedError
-    from deniable_aggregator.relay.wsgi import Relay
+    from deniable_gateway.errors import LockedError
+    from deniable_gateway.relay.wsgi import Relay
 
     with pytest.raises(LockedError):
         Relay(world.options, clock=world.clock)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from deniable_aggregator.relay.forwarder import Forwarder, UpstreamReply
-from deniable_aggregator.relay.mirror import Mirror
-from deniable_aggregator.relay.queue import NAME, ReportQueue, SealedReport
+from deniable_gateway.relay.forwarder import Forwarder, UpstreamReply
+from deniable_gateway.relay.queue import NAME, ReportQueue
+from deniable_gateway.upload.mirror import Mirror
+from deniable_gateway.upload.sealed_uploads import SealedReport
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE, problem_document
 from deniable_shared.report import Report, ReportHeader
 from support import api_world

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
 import pytest
 
-from deniable_aggregator.clock import record
-from deniable_aggregator.clock.reading import Reading, boot_id
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.relay.wsgi import Relay
+from deniable_gateway.clock import record
+from deniable_gateway.clock.reading import Reading, boot_id
+from deniable_gateway.relay.wsgi import Relay
 from support.data_directory import DAY, Moment
 from support.relay_reports import YES, sent
-from support.relay_world import BATCH, RelayWorld
+from support.relay_world import BATCH, RelayWorld, sender_to
 
 
 @pytest.fixture
 def clock(world: RelayWorld, settings: Collection) -> Moment:
     """The relay's own, which is watched; the aggregator's is right."""
-    clock, transport = Moment(world.clock()), httpx.WSGITransport(app=world.wiretap)
+    clock = Moment(world.clock())
     world.relay.close()
-    world.relay = Relay(world.options, clock=clock, boot_clock=lambda: 1_000.0, transport=transport)
+    send = sender_to(world.wiretap)
+    world.relay = Relay(world.options, clock=clock, boot_clock=lambda: 1_000.0, send=send)
     world.relay.tick()
     return clock
 

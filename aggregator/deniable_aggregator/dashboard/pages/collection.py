@@ -42,11 +42,11 @@ from deniable_aggregator.dashboard.row_selection import (
     series_labels,
 )
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries import estimates as queries
 from deniable_aggregator.queries.label_series import label_series
 from deniable_aggregator.web.application import CSV, JSON, service
 from deniable_aggregator.web.formats import estimates_as
+from deniable_gateway.problem import Problem
 from deniable_shared.domain import Record
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.epochs import epoch_start

@@ -25,13 +25,13 @@ from deniable_aggregator.documents.comparison import (
     ComparisonDocument,
     DifferenceDocument,
 )
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.comparison import comparison
-from deniable_aggregator.queries.pooled_tallies import visible
+from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
 from deniable_aggregator.web.table_rows import COMPARISON_COLUMNS, comparison_rows
+from deniable_gateway.problem import Problem
 from deniable_shared.domain import Record
 from deniable_shared.epochs import epoch_start
 
@@ -43,7 +43,7 @@ _EMPTY_STATES = ("too-few-reports", "read-refused")
 def view(query: CompareArguments, collection: str) -> Context | Response:
     """The API's comparison of these two periods, or why there is none; with `format` a file."""
     target = collection_of(collection)
-    pairs = period_pairs(target, visible(target, service().store.epochs(target.id)))
+    pairs = period_pairs(target, readable_rows(target, service().store.epochs(target.id)))
     domain = target.manifest.domain
     address = here("dashboard.compare", query, collection=target.id)
     about: Context = {
@@ -94,7 +94,7 @@ def _comparison_context(
         if problem.slug not in _EMPTY_STATES:
             raise
         return {"document": None, "missing": problem}
-    rows = _ordered(document)
+    rows = _order_by_change(document)
     part = paginate(rows, query.page, ROWS)
     return {
         "missing": None,
@@ -107,7 +107,7 @@ def _comparison_context(
     }
 
 
-def _ordered(document: ComparisonDocument) -> Sequence[DifferenceDocument]:
+def _order_by_change(document: ComparisonDocument) -> Sequence[DifferenceDocument]:
     """What changed first, the largest change first; numbers in their order."""
     if document.unit == "value":
         return document.differences

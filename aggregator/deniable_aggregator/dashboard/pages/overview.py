@@ -63,7 +63,7 @@ def view(query: OverviewArguments) -> Context:
     alert_list = [
         alert for collection, counts in rows if counts for alert in alerts(collection, counts, now)
     ]
-    part = paginate(_matching(rows, query.q), query.page, ROWS)
+    part = paginate(_search(rows, query.q), query.page, ROWS)
     return {
         "reads": reads,
         "trust": service().keys.trust,
@@ -89,7 +89,7 @@ def _activity(collection: Collection, now: float) -> Activity:
     return activity_of(collection, service().store.epochs(collection.id), now)
 
 
-def _matching(
+def _search(
     rows: Sequence[tuple[Collection, Activity | None]], text: str
 ) -> list[tuple[Collection, Activity | None]]:
     words = text.casefold().split()

@@ -32,11 +32,11 @@ from deniable_aggregator.dashboard.session_form import (
 )
 from deniable_aggregator.documents.describe import promise_words, typical_words
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.releases import release
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
+from deniable_gateway.problem import Problem, refuse
 
 
 class ReleaseView(Arguments, frozen=True):

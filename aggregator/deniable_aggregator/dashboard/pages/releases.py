@@ -30,12 +30,12 @@ from deniable_aggregator.dashboard.release_form import (
 )
 from deniable_aggregator.documents.describe import promise_words, typical_words
 from deniable_aggregator.documents.releases import QuoteDocument
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
 from deniable_aggregator.web.auth.guard import current_identity, see_other
+from deniable_gateway.problem import Problem
 
 ROWS = 25
 

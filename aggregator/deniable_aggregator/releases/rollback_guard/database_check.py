@@ -6,9 +6,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.errors import StoreError, StoreReplacedError, StoreUnavailableError
-from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.releases.rollback_guard.guard import BEHIND, FileRollbackGuard
-from deniable_aggregator.suspension import RETRY_SECONDS, Suspension
+from deniable_gateway.problem import Problem, jittered
+from deniable_gateway.suspension import RETRY_SECONDS, Suspension
 
 if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Maintenance

@@ -20,11 +20,11 @@ from typing import Protocol
 
 from deniable_aggregator.access.tokens import TokenStore
 from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.heads import Heads
 from deniable_aggregator.store.ledger_chain import ChainHead, extend_head, ledger_head
 from deniable_aggregator.store.protocols import Audit, Collections, Ledger
+from deniable_gateway.problem import Problem
 from deniable_shared.transparency_log import GENESIS
 
 logger = logging.getLogger(__name__)

@@ -46,18 +46,20 @@ def checked(claims: Mapping[str, Any], *, issuer: str, client: str, nonce: str, 
 
 def person_of(claims: Mapping[str, Any], settings: Settings) -> Person:
     """Name and role; of several roles the one that may do most."""
-    found = _found(claims, settings.oidc_request["role"])
-    values = found if isinstance(found, list) else [found]
+    claim = _claim(claims, settings.oidc_request["role"])
+    values = claim if isinstance(claim, list) else [claim]
     mapped = settings.role_of
     roles = {mapped[value] for value in values if isinstance(value, str) and value in mapped}
     name = claims.get(settings.oidc_request["name"])
-    shown = name if isinstance(name, str) and name.isprintable() and name else str(claims["sub"])
-    if not shown.isprintable():
+    display_name = (
+        name if isinstance(name, str) and name.isprintable() and name else str(claims["sub"])
+    )
+    if not display_name.isprintable():
         raise SignInError("the person's name is not printable")
-    return Person(shown[:MAX_NAME_CHARACTERS], max(roles, key=PEOPLE.index, default=None))
+    return Person(display_name[:MAX_NAME_CHARACTERS], max(roles, key=PEOPLE.index, default=None))
 
 
-def _found(claims: Mapping[str, Any], name: str) -> object:
+def _claim(claims: Mapping[str, Any], name: str) -> object:
     """A claim; dots lead into it where none has the whole name ("realm_access.roles")."""
     if name in claims:
         return claims[name]

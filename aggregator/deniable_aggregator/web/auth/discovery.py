@@ -41,8 +41,8 @@ class Discovery:
         """How the client shows who it is: by its secret, or not at all."""
         if not confidential:
             return "none"
-        known = self._current()[0].get("token_endpoint_auth_methods_supported")
-        posts = isinstance(known, list) and "client_secret_basic" not in known
+        methods = self._current()[0].get("token_endpoint_auth_methods_supported")
+        posts = isinstance(methods, list) and "client_secret_basic" not in methods
         return "client_secret_post" if posts else "client_secret_basic"
 
     def key_sets(self) -> Iterator[KeySet]:

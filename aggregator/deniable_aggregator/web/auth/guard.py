@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 from flask import Flask, Response, current_app, g, request, url_for
 
 from deniable_aggregator.access.sessions import SECRET_CHARACTERS
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.roles import Identity
 from deniable_aggregator.web.auth import csrf
 from deniable_aggregator.web.auth.provider import Provider
 from deniable_aggregator.web.auth.throttle import SignInLimiter
+from deniable_gateway.problem import Problem
 
 if TYPE_CHECKING:
     from deniable_aggregator.access.rows import SessionRow
@@ -34,14 +34,14 @@ R = TypeVar("R")
 
 def current_identity() -> Identity | None:
     """Whoever is signed in. Under /v1/ always None: the API knows no cookie."""
-    found = _found()
-    return None if found is None else found[1]
+    signed_in = _signed_in()
+    return None if signed_in is None else signed_in[1]
 
 
 def current_session() -> SessionRow | None:
     """The session of the browser that asks, while it lasts."""
-    found = _found()
-    return None if found is None else found[0]
+    signed_in = _signed_in()
+    return None if signed_in is None else signed_in[0]
 
 
 def require(role: str) -> Callable[[Callable[P, R]], Callable[P, R | Response]]:
@@ -131,7 +131,7 @@ def provider() -> Provider:
     return cast("Provider", current_app.extensions[PROVIDER])
 
 
-def _found() -> tuple[SessionRow, Identity] | None:
+def _signed_in() -> tuple[SessionRow, Identity] | None:
     if _is_api():
         return None
     if "found_session" not in g:
@@ -145,7 +145,7 @@ def _is_api() -> bool:
 
 def _form_secret() -> str | None:
     """The session's cookie, else the one of a form; None where there is neither."""
-    kind = SESSION_COOKIE if _found() is not None else FORM_COOKIE
+    kind = SESSION_COOKIE if _signed_in() is not None else FORM_COOKIE
     made = cast("str | None", g.get("new_form_secret"))
     given = made or request.cookies.get(cookie_name(kind))
     return given if given is not None and len(given) == SECRET_CHARACTERS else None

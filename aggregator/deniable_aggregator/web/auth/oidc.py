@@ -13,7 +13,6 @@ import secrets
 from flask import Blueprint, Response, request
 
 from deniable_aggregator.errors import ProviderUnavailableError, SignInError
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.web.auth.guard import (
     cookie_name,
     provider,
@@ -22,8 +21,9 @@ from deniable_aggregator.web.auth.guard import (
     set_cookie,
     sign_ins,
 )
-from deniable_aggregator.web.auth.signin import SLOW, begun, local_path, shown
+from deniable_aggregator.web.auth.signin import SLOW, local_path, sign_in_page, start_session
 from deniable_aggregator.web.auth.throttle import WINDOW_SECONDS
+from deniable_gateway.problem import Problem
 
 blueprint = Blueprint("oidc", __name__)
 
@@ -51,7 +51,7 @@ def begin() -> Response:
         return _unreached(error)
     except SignInError as error:
         logger.warning("sign-in with the provider cannot begin: %s", error)
-        return shown(FAILED, 503)
+        return sign_in_page(FAILED, 503)
     response = see_other(address)
     set_cookie(response, COOKIE, secret, seconds=WAY_SECONDS)
     return response
@@ -70,7 +70,7 @@ def done() -> Response:
         response = _unreached(error)
     except SignInError as error:
         logger.warning("sign-in with the provider failed: %s", error)
-        response = shown(FAILED, 403)
+        response = sign_in_page(FAILED, 403)
     else:
         response = _session(person.name, person.role, wanted)
     set_cookie(response, COOKIE, "", seconds=0)
@@ -88,16 +88,16 @@ def _unreached(error: ProviderUnavailableError) -> Response:
 
 def _later(reason: str, status: int, *, seconds: float) -> Response:
     """The sign-in page, and when to come back."""
-    response = shown(reason, status)
+    response = sign_in_page(reason, status)
     response.headers["Retry-After"] = str(math.ceil(seconds))
     return response
 
 
 def _session(name: str, role: str | None, wanted: str) -> Response:
     if role is None:
-        return shown(STRANGER, 403)
+        return sign_in_page(STRANGER, 403)
     secret = service().sessions.begin(name, role, None, via="oidc")
-    return shown(FAILED, 403) if secret is None else begun(secret, wanted)
+    return sign_in_page(FAILED, 403) if secret is None else start_session(secret, wanted)
 
 
 def _require_provider() -> None:

@@ -32,8 +32,8 @@ def page() -> Response:
     """The form; behind a one-time link a form with one button."""
     link = request.args.get("link", "")
     if link and not service().sessions.holds(link):
-        return shown(USED, 410)
-    return shown(link=link)
+        return sign_in_page(USED, 410)
+    return sign_in_page(link=link)
 
 
 @blueprint.post("/sign-in")
@@ -41,19 +41,19 @@ def sign_in() -> Response:
     """Begin a session, or show the form again with the reason."""
     if "link" in request.form:
         secret = service().sessions.use_link(request.form["link"])
-        return shown(USED, 410) if secret is None else begun(secret)
+        return sign_in_page(USED, 410) if secret is None else start_session(secret)
     name, password = request.form.get("name", ""), request.form.get("password", "")
     if not sign_ins().admits(request.remote_addr or "", name):
-        return shown(SLOW, 429)
+        return sign_in_page(SLOW, 429)
     with sign_ins().turn() as admitted:
         if not admitted:
-            return shown(SLOW, 429)
+            return sign_in_page(SLOW, 429)
         user = service().users.recognize(name, password)
     if user is None:
         _record_failure(name)
-        return shown(WRONG, 403)
+        return sign_in_page(WRONG, 403)
     secret = service().sessions.begin(user.name, user.role, user.collections, via="password")
-    return shown(WRONG, 403) if secret is None else begun(secret)
+    return sign_in_page(WRONG, 403) if secret is None else start_session(secret)
 
 
 def _record_failure(name: str) -> None:
@@ -61,8 +61,8 @@ def _record_failure(name: str) -> None:
     out."""
     if not sign_ins().is_recorded(name):
         return
-    known = any(user.name == name for user in service().users.list())
-    actor = f"{name} (password)" if known else "nobody known (password)"
+    has_user = any(user.name == name for user in service().users.list())
+    actor = f"{name} (password)" if has_user else "nobody known (password)"
     entry = AuditEntry.of("sign-in-failed", actor=actor, at=service().clock())
     service().store.record_act(entry)
 
@@ -79,7 +79,7 @@ def sign_out() -> Response:
     return response
 
 
-def begun(secret: str, wanted: str | None = None) -> Response:
+def start_session(secret: str, wanted: str | None = None) -> Response:
     """To the page that was wanted, with the cookie of a new session; an old one is over."""
     before = current_session()
     if before is not None:
@@ -90,7 +90,7 @@ def begun(secret: str, wanted: str | None = None) -> Response:
     return response
 
 
-def shown(reason: str = "", status: int = 200, *, link: str = "") -> Response:
+def sign_in_page(reason: str = "", status: int = 200, *, link: str = "") -> Response:
     """The sign-in page."""
     wanted = request.values.get("next")
     page = render_template(

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deniable_aggregator.ingest.limiter import Limiter, network_prefix
+from deniable_gateway.upload.limiter import Limiter, network_prefix
 from deniable_shared.epochs import Clock
 
 OF_NETWORK, OF_NAME, OF_ALL = 20, 10, 300

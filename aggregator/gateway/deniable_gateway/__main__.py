@@ -1,0 +1,10 @@
+"""`python -m deniable_gateway` is `deniable-gateway`."""
+
+from __future__ import annotations
+
+import sys
+
+from deniable_gateway.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

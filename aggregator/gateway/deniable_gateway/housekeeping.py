@@ -1,0 +1,77 @@
+"""Threads that work regularly in a process that serves, from its start until its end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.util import Finalize
+
+from deniable_gateway.signals import wake_main_thread_to_end
+
+TICK_SECONDS = 5.0
+LOOK_SECONDS = 1.0
+"""How often a server looks for bodies that come too slowly."""
+
+logger = logging.getLogger(__name__)
+
+
+class Housekeeping:
+    """Calls `tick` every few seconds on a daemon thread. A failing tick is logged."""
+
+    def __init__(self, tick: Callable[[], object], *, every_seconds: float = TICK_SECONDS) -> None:
+        self._tick = tick
+        self._every_seconds = every_seconds
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
+
+    def start(self) -> None:
+        """Tick once now and then regularly."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Return once no tick runs and none will."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._tick()
+            except Exception:  # whatever broke this tick, the next epoch still has to close
+                logger.exception("housekeeping failed; it tries again in %s s", self._every_seconds)
+            self._stopped.wait(self._every_seconds)
+
+
+@contextmanager
+def ended_at_once() -> Iterator[None]:
+    """SIGTERM ends a process that does not serve yet; nothing of what it does needs an orderly end.
+
+    A forked worker has its parent's handler until it serves: the signal would be lost, and the
+    server would wait for this worker until it kills it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def keep_house(*threads: Housekeeping, finish: Callable[[], None]) -> None:
+    """Run these until the process ends; then stop them and call `finish`."""
+
+    def end() -> None:
+        for thread in threads:
+            thread.stop()
+        finish()
+
+    # Runs at exit of a worker process too, where atexit does not.
+    Finalize(None, end, exitpriority=10)
+    for thread in threads:
+        thread.start()
+    wake_main_thread_to_end()

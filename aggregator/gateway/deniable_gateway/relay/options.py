@@ -1,0 +1,60 @@
+"""What a relay is told, by its command line, and how the process that serves gets it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+from deniable_gateway.errors import SettingsError
+
+VARIABLE = "DENIABLE_RELAY"
+LEAST_BATCH = 2
+_MOST_BATCH = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RelayOptions:
+    """`to` is the aggregator, `batch` the least number of reports that are passed on together.
+
+    `token_file` holds the relay's token for the aggregator, `data` is a directory of the relay's
+    own. `reports_per_minute` is what one network may send; with `trusted_proxy` a proxy limits.
+    """
+
+    to: str
+    token_file: str
+    data: str
+    batch: int
+    trusted_proxy: bool = False
+    reports_per_minute: int = 600
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.to)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+            raise SettingsError(f"to must be http(s)://host[:port], got {self.to!r}")
+        if not LEAST_BATCH <= self.batch <= _MOST_BATCH:
+            raise SettingsError(f"batch must be {LEAST_BATCH}…{_MOST_BATCH}, got {self.batch}")
+        if not 1 <= self.reports_per_minute <= 10**9:
+            raise SettingsError(
+                f"reports_per_minute must be 1…{10**9}, got {self.reports_per_minute}"
+            )
+
+    @property
+    def directory(self) -> Path:
+        return Path(self.data)
+
+    def environ(self) -> dict[str, str]:
+        """The variable that gives a child process these options."""
+        return {VARIABLE: json.dumps(asdict(self))}
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] = os.environ) -> Self:
+        """The options of the process that started this one."""
+        try:
+            return cls(**json.loads(environ[VARIABLE]))
+        except KeyError:
+            raise SettingsError(f"{VARIABLE} is not set: `deniable relay` sets it") from None

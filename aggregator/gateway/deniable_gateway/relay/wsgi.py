@@ -1,0 +1,116 @@
+"""A relay as a process: its queue, its housekeeping thread, its application.
+
+granian --interface wsgi --factory deniable_gateway.relay.wsgi:app
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from functools import cache
+from pathlib import Path
+
+from deniable_gateway.clock.watch import ClockWatch
+from deniable_gateway.directory_lock import DirectoryLock
+from deniable_gateway.errors import DataDirectoryError
+from deniable_gateway.housekeeping import (
+    LOOK_SECONDS,
+    Housekeeping,
+    ended_at_once,
+    keep_house,
+)
+from deniable_gateway.relay.forwarder import Forwarder
+from deniable_gateway.relay.options import RelayOptions
+from deniable_gateway.relay.queue import NAME, ReportQueue
+from deniable_gateway.relay.upstream import Send, Upstream
+from deniable_gateway.suspension import Suspension
+from deniable_gateway.upload.app import GatewayApp
+from deniable_gateway.upload.mirror import fetch_mirror
+from deniable_gateway.upload.sealed_uploads import SealedUploads
+from deniable_shared.epochs import Clock
+from deniable_shared.errors import DeniableError
+
+TICK_SECONDS = 30.0
+MIRROR_SECONDS = 60.0
+
+logger = logging.getLogger(__name__)
+
+
+class Relay:
+    """All of a relay over its directory. `tick` often, from one thread; `close` at the end."""
+
+    def __init__(
+        self,
+        options: RelayOptions,
+        *,
+        clock: Clock = time.time,
+        boot_clock: Clock | None = None,
+        send: Send | None = None,
+    ) -> None:
+        """LockedError where another relay has the directory; `send` is Upstream's.
+
+        A `clock` that is given without `boot_clock` is not watched.
+        """
+        folder = options.directory
+        if not folder.is_dir():
+            raise DataDirectoryError(f"there is no directory {folder}: make one for the relay")
+        self._lock = DirectoryLock.acquire(folder)
+        self._clock = clock
+        self._fetched_at = -math.inf
+        suspension = Suspension()
+        self._clock_watch = ClockWatch(clock, boot_clock, suspension=suspension, folder=folder)
+        self.queue = ReportQueue(folder / NAME)
+        self.uploads = SealedUploads(
+            self.queue.accept,
+            reports_per_minute=options.reports_per_minute,
+            clock=self._clock_watch.now,
+            waiting=self.queue.waiting(),
+        )
+        self._upstream = Upstream(options.to, token_file=Path(options.token_file), send=send)
+        self._forwarder = Forwarder(
+            self.queue, self._upstream.post, min_batch=options.batch, clock=clock
+        )
+        self.app = GatewayApp(
+            self.uploads, trusted_proxy=options.trusted_proxy, suspension=suspension
+        )
+
+    def tick(self) -> None:
+        """Copy what the aggregator publishes, if that is due, and pass on what may be.
+
+        Nothing of it while the clock is in doubt: reports of epochs that are over are forgotten.
+        """
+        if not self._clock_watch.tick():
+            return
+        self._refresh_mirror()
+        if self.uploads.mirror is not None:
+            self._forwarder.run(self.uploads.mirror)
+            self.uploads.waiting = self.queue.waiting()
+
+    def close(self) -> None:
+        """Close the file, let the directory go."""
+        self.queue.close()
+        self._lock.release()
+
+    def _refresh_mirror(self) -> None:
+        if self._clock() < self._fetched_at + MIRROR_SECONDS:
+            return
+        try:
+            self.uploads.mirror = fetch_mirror(self._upstream.get, self.uploads.mirror)
+        except DeniableError as error:
+            logger.warning("what the aggregator publishes cannot be read: %s", error)
+            return
+        self._fetched_at = self._clock()
+
+
+@cache
+def app() -> GatewayApp:
+    """The relay of this process, with the options its starter gave."""
+    with ended_at_once():
+        relay = Relay(RelayOptions.load())
+    keep_house(
+        Housekeeping(relay.tick, every_seconds=TICK_SECONDS),
+        Housekeeping(relay.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
+        finish=relay.close,
+    )
+    return relay.app

@@ -1,0 +1,98 @@
+"""Granian as the server of a process: its arguments, and how it takes a process over."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from deniable_gateway.errors import ListenError
+
+HEADER_MILLISECONDS = 10_000
+LOGGING = Path(__file__).parent / "logging.json"
+ACCESS_LOG_FORMAT = "%(method)s %(path).200r %(status)d %(dt_ms).1f ms"
+"""Holds no address, no query string and no time (the epoch is the only time a report has).
+
+The path is quoted (`r`) and cut: no line break in it forges a line, no long one floods the log.
+"""
+WORKER_KILL_SECONDS = 12
+"""A worker that does not end by itself is killed after that, so that the server ends within 15."""
+SPARE_THREADS = 8
+"""For requests that are no uploads, and to refuse uploads while all threads wait for the disk."""
+LEAST_CONNECTIONS = 512
+"""A worker holds so many, and never fewer than two for each of its threads."""
+PREFIX = "DENIABLE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a server listens, and how much it handles at once."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    threads: int = 32
+    access_log: bool = False
+
+    @property
+    def connections(self) -> int:
+        """Most connections of a worker, idle ones included."""
+        return max(LEAST_CONNECTIONS, 2 * (self.threads + SPARE_THREADS))
+
+
+def granian_arguments(
+    listening: Listening, *, factory: str, logging_config: Path = LOGGING
+) -> list[str]:
+    """Everything granian is given; every limit it would otherwise leave open is set."""
+    return [
+        *("--interface", "wsgi", "--http", "1", "--no-ws", "--factory"),
+        *("--host", listening.host, "--port", str(listening.port)),
+        *("--workers", str(listening.workers)),
+        *("--blocking-threads", str(listening.threads + SPARE_THREADS)),
+        *(("--respawn-failed-workers",) if listening.workers > 1 else ()),
+        *("--backpressure", str(listening.connections)),
+        *("--workers-kill-timeout", str(WORKER_KILL_SECONDS)),
+        *("--http1-header-read-timeout", str(HEADER_MILLISECONDS)),
+        *("--log-level", "error"),  # below that it only says that it starts and stops
+        *("--log-config", str(logging_config)),
+        *("--access-log-fmt", ACCESS_LOG_FORMAT),
+        "--access-log" if listening.access_log else "--no-access-log",
+        factory,
+    ]
+
+
+def replace_process(
+    listening: Listening, *, factory: str, options: Mapping[str, str], directory: str | Path
+) -> NoReturn:
+    """Granian takes this process over: signals reach it, and no process of ours is left behind.
+
+    `options` are the variables of the application, which gets no other variable of ours.
+    `directory` is where granian imports from: strangers must not be able to write there.
+    """
+    arguments = granian_arguments(listening, factory=factory)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    os.chdir(directory)
+    os.execve(  # noqa: S606  (our own interpreter and module)
+        sys.executable,
+        [sys.executable, "-P", "-m", "granian", *arguments],
+        {**environ, **options},
+    )
+
+
+def require_free(host: str, port: int) -> None:
+    """Raises ListenError if host and port cannot be listened on."""
+    try:
+        socket.create_server((host, port), family=family_of(host)).close()
+    except OSError as error:
+        raise ListenError(
+            f"cannot listen on {host} port {port} ({error.strerror}): choose another with --port"
+        ) from error
+
+
+def family_of(host: str) -> socket.AddressFamily:
+    """IPv6 for an address with colons."""
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

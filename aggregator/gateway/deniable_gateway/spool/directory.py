@@ -1,0 +1,106 @@
+"""A spool on a disk, or on a file system that machines share and that renames in one step.
+
+A file is written beside its place under a name that readers skip, synced, renamed, and the
+directory synced: after `put` a power cut loses nothing. The time of a file is set to 0.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from deniable_gateway.errors import SpoolError
+from deniable_gateway.spool.protocol import DAMAGED, NOTICES, SpoolFile, is_file_of_spool
+
+DRAFT_SECONDS = 86_400
+"""A draft that is older was left by a process that was killed: writing one takes seconds."""
+
+
+class DirectorySpool:
+    """The files of a directory; SpoolError where there is none."""
+
+    batches_uploads = False
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_dir():
+            raise SpoolError(f"there is no directory {path} for the spool: make one")
+        self._path = path
+
+    @property
+    def where(self) -> str:
+        """The path."""
+        return str(self._path.absolute())
+
+    def put(self, name: str, data: bytes) -> None:
+        """As `Spool.put`; its owner alone may read it."""
+        self._write(name, data, mode=0o600, timeless=True)
+
+    def files(self) -> list[SpoolFile]:
+        """As `Spool.files`."""
+        files = []
+        with os.scandir(self._path) as entries:
+            for entry in entries:
+                if is_file_of_spool(entry.name):
+                    with suppress(FileNotFoundError):  # another consumer has counted it
+                        files.append(SpoolFile(entry.name, entry.stat().st_size))
+        return sorted(files)
+
+    def get(self, name: str) -> bytes:
+        """As `Spool.get`."""
+        return (self._path / name).read_bytes()
+
+    def remove(self, name: str) -> None:
+        """As `Spool.remove`."""
+        (self._path / name).unlink(missing_ok=True)
+
+    def set_aside(self, name: str) -> None:
+        """As `Spool.set_aside`."""
+        with suppress(FileNotFoundError):
+            (self._path / name).rename(self._path / f"{name}{DAMAGED}")
+
+    def sweep(self, now: float) -> None:
+        """As `Spool.sweep`. A draft's age is that of its inode: its own time is set to 0."""
+        with os.scandir(self._path) as entries:
+            drafts = [entry for entry in entries if _is_draft(entry.name)]
+        for draft in drafts:
+            with suppress(FileNotFoundError):  # another process has finished or removed it
+                if draft.stat().st_ctime < now - DRAFT_SECONDS:
+                    Path(draft.path).unlink()
+
+    def write_notices(self, data: bytes) -> None:
+        """As `Spool.write_notices`; every user may read it, and it says when it was written."""
+        self._write(NOTICES, data, mode=0o644, timeless=False)
+
+    def read_notices(self) -> bytes:
+        """As `Spool.read_notices`."""
+        return self.get(NOTICES)
+
+    def _write(self, name: str, data: bytes, *, mode: int, timeless: bool) -> None:
+        draft = self._path / f".{name}.{secrets.token_hex(8)}.draft"
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                if timeless:
+                    os.utime(file.fileno(), (0, 0))
+                os.fsync(file.fileno())
+            draft.rename(self._path / name)
+        except BaseException:  # a full disk must not be filled by what was not written
+            draft.unlink(missing_ok=True)
+            raise
+        _sync(self._path)
+
+
+def _is_draft(name: str) -> bool:
+    return name.startswith(".") and name.endswith(".draft")
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,119 @@
+"""The keyless intake: takes uploads from the internet, without any key, and spools them.
+
+It checks what can be checked in the open, as a relay does, and answers 200 once the reports are in
+a block that is durable. A relay's token lets many come at once, as before an aggregator. Reports
+that come while a block is being written go into the next one; where each block is dear, as in an
+object store, the first of a block also waits for others, for a while. Whether a report opens, and
+whether its id is new, the consumer of the spool checks.
+
+granian --interface wsgi --factory deniable_gateway.spool.intake:app
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from functools import cache
+
+from deniable_gateway.clock.watch import ClockWatch
+from deniable_gateway.housekeeping import (
+    LOOK_SECONDS,
+    Housekeeping,
+    ended_at_once,
+    keep_house,
+)
+from deniable_gateway.spool.address import open_spool
+from deniable_gateway.spool.block_files import require_format, write_block
+from deniable_gateway.spool.block_format import SpooledReport
+from deniable_gateway.spool.notices import CLOSED, RELAYS, decode_closed, notices_reader
+from deniable_gateway.spool.options import IntakeOptions
+from deniable_gateway.spool.relay_tokens import NO_RELAYS, RelayTokens
+from deniable_gateway.suspension import Suspension
+from deniable_gateway.upload.app import GatewayApp
+from deniable_gateway.upload.group_commit import BatchWindow
+from deniable_gateway.upload.mirror import fetch_mirror
+from deniable_gateway.upload.sealed_uploads import SealedReport, SealedUploads
+from deniable_shared.epochs import Clock
+from deniable_shared.errors import DeniableError
+
+TICK_SECONDS = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class KeylessIntake:
+    """All of a keyless intake over its spool. `tick` reads the notices of the consumer."""
+
+    def __init__(
+        self,
+        options: IntakeOptions,
+        *,
+        clock: Clock = time.time,
+        boot_clock: Clock | None = None,
+    ) -> None:
+        """SpoolError where a key of reports can be read.
+
+        A `clock` that is given without `boot_clock` is not watched.
+        """
+        options.require_no_key()
+        self._spool = open_spool(options.spool)
+        self._format = require_format(options.block_format)
+        self._read_notices = notices_reader(self._spool)
+        suspension = Suspension()
+        self._clock_watch = ClockWatch(clock, boot_clock, suspension=suspension)
+        self._relays = NO_RELAYS
+        # Once every thread has an upload that waits, nothing more can come.
+        window = BatchWindow(options.threads, options.wait_ms / 1_000)
+        self.uploads = SealedUploads(
+            self._write,
+            reports_per_minute=options.reports_per_minute_per_prefix,
+            reports_per_minute_of_collection=options.reports_per_minute_per_collection,
+            max_waiting=math.inf,
+            clock=self._clock_watch.now,
+            anonymous=False,
+            window=window if self._spool.batches_uploads else None,
+        )
+        self.app = GatewayApp(
+            self.uploads,
+            trusted_proxy=options.trusted_proxy,
+            suspension=suspension,
+            is_relay=self._is_relay,
+        )
+
+    def tick(self) -> None:
+        """Check the clock and read the notices again; the previous ones stay where that fails."""
+        self._clock_watch.look()
+        try:
+            fetch = self._read_notices()
+            mirror, relays = fetch_mirror(fetch, None), RelayTokens.decode(fetch(RELAYS))
+            closed = decode_closed(fetch(CLOSED))
+        except DeniableError as error:
+            logger.warning("the notices of the spool's consumer cannot be read: %s", error)
+            return
+        self._relays, self.uploads.relays_only = relays, relays.relays_only
+        self.uploads.mirror, self.uploads.closed = mirror, closed
+
+    def _is_relay(self, credential: str, collection: str) -> bool:
+        return self._relays.accept(
+            credential, self.uploads.find_id(collection), self._clock_watch.now()
+        )
+
+    def _write(self, sealed: Sequence[SealedReport]) -> list[bool]:
+        records = [SpooledReport(each.collection, each.report.encode()) for each in sealed]
+        write_block(self._spool, records, block_format=self._format)
+        return [True] * len(records)
+
+
+@cache
+def app() -> GatewayApp:
+    """The intake of this process, with the options its starter gave."""
+    with ended_at_once():
+        intake = KeylessIntake(IntakeOptions.load())
+    keep_house(
+        Housekeeping(intake.tick, every_seconds=TICK_SECONDS),
+        Housekeeping(intake.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
+        finish=lambda: None,
+    )
+    return intake.app

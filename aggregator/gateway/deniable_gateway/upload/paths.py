@@ -1,0 +1,55 @@
+"""Refuses a path that is not in its normal form, before anything is routed by it.
+
+Two spellings of one address would let a request reach a handler by another rule than the one that
+a proxy, a limit or a router looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIEnvironment
+
+_UNUSUAL = re.compile(r"//|\\|/\.|%")
+"""In none of the usual paths: one search is all that an upload costs."""
+
+_HIDDEN = re.compile(r"%(?:2e|2f|5c)", re.IGNORECASE)
+"""A dot, a slash or a backslash that is percent-encoded."""
+
+_RAW = ("RAW_URI", "REQUEST_URI")
+"""Where servers keep the target as it was sent. Granian keeps it nowhere."""
+
+
+def require_normal_path(environ: WSGIEnvironment) -> None:
+    """Raises Problem("not-found") for a path with an empty or a dot segment, a backslash, or an
+    encoded dot, slash or backslash. One slash at the end is normal.
+
+    Not 400: a device drops its report for that, and here only the address is wrong.
+    """
+    path: str = environ.get("PATH_INFO", "")
+    if _is_normal(path) and not _HIDDEN.search(_as_sent(environ)):
+        return
+    raise Problem(
+        "not-found",
+        f"the path {path[:200]!r} is not in its normal form: send it with single slashes, without "
+        "the segments . and .., without backslashes, and with no dot or slash percent-encoded",
+    )
+
+
+def _is_normal(path: str) -> bool:
+    if path and not path.startswith("/"):
+        return False
+    if not _UNUSUAL.search(path):
+        return True
+    dots = not {".", ".."}.isdisjoint(path.split("/"))
+    return not (dots or "//" in path or "\\" in path or _HIDDEN.search(path))
+
+
+def _as_sent(environ: WSGIEnvironment) -> str:
+    """The path with its escapes, or nothing where the server does not keep it."""
+    sent = next((environ[name] for name in _RAW if name in environ), "")
+    return str(sent).partition("?")[0]

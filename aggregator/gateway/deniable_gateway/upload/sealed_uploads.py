@@ -1,0 +1,177 @@
+"""What is taken without a key: every check of PROTOCOL section 4 in the open, then the disk.
+
+A device that is told 200 forgets its report, so what the aggregator would refuse in the open is
+refused here, by the copy of the manifests. At a relay reports hide among each other: headers with
+extensions are refused, for nothing may tell one report of a batch from another, and a report
+sealed to a key that is no longer used is answered "outdated key", so that the device seals it again
+for the batch of the present key. Elsewhere every key that is listed will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+
+from deniable_gateway.problem import Problem, jittered
+from deniable_gateway.upload.group_commit import BatchWindow, GroupCommit
+from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter
+from deniable_gateway.upload.mirror import Mirror, MirroredCollection
+from deniable_shared.epochs import Clock, closes_at, starts_too_early
+from deniable_shared.errors import DecodeError
+from deniable_shared.problems import ReportError
+from deniable_shared.report import (
+    Report,
+    ReportHeader,
+    ReportStatus,
+    decode_upload,
+)
+
+RETRY_SECONDS = 30.0
+MAX_WAITING = 5_000_000
+"""Reports kept at a time: what bounds the disk while the aggregator cannot be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedReport:
+    """A report on its way, and the collection it is for."""
+
+    collection: str
+    report: Report
+
+
+class SealedUploads:
+    """Takes uploads. Thread-safe; an upload returns once its report is durable."""
+
+    def __init__(
+        self,
+        store: Callable[[Sequence[SealedReport]], list[bool]],
+        *,
+        reports_per_minute: int,
+        clock: Clock,
+        reports_per_minute_of_collection: int = 0,
+        waiting: int = 0,
+        max_waiting: float = MAX_WAITING,
+        anonymous: bool = True,
+        window: BatchWindow | None = None,
+    ) -> None:
+        """`store` puts reports on disk and says which were new; `waiting` of them are there.
+
+        `anonymous`: reports hide among each other. 0 reports of a collection are no limit.
+        `window`: how long reports wait for each other.
+        """
+        self._limiter = PrefixLimiter(reports_per_minute, clock=clock)
+        self._shares = CollectionLimiter(reports_per_minute_of_collection, clock=clock)
+        self._commits = GroupCommit(store, window=window)
+        self._clock = clock
+        self._anonymous = anonymous
+        self._max_waiting = max_waiting
+        self.mirror: Mirror | None = None
+        self.relays_only = False
+        self.closed: Container[tuple[str, int]] = frozenset()
+        self.waiting = waiting
+
+    def upload(
+        self,
+        collection: str,
+        body: bytes,
+        *,
+        prefix: str | None,
+        relay: bool = False,
+        token_refused: bool = False,
+    ) -> list[ReportStatus]:
+        """Keep reports; the statuses of those that are refused. A retry is accepted and kept once.
+
+        `prefix`, `relay` and `token_refused` are those of an aggregator's upload. Raises Problem
+        for the request as a whole.
+        """
+        reports = self._decode(body, None if relay else prefix)
+        collection_id, mirrored = self._require_collection(collection)
+        self._require_open(collection_id, mirrored)
+        self._shares.admit(collection_id, len(reports))
+        self._require_room()
+        token_error = self._token_error(len(reports), relay=relay, refused=token_refused)
+        errors = [
+            token_error or self._error(collection_id, mirrored, each.header) for each in reports
+        ]
+        kept = [
+            SealedReport(collection_id, each)
+            for each, error in zip(reports, errors, strict=True)
+            if error is None
+        ]
+        self.waiting += sum(self._commits.submit(kept))
+        return [
+            ReportStatus(each.header.report_id, error)
+            for each, error in zip(reports, errors, strict=True)
+            if error is not None
+        ]
+
+    def require_mirror(self) -> Mirror:
+        """The copy of what the aggregator publishes; Problem("unavailable") before the first."""
+        if self.mirror is None:
+            raise Problem(
+                "unavailable",
+                "the relay has not reached its aggregator yet",
+                retry_after=jittered(RETRY_SECONDS),
+            )
+        return self.mirror
+
+    def find_id(self, collection: str) -> str | None:
+        """The id of a collection by id or name; None where there is none."""
+        match = self.require_mirror().find(collection)
+        return None if match is None else match[0]
+
+    def _decode(self, body: bytes, prefix: str | None) -> list[Report]:
+        """One report is charged before anything is read, the others as soon as they are known."""
+        if prefix is not None:
+            self._limiter.admit(prefix)
+        try:
+            reports = decode_upload(body)
+        except DecodeError as error:
+            raise Problem("invalid-message", str(error)) from error
+        if prefix is not None and len(reports) > 1:
+            self._limiter.admit(prefix, len(reports) - 1)
+        return reports
+
+    def _require_collection(self, collection: str) -> tuple[str, MirroredCollection]:
+        match = self.require_mirror().find(collection)
+        if match is None:
+            raise Problem("unknown-collection", "no collection has this id or name")
+        return match
+
+    def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:
+        if refused:
+            return ReportError.TOKEN_INVALID
+        needed = reports > 1 or self.relays_only
+        return ReportError.TOKEN_REQUIRED if needed and not relay else None
+
+    def _require_open(self, collection_id: str, mirrored: MirroredCollection) -> None:
+        newest = mirrored.newest
+        closes = closes_at(newest.last_epoch, newest.epoch_seconds, newest.grace_seconds)
+        if not mirrored.open or self._clock() > closes:
+            raise Problem("collection-closed", f"{collection_id} takes no reports any more")
+
+    def _require_room(self) -> None:
+        if self.waiting >= self._max_waiting:
+            raise Problem(
+                "unavailable",
+                "too many reports wait for the aggregator",
+                retry_after=jittered(RETRY_SECONDS),
+            )
+
+    def _error(
+        self, collection_id: str, mirrored: MirroredCollection, header: ReportHeader
+    ) -> ReportError | None:
+        mirror = self.require_mirror()
+        keys = mirror.active if self._anonymous else mirror.listed
+        newest, epoch, now = mirrored.newest, header.epoch, self._clock()
+        closes = closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
+        refusals = (
+            (starts_too_early(epoch, newest.epoch_seconds, now), ReportError.TOO_EARLY),
+            (epoch < newest.first_epoch, ReportError.NOT_STARTED),
+            (epoch > newest.last_epoch, ReportError.COLLECTION_EXPIRED),
+            (now > closes or (collection_id, epoch) in self.closed, ReportError.EPOCH_CLOSED),
+            (header.manifest_version not in mirrored.versions, ReportError.MANIFEST_UNKNOWN),
+            (header.key_id not in keys, ReportError.OUTDATED_KEY),
+            (bool(header.extensions), ReportError.UNKNOWN_EXTENSION),
+        )
+        return next((error for refused, error in refusals if refused), None)
