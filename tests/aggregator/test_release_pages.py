@@ -40,9 +40,9 @@ def page(made: ReleaseWorld, query: str = "", role: str = "analyst") -> TestResp
 
 def form_of(made: ReleaseWorld, query: str = "?cost=true&epsilon=0.2") -> dict[str, str]:
     """What the confirmation carries."""
-    found = FORM.search(page(made, query).text)
-    assert found is not None
-    return {name: html.unescape(value) for name, value in HIDDEN.findall(found[0])}
+    match = FORM.search(page(made, query).text)
+    assert match is not None
+    return {name: html.unescape(value) for name, value in HIDDEN.findall(match[0])}
 
 
 def confirm(made: ReleaseWorld, form: dict[str, str], role: str = "analyst") -> TestResponse:
@@ -97,9 +97,9 @@ def test_looking_spends_and_writes_nothing(made: ReleaseWorld) -> None:
 
 def test_a_viewer_gets_no_form_no_price_and_no_release(made: ReleaseWorld) -> None:
     form = form_of(made)
-    told = page(made, "?cost=true&epsilon=0.2", "viewer").text
-    assert "Make a release" not in told
-    assert "What it would cost" not in told
+    text = page(made, "?cost=true&epsilon=0.2", "viewer").text
+    assert "Make a release" not in text
+    assert "What it would cost" not in text
     assert confirm(made, form, "viewer").status_code == 403
     assert made.charges == 0
 
@@ -114,16 +114,16 @@ def test_a_spent_budget_is_said_with_what_was_asked_and_what_is_left(made: Relea
     form = form_of(made, "?cost=true&epsilon=0.4")
     confirm(made, form_of(made))
     refused = confirm(made, form)
-    told = re.sub(r"<[^>]+>|\s+", " ", refused.text)
+    text = re.sub(r"<[^>]+>|\s+", " ", refused.text)
     assert refused.status_code == 409
-    assert "Nothing was charged" in told
-    assert re.search(r"Limit +0.5 .*Spent +0.2 .*Asked +0.4 .*Left +0.3", told)
+    assert "Nothing was charged" in text
+    assert re.search(r"Limit +0.5 .*Spent +0.2 .*Asked +0.4 .*Left +0.3", text)
     assert made.charges == 1
 
 
 def test_an_open_epoch_is_a_sentence(made: ReleaseWorld) -> None:
-    told = page(made, f"?cost=true&epsilon=0.2&to={LAST + 1}").text
-    assert f"Epoch {LAST + 1} takes reports until" in told
+    text = page(made, f"?cost=true&epsilon=0.2&to={LAST + 1}").text
+    assert f"Epoch {LAST + 1} takes reports until" in text
 
 
 def test_nothing_is_confirmed_that_was_not_priced(made: ReleaseWorld) -> None:
@@ -135,20 +135,20 @@ def test_nothing_is_confirmed_that_was_not_priced(made: ReleaseWorld) -> None:
 
 def test_a_release_s_page_has_the_numbers_of_its_document(made: ReleaseWorld) -> None:
     where = confirm(made, form_of(made)).location
-    told = made.world.page(where).text
+    text = made.world.page(where).text
     document = made.world.get("/v1" + where).get_json()
     for row in document["result"]["estimates"]:
-        assert f'<data value="{row["frequency"]}">' in told
-    assert document["log"]["salt"] in told
+        assert f'<data value="{row["frequency"]}">' in text
+    assert document["log"]["salt"] in text
 
 
 def test_the_price_and_the_release_show_the_typical_error(made: ReleaseWorld) -> None:
     query = "?cost=true&epsilon=0.2&mechanism=exponential"
     quote_request, where = page(made, query).text, confirm(made, form_of(made, query)).location
     [error] = made.world.get("/v1" + where).get_json()["typical_errors"]
-    for told in (quote_request, made.world.page(where).text):
-        assert "Typical error, simulated for made-up people" in told
-        assert error["population"] in html.unescape(told)
+    for text in (quote_request, made.world.page(where).text):
+        assert "Typical error, simulated for made-up people" in text
+        assert error["population"] in html.unescape(text)
 
 
 def test_a_release_s_files_are_its_document_and_its_table(made: ReleaseWorld) -> None:
@@ -158,9 +158,9 @@ def test_a_release_s_files_are_its_document_and_its_table(made: ReleaseWorld) ->
     hrefs = re.findall(r'href="([^"]*format=csv[^"]*)"', made.world.page(where).text)
     [table] = [made.world.page(html.unescape(href)) for href in hrefs]
     rows = list(csv.DictReader(io.StringIO(table.text)))
-    for row, told in zip(rows, document["result"]["estimates"], strict=True):
-        assert row["label"] == told["label"]
-        assert float(row["frequency"]) == told["frequency"]
+    for row, estimate in zip(rows, document["result"]["estimates"], strict=True):
+        assert row["label"] == estimate["label"]
+        assert float(row["frequency"]) == estimate["frequency"]
     assert "attachment" in table.headers["Content-Disposition"]
 
 

@@ -47,22 +47,22 @@ def refused(world: ReleaseWorld, request: object) -> Problem:
 def test_a_release_shows_its_result_and_everything_that_may_be_said_of_it(
     world: ReleaseWorld,
 ) -> None:
-    shown = document(world.releases.release(world.collection, asked("0.25"), audit=None))
-    assert shown["collection"] == world.collection.id
-    assert (shown["mechanism"], shown["version"]) == ("counts", 1)
-    assert shown["parameters"] == {"epsilon": "0.25", "delta": "0"}
-    assert (shown["epochs"], shown["n"]) == ([FIRST, LAST], 10)
-    assert (shown["unit"], shown["adjacency"]) == ("one report", "replace")
-    assert shown["guarantee"] == {"epsilon": "0.25", "rho": "0.0310883", "delta": "0"}
-    assert set(shown["result"]) == {"counts"}  # type: ignore[call-overload]
-    assert len(shown["error_bars"]) == 1  # type: ignore[arg-type]
+    release = document(world.releases.release(world.collection, asked("0.25"), audit=None))
+    assert release["collection"] == world.collection.id
+    assert (release["mechanism"], release["version"]) == ("counts", 1)
+    assert release["parameters"] == {"epsilon": "0.25", "delta": "0"}
+    assert (release["epochs"], release["n"]) == ([FIRST, LAST], 10)
+    assert (release["unit"], release["adjacency"]) == ("one report", "replace")
+    assert release["guarantee"] == {"epsilon": "0.25", "rho": "0.0310883", "delta": "0"}
+    assert set(release["result"]) == {"counts"}  # type: ignore[call-overload]
+    assert len(release["error_bars"]) == 1  # type: ignore[arg-type]
 
 
 def test_what_a_cost_is_rounded_to_is_never_below_it(world: ReleaseWorld) -> None:
-    shown = document(world.releases.release(world.collection, asked("0.25"), audit=None))
+    release = document(world.releases.release(world.collection, asked("0.25"), audit=None))
     exact = pure_rho(Fraction(1, 4))
-    told = Fraction(shown["guarantee"]["rho"])  # type: ignore[index]
-    assert exact <= told <= exact * Fraction(100001, 100000)
+    printed = Fraction(release["guarantee"]["rho"])  # type: ignore[index]
+    assert exact <= printed <= exact * Fraction(100001, 100000)
 
 
 def test_a_release_is_in_the_log_behind_its_salt(world: ReleaseWorld) -> None:
@@ -84,14 +84,14 @@ def test_the_same_request_from_fifty_threads_is_charged_once_and_shown_once(
     world: ReleaseWorld,
 ) -> None:
     with ThreadPoolExecutor(50) as pool:
-        shown = list(
+        releases = list(
             pool.map(
                 lambda _: world.releases.release(world.collection, asked("0.4"), audit=None),
                 range(50),
             )
         )
-    assert len({each.row.document for each in shown}) == 1
-    assert sum(each.new for each in shown) == 1
+    assert len({each.row.document for each in releases}) == 1
+    assert sum(each.new for each in releases) == 1
     assert world.charges == 1
 
 
@@ -180,14 +180,14 @@ def test_what_is_gone_is_told_with_what_is_left_and_who_spent_it(world: ReleaseW
     first = world.releases.release(world.collection, asked("0.4"), audit=None)
     problem = refused(world, asked("0.2", epochs=over(LAST)))
     assert (problem.slug, problem.status) == ("budget-exhausted", 409)
-    told = problem.document()
-    assert [told[name] for name in ("limit", "spent", "asked", "left")] == [
+    problem_document = problem.document()
+    assert [problem_document[name] for name in ("limit", "spent", "asked", "left")] == [
         "0.5",
         "0.4",
         "0.2",
         "0.1",
     ]
-    assert told["releases"] == [first.row.release]
+    assert problem_document["releases"] == [first.row.release]
     for words in (f"epoch {LAST}", "spent 0.4 by " + first.row.release, "asked 0.2", "left 0.1"):
         assert words in problem.detail
     assert world.charges == 1
@@ -197,9 +197,9 @@ def test_an_installation_pays_for_each_report_it_may_have(tmp_path: Path) -> Non
     more = 'repeat = "fresh"\nepsilon_lifetime = "20"\n'
     central = 'central = { per_epoch = "9", per_installation = "1.5", delta = "0" }\n'
     with opened(tmp_path, more=more, central=central) as world:
-        shown = document(world.releases.release(world.collection, asked("0.5"), audit=None))
-        assert shown["promise"]["reports"] == 2  # type: ignore[index]
-        assert shown["promise"]["installation"]["epsilon"] == "1"  # type: ignore[index]
+        release = document(world.releases.release(world.collection, asked("0.5"), audit=None))
+        assert release["promise"]["reports"] == 2  # type: ignore[index]
+        assert release["promise"]["installation"]["epsilon"] == "1"  # type: ignore[index]
         assert "one installation in epochs" in refused(world, asked("0.3")).detail
         assert world.releases.release(world.collection, asked("0.25"), audit=None).new
 
@@ -309,8 +309,8 @@ def test_the_request_that_failed_is_made_later_for_nothing_under_its_own_name(
         with pytest.raises(Problem, match="charged and not made"):
             release(world.world.service.store, world.collection, charge.release)
         mended = ReleaseWorld(world.world, world.collection)
-        shown = mended.releases.release(world.collection, asked("0.1"), audit=None)
-        assert (shown.new, shown.row.release) == (True, charge.release)
+        stored = mended.releases.release(world.collection, asked("0.1"), audit=None)
+        assert (stored.new, stored.row.release) == (True, charge.release)
         assert mended.charges == 1
         assert releases(world.world.service.store, world.collection).releases[0].state == "made"
 
@@ -320,19 +320,19 @@ def test_the_ledger_adds_up_by_epoch_and_by_installation(world: ReleaseWorld) ->
     two = world.releases.release(
         world.collection, asked("0.3", epochs=over(LAST)), audit=None
     ).row.release
-    [found] = accounts(world.world.service.store, [world.collection])
-    spent = {each.first: each.spent.epsilon for each in found.epochs}
-    left = {each.first: each.left.epsilon for each in found.epochs}
+    [account] = accounts(world.world.service.store, [world.collection])
+    spent = {each.first: each.spent.epsilon for each in account.epochs}
+    left = {each.first: each.left.epsilon for each in account.epochs}
     assert spent == {FIRST: "0.2", LAST: "0.5"}
     assert left == {FIRST: "0.3", LAST: "0"}
-    assert found.installation.limit.epsilon == "2"
-    assert [each.release for each in found.releases] == [one, two]
+    assert account.installation.limit.epsilon == "2"
+    assert [each.release for each in account.releases] == [one, two]
 
 
 def test_epochs_that_spent_alike_stand_together_in_the_ledger(world: ReleaseWorld) -> None:
     world.releases.release(world.collection, asked("0.2"), audit=None)
-    [found] = accounts(world.world.service.store, [world.collection])
-    assert [(run.first, run.last) for run in found.epochs] == [(FIRST, LAST)]
+    [account] = accounts(world.world.service.store, [world.collection])
+    assert [(run.first, run.last) for run in account.epochs] == [(FIRST, LAST)]
 
 
 def test_a_budget_with_delta_takes_approximate_releases_within_its_own_half(tmp_path: Path) -> None:

@@ -43,9 +43,9 @@ def epochs(world: ReleaseWorld, selection: EpochSelection) -> tuple[int, ...]:
 
 
 def installation(world: ReleaseWorld, *read: int) -> tuple[int, int]:
-    found = context._installation(world.collection, read)
-    assert found.local.denominator == 1
-    return found.reports, int(found.local)
+    computed = context._installation(world.collection, read)
+    assert computed.local.denominator == 1
+    return computed.reports, int(computed.local)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_a_report_that_slips_in_before_the_closing_is_counted_or_left_to_nobody(
             return honest(collection, epoch, now, audit=audit)
 
         monkeypatch.setattr(store, "close_epoch", late)
-        shown = document(world.releases.release(world.collection, asked(), audit=None))
-        assert (shown["epochs"], shown["n"]) == ([FIRST, LAST], 11)
+        release = document(world.releases.release(world.collection, asked(), audit=None))
+        assert (release["epochs"], release["n"]) == ([FIRST, LAST], 11)
         assert [store.is_closed(world.collection.id, epoch) for epoch in (FIRST, LAST)] == [
             True
         ] * 2
@@ -120,9 +120,9 @@ def test_where_only_releases_are_read_each_epoch_needs_enough_and_n_is_shown(
 ) -> None:
     with opened(tmp_path, read="releases", min_batch=5) as world:
         world.world.count(world.collection, [BITS] * 4, epoch=FIRST - 2)
-        shown = document(world.releases.release(world.collection, asked(), audit=None))
-        assert (shown["epochs"], shown["n"]) == ([FIRST, LAST], 10)
-        assert shown["too_few_reports"] == list(range(world.collection.first_epoch, FIRST))
+        release = document(world.releases.release(world.collection, asked(), audit=None))
+        assert (release["epochs"], release["n"]) == ([FIRST, LAST], 10)
+        assert release["too_few_reports"] == list(range(world.collection.first_epoch, FIRST))
 
 
 def test_what_is_left_out_is_closed_as_well(tmp_path: Path) -> None:
@@ -155,13 +155,13 @@ def test_where_only_releases_are_read_too_few_does_not_say_how_many(
     tmp_path: Path, selection: EpochSelection
 ) -> None:
     """Ten reports in two epochs, five and five, are not enough for six an epoch."""
-    told = []
+    details = []
     with opened(tmp_path, read="releases", min_batch=6) as world:
         for ask in (partial(world.releases.release, audit=None), world.releases.quote):
             with pytest.raises(Problem) as caught:
                 ask(world.collection, asked(epochs=selection))
-            told.append(caught.value.document())
-        assert told[0] == told[1]
+            details.append(caught.value.document())
+        assert details[0] == details[1]
         assert caught.value.extra == {"needed": 6}
         assert "5" not in caught.value.detail
         assert "10" not in caught.value.detail
@@ -175,8 +175,8 @@ def test_after_a_narrowing_the_newest_version_decides_what_is_read(tmp_path: Pat
         world.world.count(world.collection, [BITS] * 4, epoch=OPEN + 1)
         for epoch in (OPEN, OPEN + 1):
             store.close_epoch(world.collection.id, epoch, 0, audit=None)
-        shown = world.releases.quote(world.collection, asked(epochs=over(OPEN, OPEN + 1)))
-        assert (shown.epochs, shown.n, shown.too_few_reports) == ([OPEN], 5, [OPEN + 1])
+        release = world.releases.quote(world.collection, asked(epochs=over(OPEN, OPEN + 1)))
+        assert (release.epochs, release.n, release.too_few_reports) == ([OPEN], 5, [OPEN + 1])
         with pytest.raises(Problem) as caught:
             world.releases.quote(world.collection, asked(epochs=over(OPEN + 1)))
         assert caught.value.extra == {"needed": 5}

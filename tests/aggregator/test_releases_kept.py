@@ -50,8 +50,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseWorld]:
 def test_a_new_release_is_kept_with_the_same_members(world: ReleaseWorld, kind: str) -> None:
     """Whatever is no draw is equal in value, too."""
     before = json.loads(KEPT[kind])
-    asked = ReleaseRequest(kind, before["parameters"])
-    now = document(world.releases.release(world.collection, asked, audit=None))
+    request = ReleaseRequest(kind, before["parameters"])
+    now = document(world.releases.release(world.collection, request, audit=None))
     assert now.keys() == before.keys()
     assert {name: now[name] for name in now.keys() - DRAWN} == {
         name: before[name] for name in before.keys() - DRAWN

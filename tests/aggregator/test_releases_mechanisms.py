@@ -86,14 +86,14 @@ def test_each_mechanism_is_made_and_planned_again_from_its_own_parameters(
     domain = world.collection.manifest.domain.type
     requests = [each for each in REQUESTS if domain == "choice" or each[0] not in CHOICES_ONLY]
     for mechanism, arguments in requests:
-        shown = world.releases.release(
+        release = world.releases.release(
             world.collection, ReleaseRequest(mechanism, arguments), audit=None
         )
         [row] = [
-            row for row in store.charges(world.collection.id) if row.release == shown.row.release
+            row for row in store.charges(world.collection.id) if row.release == release.row.release
         ]
-        asked = json.loads(row.terms)
-        again = kinds.prepare(asked["mechanism"], asked["parameters"], facts)
+        terms = json.loads(row.terms)
+        again = kinds.prepare(terms["mechanism"], terms["parameters"], facts)
         assert request_terms(again) == row.terms
         assert str(again.guarantee.epsilon) == row.epsilon
     assert {name for name, _ in REQUESTS} == set(NAMES)
@@ -108,10 +108,10 @@ def test_a_session_of_queries_answers_alike_over_http_and_after_it_was_forgotten
                 world.collection, ReleaseRequest("queries", {"epsilon": "8"}), audit=None
             )
         return
-    shown = world.releases.release(
+    release = world.releases.release(
         world.collection, ReleaseRequest("queries", {"epsilon": "8"}), audit=None
     )
-    path = f"/v1/collections/settings/releases/{shown.row.release}/questions"
+    path = f"/v1/collections/settings/releases/{release.row.release}/questions"
     answers = []
     for _ in range(2):
         store, clock = world.world.service.store, world.world.clock

@@ -87,8 +87,8 @@ class neighbour:  # noqa: N801  # used as a function
         self._opened.__exit__(*error)  # type: ignore[arg-type]
 
 
-def without_the_draw(shown: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in shown.items() if name not in DRAWN}
+def without_the_draw(document: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in document.items() if name not in DRAWN}
 
 
 def test_every_field_of_a_release_but_the_draw_is_equal(worlds: Worlds) -> None:
@@ -113,8 +113,8 @@ def test_refusals_are_equal(worlds: Worlds) -> None:
     for w in worlds:
         w.releases.release(w.collection, REQUESTS[0], audit=None)
     for request in REFUSED:
-        told = [refusal(w, request) for w in worlds]
-        assert told[0] == told[1]
+        refusals = [refusal(w, request) for w in worlds]
+        assert refusals[0] == refusals[1]
 
 
 def refusal(world: ReleaseWorld, request: ReleaseRequest) -> tuple[int, dict[str, object]]:
@@ -182,5 +182,5 @@ def test_only_the_digest_that_is_never_shown_tells_the_two_apart(worlds: Worlds)
     assert (one.release, one.terms, one.epochs) == (other.release, other.terms, other.epochs)
     for w, row in zip(worlds, rows, strict=True):
         result = w.world.service.store.results(w.collection.id)[0]
-        shown = msgspec.json.encode(listed(w)).decode()
-        assert row.request.hex() not in shown + result.document.decode()
+        listing = msgspec.json.encode(listed(w)).decode()
+        assert row.request.hex() not in listing + result.document.decode()

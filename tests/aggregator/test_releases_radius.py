@@ -32,9 +32,9 @@ def result(world: ReleaseWorld, request: ReleaseRequest = MODE) -> dict[str, obj
 @pytest.mark.parametrize("world", ["live"], indirect=True)
 def test_so_many_reports_may_be_anything_and_one_more_may_not(world: ReleaseWorld) -> None:
     """Of 40 against 12 each replaced report takes two from the lead of 28: 13 leave one of 2."""
-    told = result(world)
-    assert told["poisoning_radius"] == 13
-    assert told["label"] in LABELS
+    document = result(world)
+    assert document["poisoning_radius"] == 13
+    assert document["label"] in LABELS
 
 
 @pytest.mark.parametrize("world", ["live"], indirect=True)

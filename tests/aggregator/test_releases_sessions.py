@@ -26,9 +26,9 @@ def world(tmp_path: Path) -> Iterator[ReleaseWorld]:
 
 def talk(world: ReleaseWorld) -> str:
     """The id of an open session."""
-    shown = world.releases.release(world.collection, asked("0.4", mechanism="talk"), audit=None)
-    assert document(shown)["questions"] is True
-    return shown.row.release
+    release = world.releases.release(world.collection, asked("0.4", mechanism="talk"), audit=None)
+    assert document(release)["questions"] is True
+    return release.row.release
 
 
 def ask(world: ReleaseWorld, release: str, label: object) -> object:
@@ -58,18 +58,18 @@ def test_the_same_question_has_the_same_answer_before_and_after_a_restart(
     world: ReleaseWorld,
 ) -> None:
     release = talk(world)
-    told = [ask(world, release, label) for label in (0, 1)]
-    assert [ask(world, release, label) for label in (0, 1)] == told
-    assert [ask(restarted(world), release, label) for label in (0, 1)] == told
+    answers = [ask(world, release, label) for label in (0, 1)]
+    assert [ask(world, release, label) for label in (0, 1)] == answers
+    assert [ask(restarted(world), release, label) for label in (0, 1)] == answers
 
 
 def test_each_answer_was_kept_before_it_was_shown(world: ReleaseWorld) -> None:
     release = talk(world)
     store = world.world.service.store
     assert store.records(release) == [b"[]"]
-    told = ask(world, release, 1)
-    assert isinstance(told, dict)
-    assert store.records(release, 1) == [f"[1, {told['count']}]".encode()]
+    answer = ask(world, release, 1)
+    assert isinstance(answer, dict)
+    assert store.records(release, 1) == [f"[1, {answer['count']}]".encode()]
 
 
 def test_two_processes_that_take_turns_tell_one_story_and_draw_nothing_in_vain(
@@ -98,10 +98,10 @@ def test_threads_and_processes_that_ask_at_once_never_show_two_answers(
     release = talk(world)
     processes = [world, *(restarted(world) for _ in range(4))]
     with ThreadPoolExecutor(20) as pool:
-        told = list(
+        answers = list(
             pool.map(lambda n: (n % 2, str(ask(processes[n % 5], release, n % 2))), range(60))
         )
-    assert len(set(told)) == 2
+    assert len(set(answers)) == 2
     assert len(world.world.service.store.records(release)) == 3
 
 
@@ -119,8 +119,8 @@ def test_a_session_whose_number_was_taken_is_thrown_away_unshown(
         return honest(self, question)
 
     monkeypatch.setattr(Conversation, "ask", overtaken)
-    told = ask(world, release, 0)
-    assert ask(other, release, 0) == told
+    answer = ask(world, release, 0)
+    assert ask(other, release, 0) == answer
     assert len(world.world.service.store.records(release)) == 2
 
 
@@ -131,8 +131,8 @@ def test_more_sessions_than_are_held_in_memory_go_on_from_their_records(
     one = talk(world)
     request = asked("0.1", mechanism="talk", epochs=over(FIRST))
     two = world.releases.release(world.collection, request, audit=None).row.release
-    told = [ask(world, name, 0) for name in (one, two)]
-    assert [ask(world, name, 0) for name in (one, two)] == told
+    answers = [ask(world, name, 0) for name in (one, two)]
+    assert [ask(world, name, 0) for name in (one, two)] == answers
 
 
 @pytest.mark.parametrize("label", [2, -1, "0", None, 0.0, True, [0]])
@@ -140,11 +140,11 @@ def test_a_question_that_is_not_taken_is_refused_and_the_session_goes_on(
     world: ReleaseWorld, label: object
 ) -> None:
     release = talk(world)
-    told = ask(world, release, 0)
+    answer = ask(world, release, 0)
     with pytest.raises(Problem, match="label must be a place from 0 to 1") as caught:
         ask(world, release, label)
     assert caught.value.slug == "invalid-argument"
-    assert ask(world, release, 0) == told
+    assert ask(world, release, 0) == answer
 
 
 def test_a_new_question_past_the_planned_number_is_refused(
@@ -153,13 +153,13 @@ def test_a_new_question_past_the_planned_number_is_refused(
     monkeypatch.setattr(Talk, "questions", 1)
     release = talk(world)
     assert left(world, release) == 1
-    told = ask(world, release, 0)
+    answer = ask(world, release, 0)
     assert left(world, release) == 0
     for process in (world, restarted(world)):
         with pytest.raises(Problem, match="has answered the 1 questions") as caught:
             ask(process, release, 1)
         assert caught.value.slug == "conflict"
-        assert ask(process, release, 0) == told
+        assert ask(process, release, 0) == answer
     assert len(world.world.service.store.records(release)) == 2
 
 
@@ -177,10 +177,10 @@ def test_a_session_with_more_answers_than_planned_goes_on_answering_those(
 ) -> None:
     """Sessions of earlier versions had no bound."""
     release = talk(world)
-    told = [ask(world, release, label) for label in (0, 1)]
+    answers = [ask(world, release, label) for label in (0, 1)]
     monkeypatch.setattr(Talk, "questions", 1)
     assert left(world, release) == 0
-    assert [ask(restarted(world), release, label) for label in (0, 1)] == told
+    assert [ask(restarted(world), release, label) for label in (0, 1)] == answers
 
 
 def test_questions_at_once_from_all_processes_do_not_pass_the_planned_number(
@@ -243,9 +243,9 @@ def test_a_session_of_another_version_of_the_law_ends(world: ReleaseWorld) -> No
 
 def test_a_raised_min_batch_does_not_end_a_session_that_was_paid_for(world: ReleaseWorld) -> None:
     release = talk(world)
-    told = ask(world, release, 0)
+    answer = ask(world, release, 0)
     world.follow({"min_batch": 99})
-    assert ask(world, release, 0) == told
+    assert ask(world, release, 0) == answer
 
 
 def test_what_breaks_in_a_question_is_answered_with_one_fixed_sentence(

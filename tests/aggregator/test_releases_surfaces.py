@@ -122,9 +122,9 @@ def releases(made: ReleaseWorld, patch: pytest.MonkeyPatch) -> Iterator[Answer]:
 def by_form(made: ReleaseWorld) -> Iterator[Answer]:
     """A price on its page, confirmed there."""
     page = f"/collections/{made.collection.id}/releases"
-    shown = made.world.page(f"{page}?cost=true&epsilon=0.25", "analyst")
-    yield Answer(page, shown.status_code, shown.text)
-    form = re.search(r'<form method="post".*?</form>', shown.text, re.S)
+    quote_page = made.world.page(f"{page}?cost=true&epsilon=0.25", "analyst")
+    yield Answer(page, quote_page.status_code, quote_page.text)
+    form = re.search(r'<form method="post".*?</form>', quote_page.text, re.S)
     assert form is not None
     fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form[0])
     data = {name: html.unescape(value) for name, value in fields}
@@ -164,10 +164,10 @@ def posted(made: ReleaseWorld, path: str, body: dict[str, object]) -> Answer:
     return Answer(f"POST {where} {body}", answer.status_code, answer.text)
 
 
-def differing(told: Sequence[Sequence[Answer]]) -> set[str]:
+def differing(answers: Sequence[Sequence[Answer]]) -> set[str]:
     """Surfaces that do not say the same everywhere."""
-    assert len({len(answers) for answers in told}) == 1
-    rows = zip(*told, strict=True)
+    assert len({len(each) for each in answers}) == 1
+    rows = zip(*answers, strict=True)
     return {row[0].where for row in rows if len({(each.status, each.text) for each in row}) > 1}
 
 
@@ -184,10 +184,10 @@ def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
     few = Reports(SMALL, (3, 1, 1))
     with twins(
         tmp_path, prepare, [(*ENOUGH, few), (*REPLACED, Reports(SMALL, (1, 3, 1)))], equally_drawn
-    ) as found:
-        told = [said(made, monkeypatch) for made in found]
-    assert differing(told) == set()
-    made = [each for each in told[0] if each.where.startswith("POST /v1")]
+    ) as worlds:
+        answers = [said(made, monkeypatch) for made in worlds]
+    assert differing(answers) == set()
+    made = [each for each in answers[0] if each.where.startswith("POST /v1")]
     assert sum(each.status == 201 for each in made) > 20
     assert sum(each.status == 200 for each in made) > 100
 
@@ -199,8 +199,8 @@ def test_how_many_reports_a_small_epoch_has_shows_on_no_surface(
     """Draws included: its reports are in none of them. An epoch without any looks the same."""
     small = [(), (Reports(SMALL, (1, 0, 0)),), (Reports(SMALL, (2, 2, 1)),)]
     small += [(Reports(SMALL, (20, 15, 5)), Reports(SMALL, (20, 20, 19), cohort=5))]
-    with twins(tmp_path, prepare, [(*ENOUGH, *each) for each in small], equally_tossed) as found:
-        told = [said(made, monkeypatch) for made in found]
-    assert differing(told) == set()
-    assert numbers(told[0]) >= {1000, 2022, 3022}
-    assert not numbers(told[0]) & SECRET
+    with twins(tmp_path, prepare, [(*ENOUGH, *each) for each in small], equally_tossed) as worlds:
+        answers = [said(made, monkeypatch) for made in worlds]
+    assert differing(answers) == set()
+    assert numbers(answers[0]) >= {1000, 2022, 3022}
+    assert not numbers(answers[0]) & SECRET

@@ -66,10 +66,10 @@ class Restarted:
         self.spender.__post_init__()
 
     def release(self, epsilon: str, epoch: int = FIRST) -> str:
-        shown = self.spender.releases.release(
+        release = self.spender.releases.release(
             self.spender.collection, asked(epsilon, epochs=over(epoch)), audit=None
         )
-        return shown.row.release
+        return release.row.release
 
     def refused(self, epsilon: str = "0.01", epoch: int = FIRST) -> str:
         with pytest.raises(Problem) as caught:

@@ -159,19 +159,19 @@ def test_a_resumed_session_goes_on_and_numbers_its_records() -> None:
 
 @pytest.mark.parametrize("room", range(1, 12))
 def test_wherever_the_journal_fails_nothing_shown_is_lost(room: int) -> None:
-    kept, shown = Kept(room), []
+    kept, answers = Kept(room), []
     session = opened(journal=kept)
 
     def ask_all() -> None:
         for query in queries(20):
-            shown.append(session.ask(query).taught)
+            answers.append(session.ask(query).taught)
 
     with pytest.raises(OSError, match="disk full"):
         ask_all()
     with pytest.raises(SessionError, match="resume from its records"):
         session.ask(queries(1)[0])
     again = OnlineSession.resume(DATA, kept.records)
-    assert PLAN.updates - again.updates_left == sum(shown)
+    assert PLAN.updates - again.updates_left == sum(answers)
     assert again.query_count == room - 1
 
 

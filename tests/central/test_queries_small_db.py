@@ -58,8 +58,8 @@ def by_definition(workload: Workload, size: int, epsilon: float, tally: Tally) -
 @pytest.mark.parametrize("tally", [(3, 0, 1), (0, 5, 2), (1, 1, 1)])
 def test_the_law_is_the_definitions(workload: Workload, tally: Tally) -> None:
     mechanism = SmallDb.of(workload, epsilon="1", size=3)
-    found = mechanism.pmf(Counts(np.array(tally)))
-    in_order = dict(zip(found.outcomes, found.probabilities, strict=True))
+    pmf = mechanism.pmf(Counts(np.array(tally)))
+    in_order = dict(zip(pmf.outcomes, pmf.probabilities, strict=True))
     expected = by_definition(workload, 3, 1.0, tally)
     for rows, chance in zip(combinations_with_replacement(range(3), 3), expected, strict=True):
         assert in_order[rows] == pytest.approx(chance, rel=1e-12)
@@ -107,8 +107,8 @@ def test_candidates_that_public_coins_drew_are_as_private_however_few() -> None:
         chosen = mechanism.candidates
 
         def by_place(tally: Tally, mechanism: SmallDb = mechanism, count: int = count) -> Pmf[int]:
-            found = mechanism.pmf(Counts(np.array(tally)))
-            return Pmf(tuple(range(count)), found.lower, found.upper)
+            pmf = mechanism.pmf(Counts(np.array(tally)))
+            return Pmf(tuple(range(count)), pmf.lower, pmf.upper)
 
         assert len(chosen) == count
         check_pure(by_place, exchanged_tallies(3, [1, 3]), mechanism.guarantee)
@@ -117,8 +117,8 @@ def test_candidates_that_public_coins_drew_are_as_private_however_few() -> None:
 @pytest.mark.parametrize(("domain", "size"), [(1, 3), (2, 5), (3, 4), (7, 1), (5, 3)])
 def test_all_multisets_are_gone_through_once_each(domain: int, size: int) -> None:
     candidates = AllMultisets(domain, size)
-    found = [candidates.rows(place) for place in range(len(candidates))]
-    assert sorted(found) == list(combinations_with_replacement(range(domain), size))
+    rows = [candidates.rows(place) for place in range(len(candidates))]
+    assert sorted(rows) == list(combinations_with_replacement(range(domain), size))
     with pytest.raises(IndexError):
         candidates.rows(len(candidates))
 

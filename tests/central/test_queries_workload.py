@@ -113,19 +113,19 @@ def test_so_many_halfspaces_cut_a_cube(bits: int, count: int) -> None:
 @pytest.mark.parametrize("bits", [1, 2, 3])
 def test_halfspaces_are_just_the_cuts_that_a_plane_makes(bits: int) -> None:
     corners = np.array(list(product((0, 1), repeat=bits)))
-    found = {tuple(side) for side in halfspaces(bits).matrix.tolist()}
+    sides = {tuple(side) for side in halfspaces(bits).matrix.tolist()}
     for side in product((0, 1), repeat=2**bits):
-        assert (side in found) == is_halfspace(corners, side)
+        assert (side in sides) == is_halfspace(corners, side)
 
 
 def test_the_halfspaces_of_the_notes_are_among_them() -> None:
     """w1·x1 + w2·x2 ≥ x3 over {0, 1}³."""
     corners = np.array(list(product((0, 1), repeat=3)))
-    found = {tuple(side) for side in halfspaces(3).matrix.tolist()}
+    sides = {tuple(side) for side in halfspaces(3).matrix.tolist()}
     grid = [step / 4 for step in range(-12, 13)]
     for w1, w2 in product(grid, grid):
         side = corners[:, 0] * w1 + corners[:, 1] * w2 >= corners[:, 2]
-        assert tuple(side.astype(int).tolist()) in found
+        assert tuple(side.astype(int).tolist()) in sides
 
 
 def test_more_bits_than_can_be_enumerated_are_refused_with_the_cure() -> None:

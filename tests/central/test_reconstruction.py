@@ -54,8 +54,8 @@ def attacked(times: int, *, rows: int, epsilon: str) -> Iterator[Hits]:
     for _ in range(times):
         subsets, coins = Subsets.drawn(rows=rows, queries=4 * rows), Coins.system()
         secret = uniform_integers(2, rows, coins)
-        told = PrivateCounts.of(subsets, epsilon=epsilon).release(secret, coins).result
-        yield reconstruct(subsets, told) == secret
+        noisy_counts = PrivateCounts.of(subsets, epsilon=epsilon).release(secret, coins).result
+        yield reconstruct(subsets, noisy_counts) == secret
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 6])
@@ -76,11 +76,12 @@ def test_an_error_of_a_fifth_of_a_row_in_every_count_hides_no_row() -> None:
 def test_the_attack_finds_the_least_squares_that_scipy_finds(rows: int, queries: int) -> None:
     subsets = Subsets.drawn(rows=rows, queries=queries)
     for far in (0, 1, 40):
-        told = subsets.counts(np.arange(rows) % 2) + far * np.sin(np.arange(queries))
+        noisy_counts = subsets.counts(np.arange(rows) % 2) + far * np.sin(np.arange(queries))
         lsq_linear = import_module("scipy.optimize").lsq_linear
-        theirs = lsq_linear(subsets.matrix.astype(float), told, bounds=(0, 1), tol=1e-12).x
-        ours = least_squares(subsets, told)
-        errors = [float(((subsets.matrix @ found - told) ** 2).sum()) for found in (ours, theirs)]
+        theirs = lsq_linear(subsets.matrix.astype(float), noisy_counts, bounds=(0, 1), tol=1e-12).x
+        ours = least_squares(subsets, noisy_counts)
+        residuals = [subsets.matrix @ guess - noisy_counts for guess in (ours, theirs)]
+        errors = [float((residual**2).sum()) for residual in residuals]
         assert ours.min() >= 0
         assert ours.max() <= 1
         assert errors[0] <= errors[1] * (1 + 1e-6) + 1e-6
@@ -113,10 +114,10 @@ def test_no_answers_are_likelier_by_more_than_e_to_the_epsilon_and_some_are_by_a
     largest = Fraction(0)
     for one, other in product(product((0, 1), repeat=2), repeat=2):
         if sum(a != b for a, b in zip(one, other, strict=True)) == 1:
-            for told in product(range(-2, 5), repeat=2):
+            for noisy_counts in product(range(-2, 5), repeat=2):
                 likely, least = Fraction(1), Fraction(1)
                 for said, here, there in zip(
-                    told, subsets.counts(one), subsets.counts(other), strict=True
+                    noisy_counts, subsets.counts(one), subsets.counts(other), strict=True
                 ):
                     likely *= probability(decay, said - int(here))[1]
                     least *= probability(decay, said - int(there))[0]
@@ -158,8 +159,8 @@ def test_private_counts_are_the_counts_and_noise_of_the_declared_decay() -> None
 def test_the_most_that_pure_epsilon_alone_lets_through_is_randomized_response(
     epsilon: str, share: float
 ) -> None:
-    found = best_share(Guarantee(Fraction(epsilon), None, Fraction(0), Adjacency.REPLACE))
-    assert float(found) == pytest.approx(share, abs=1e-7)
+    best = best_share(Guarantee(Fraction(epsilon), None, Fraction(0), Adjacency.REPLACE))
+    assert float(best) == pytest.approx(share, abs=1e-7)
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "8"])

@@ -145,13 +145,13 @@ def test_discrete_gaussian_noise_follows_its_law(variance: Fraction) -> None:
 
 
 def test_coins_come_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    sizes: list[int] = []
 
     def entropy(count: int) -> bytes:
-        asked.append(count)
+        sizes.append(count)
         return bytes(range(count))
 
     monkeypatch.setattr(os, "urandom", entropy)
     first, again = two_sided_geometric(Fraction(1), 5), two_sided_geometric(Fraction(1), 5)
     assert first.tolist() == again.tolist()
-    assert asked == [40, 40]
+    assert sizes == [40, 40]

@@ -54,14 +54,14 @@ def optimum(worths: Floats, menu: Menu, supply: int | Sequence[int]) -> float:
     each = _sparse.kron(_sparse.eye(n), np.ones((1, options)))
     goods = _sparse.kron(np.ones((1, n)), menu.options[1:].T)
     limits = np.concatenate((np.ones(n), np.broadcast_to(supply, menu.goods)))
-    found = _optimize.linprog(
+    solution = _optimize.linprog(
         -worths.ravel(),
         A_ub=_sparse.vstack([each, goods]).tocsr(),
         b_ub=limits,
         bounds=(0, None),
         method="highs",
     )
-    return -float(found.fun)
+    return -float(solution.fun)
 
 
 def optimum_by_prices(worths: Floats, supply: int, *, sweeps: int = 15) -> float:
@@ -133,14 +133,14 @@ def _next_boards(billboard: Billboard, board: Floats, buyers: Buyers) -> list[tu
 
 def board_law(billboard: Billboard, buyers: Buyers) -> dict[Boards, float]:
     """Every sequence of boards: exact, since noise beyond FAR does what FAR does."""
-    known: dict[tuple[float, ...], list[tuple[Floats, float]]] = {}
+    cache: dict[tuple[float, ...], list[tuple[Floats, float]]] = {}
     law: dict[Boards, float] = {(tuple(billboard.start.tolist()),): 1.0}
     for _ in range(billboard.rounds):
         longer: dict[Boards, float] = defaultdict(float)
         for boards, chance in law.items():
-            if boards[-1] not in known:
-                known[boards[-1]] = _next_boards(billboard, np.array(boards[-1]), buyers)
-            for board, share in known[boards[-1]]:
+            if boards[-1] not in cache:
+                cache[boards[-1]] = _next_boards(billboard, np.array(boards[-1]), buyers)
+            for board, share in cache[boards[-1]]:
                 longer[(*boards, tuple(board.tolist()))] += chance * share
         law = longer
     return law
@@ -249,13 +249,13 @@ def check_price_private(
 ) -> None:
     """All replacements in all sets of three bids: within e^ε, and near it for some."""
     worst = 0.0
-    known: dict[tuple[int, ...], Floats] = {}
+    cache: dict[tuple[int, ...], Floats] = {}
 
     def chances(bids: tuple[int, ...]) -> Floats:
         key = tuple(sorted(bids))
-        if key not in known:
-            known[key] = law(key).probabilities
-        return known[key]
+        if key not in cache:
+            cache[key] = law(key).probabilities
+        return cache[key]
 
     for bids in itertools.combinations_with_replacement(values, 3):
         for other in neighbours(bids, values):

@@ -261,11 +261,11 @@ def every_round(worths: Table, supply: int) -> Allocation:
 
 
 def check_asked_once(market: Callable[[Table, int], Allocation]) -> None:
-    asked = Asked()
+    mechanism = Asked()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_allocation, "build", lambda *_, **__: asked)
+        patch.setattr(local_allocation, "build", lambda *_, **__: mechanism)
         market(np.full((60, 2), 0.5), 10)
-    assert asked.times == 60
+    assert mechanism.times == 60
 
 
 def raw_demand(plan: LocalAllocationPlan, counts: Table) -> Table:

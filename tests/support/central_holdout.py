@@ -37,9 +37,9 @@ def flags_law(
     noise = np.arange(-_REACH, _REACH + 1, dtype=float)
     passed = _geometric(of_threshold, noise)
     law: dict[tuple[bool, ...], float] = {}
-    for asked, error in enumerate(errors):
+    for number, error in enumerate(errors):
         above = _tail(of_test, threshold + noise - error)
-        law[(*[False] * asked, True)] = float((passed * above).sum())
+        law[(*[False] * number, True)] = float((passed * above).sum())
         passed = passed * (1 - above)
     law[(False,) * len(errors)] = float(passed.sum())
     return law

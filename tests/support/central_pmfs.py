@@ -72,21 +72,21 @@ def worst_hockey_stick(
     law: Law[Data, Outcome], pairs: Pairs[Data], guarantee: Guarantee
 ) -> Fraction:
     assert guarantee.epsilon is not None
-    known, worst = cache(law), Fraction(0)
+    pmfs, worst = cache(law), Fraction(0)
     for one, other in pairs:
-        there = hockey_stick(known(one), known(other), guarantee.epsilon)[1]
-        back = hockey_stick(known(other), known(one), guarantee.epsilon)[1]
+        there = hockey_stick(pmfs(one), pmfs(other), guarantee.epsilon)[1]
+        back = hockey_stick(pmfs(other), pmfs(one), guarantee.epsilon)[1]
         worst = max(worst, there, back)
     return worst
 
 
 def largest_log_ratio(law: Law[Data, Outcome], pairs: Pairs[Data]) -> float:
     """The most that ln(P(y)/Q(y)) can be, over outcomes that both laws list."""
-    known, largest = cache(law), -math.inf
+    pmfs, largest = cache(law), -math.inf
     for pair in pairs:
         for one, other in (pair, pair[::-1]):
-            theirs = _by_outcome(known(other))
-            for outcome, (_, most) in _by_outcome(known(one)).items():
+            theirs = _by_outcome(pmfs(other))
+            for outcome, (_, most) in _by_outcome(pmfs(one)).items():
                 if most > UNLIKELY and outcome in theirs:
                     largest = max(largest, math.log(most / theirs[outcome][0]))
     return largest

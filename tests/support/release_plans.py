@@ -90,8 +90,8 @@ class Talk(Counts):
         keep: Keep,
         coins: Coins | None = None,
     ) -> Conversation:
-        _, *told = records
-        return Conversation(self, tallies, keep, dict(map(json.loads, told)), coins)
+        _, *answered = records
+        return Conversation(self, tallies, keep, dict(map(json.loads, answered)), coins)
 
 
 @dataclass
@@ -101,23 +101,23 @@ class Conversation:
     prepared: Talk
     tallies: Tallies
     keep: Keep
-    told: dict[int, int]
+    answered: dict[int, int]
     coins: Coins | None
 
     def knows(self, question: Mapping[str, object]) -> bool:
-        return question.get("label") in self.told
+        return question.get("label") in self.answered
 
     def ask(self, question: Mapping[str, object]) -> ReleaseResult:
         place = question.get("label")
         size = len(self.tallies.counts)
         if set(question) != {"label"} or type(place) is not int or not 0 <= place < size:
             raise CentralError(f"label must be a place from 0 to {size - 1}, got {place!r:.20}")
-        if place not in self.told:
+        if place not in self.answered:
             noise = two_sided_geometric(self.prepared.decay, 1, self.coins)
             answer = int(self.tallies.counts[place] + noise[0])
             self.keep(json.dumps([place, answer]).encode())
-            self.told[place] = answer
-        return ReleaseResult({"count": self.told[place]}, self.prepared.expected)
+            self.answered[place] = answer
+        return ReleaseResult({"count": self.answered[place]}, self.prepared.expected)
 
 
 RELEASE_KINDS: Mapping[str, type[Counts]] = {"counts": Counts, "talk": Talk}

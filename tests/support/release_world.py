@@ -59,10 +59,10 @@ def asked(
     return ReleaseRequest(mechanism, {"epsilon": epsilon, **more}, selection)
 
 
-def document(shown: StoredRelease) -> dict[str, object]:
+def document(release: StoredRelease) -> dict[str, object]:
     """The release as it was kept."""
-    found: dict[str, object] = json.loads(shown.row.document)
-    return found
+    decoded: dict[str, object] = json.loads(release.row.document)
+    return decoded
 
 
 def stream(name: str = "entropy") -> Callable[[int], bytes]:

@@ -49,12 +49,12 @@ def with_reports(deniable: Deniable, first: int) -> None:
 def worked(page: str) -> tuple[str, list[tuple[str, str]]]:
     """The TOML of the section on releases, and its commands with what stands below them."""
     section = page.split("## Central releases over collections\n")[1].split("\n## ")[0]
-    found = re.search(r"^```toml\n(.*?)^```", section, re.S | re.M)
-    assert found is not None
-    return found[1], EXAMPLE.findall(section)
+    match = re.search(r"^```toml\n(.*?)^```", section, re.S | re.M)
+    assert match is not None
+    return match[1], EXAMPLE.findall(section)
 
 
-def words(shown: str) -> list[str]:
+def words(output: str) -> list[str]:
     """What is said, without numbers, bars and the ids of releases."""
-    known = re.sub(r"\b[0-9a-f]{16}\b|^theme-\w+", " ", shown, flags=re.M)
-    return re.findall(r"[^\W\d_]+", known)
+    stable_text = re.sub(r"\b[0-9a-f]{16}\b|^theme-\w+", " ", output, flags=re.M)
+    return re.findall(r"[^\W\d_]+", stable_text)

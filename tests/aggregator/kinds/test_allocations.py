@@ -55,8 +55,8 @@ def test_a_report_replaced_in_any_epoch_is_told_by_epsilon_and_no_more(name: str
     others = [tuple(np.sum(m, axis=0).tolist()) for m in _pairs(built)]
 
     def law(epochs: tuple[Vector, Vector]) -> Pmf[Any]:
-        found: Pmf[Any] = release.pmf(parts(*epochs), farthest=1)
-        return found
+        pmf: Pmf[Any] = release.pmf(parts(*epochs), farthest=1)
+        return pmf
 
     pairs = [
         pair
@@ -74,13 +74,13 @@ def _pairs(built: Any) -> Iterator[tuple[Vector, ...]]:
 
 
 def test_neighbours_give_allocations_equal_in_every_field_but_the_noisy_counts() -> None:
-    built, shown = SMALL["grr-chain"], dict[str, Any]()
+    built, documents = SMALL["grr-chain"], dict[str, Any]()
     release = shared(built, 2, epochs=1)
     for pair in list(neighbours(built, 2)) * 3:
         for counts in pair:
             drawn = release.draw(tallies(counts, 2))
-            key = json.dumps([told["noisy"] for told in drawn.result["rounds"]])
-            assert shown.setdefault(key, drawn) == drawn
+            key = json.dumps([round_document["noisy"] for round_document in drawn.result["rounds"]])
+            assert documents.setdefault(key, drawn) == drawn
 
 
 def test_rounds_are_the_same_whatever_may_be_read() -> None:
@@ -100,10 +100,10 @@ def test_the_prices_are_the_course_of_the_noisy_demand_and_empty_epochs_no_round
     gap, z = float(built.p - built.q), np.exp(-0.5)
     variance = 300**2 * (1 / 2 / 200 + 2 * z / (1 - z) ** 2 / 200**2) / gap**2
     course = PriceUpdates(Menu.singles(2), np.array([60, 90]), 300, 40, variance)
-    price, told = np.zeros(2), result["rounds"]
-    assert [each["epoch"] for each in told] == [0, 2]
+    price, round_document = np.zeros(2), result["rounds"]
+    assert [each["epoch"] for each in round_document] == [0, 2]
     for each, exact, drawn in zip(
-        told, [(50, 100, 50), (200, 50, 50)], noise.reshape(2, 3), strict=True
+        round_document, [(50, 100, 50), (200, 50, 50)], noise.reshape(2, 3), strict=True
     ):
         assert each["noisy"] == (np.array(exact) + drawn).tolist()
         assert [float(p) for p in each["prices"]] == price.tolist()
@@ -111,7 +111,7 @@ def test_the_prices_are_the_course_of_the_noisy_demand_and_empty_epochs_no_round
         assert each["demand"] == pytest.approx(demand)
         price = course.next(price, demand).round(6)
     assert [float(p) for p in result["next"]] == price.tolist()
-    settled = told[1]
+    settled = round_document[1]
     assert [row["demand"] for row in result["allocation"]] == pytest.approx(settled["demand"])
 
 
@@ -121,10 +121,10 @@ def test_epoch_by_epoch_from_the_last_prices_is_the_same_course_as_all_at_once()
     counted = [(50, 100, 50), (80, 90, 30), (70, 70, 60)]
     whole = shared(built, 600, epochs=3, **more).draw(parts(*counted), Coins.derive(b"posted"))
     start: list[str] | str = "0"
-    for counts, told in zip(counted, whole.result["rounds"], strict=True):
+    for counts, round_document in zip(counted, whole.result["rounds"], strict=True):
         alone = shared(built, 200, start=start, **more).draw(parts(counts), coins).result
-        assert alone["rounds"][0]["noisy"] == told["noisy"]
-        assert alone["rounds"][0]["prices"] == told["prices"]
+        assert alone["rounds"][0]["noisy"] == round_document["noisy"]
+        assert alone["rounds"][0]["prices"] == round_document["prices"]
         start = alone["next"]
     assert start == whole.result["next"]
 
@@ -188,12 +188,13 @@ def test_the_prices_lead_to_an_allocation_of_about_the_best_welfare() -> None:
     built = mechanism("grr/1", GOODS + 1, "2")
     worths, menu, law = uniform(n, GOODS), Menu.singles(GOODS), MessageLaw(built)
     buyers, supply = Buyers(worths, menu), n // 10
-    facts_: ReleaseContext = replace(context(built, n // rounds), read="live")
+    given: ReleaseContext = replace(context(built, n // rounds), read="live")
     prices: list[str] | str = "0"
     boards, each = [], n // rounds
     for t in range(rounds):
-        asked = {"epsilon": "1", "supply": supply, "buyers": n, "rounds": rounds, "start": prices}
-        release = prepare("allocate", {**asked, "none": "label 0"}, facts_)
+        arguments = {"epsilon": "1", "supply": supply, "buyers": n}
+        arguments |= {"rounds": rounds, "start": prices}
+        release = prepare("allocate", {**arguments, "none": "label 0"}, given)
         posted = np.zeros(GOODS) if prices == "0" else np.array([float(p) for p in prices])
         boards.append(posted)
         wanted = np.bincount(

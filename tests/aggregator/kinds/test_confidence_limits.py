@@ -69,9 +69,9 @@ def test_limits_grow_with_the_estimate_and_hold_it() -> None:
     lower, upper = release._law.limits(estimates, 0.95)
     assert (np.diff(lower) >= -1e-9).all()
     assert (np.diff(upper) >= -1e-9).all()
-    shown = np.clip(estimates, 0, 1)
-    assert (lower <= shown + 1e-9).all()
-    assert (shown <= upper + 1e-9).all()
+    shares = np.clip(estimates, 0, 1)
+    assert (lower <= shares + 1e-9).all()
+    assert (shares <= upper + 1e-9).all()
 
 
 def test_many_labels_are_solved_on_a_grid_of_some() -> None:

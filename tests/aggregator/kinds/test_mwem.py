@@ -35,9 +35,9 @@ SEVERAL = {name: built for name, built in CHOICES.items() if built.id != "grr/1"
 
 def asked(given: ReleaseContext, **more: object) -> PreparedMwem:
     arguments: dict[str, object] = {"workload": "points", "epsilon": "2", **more}
-    found = prepare("mwem", arguments, given)
-    assert isinstance(found, PreparedMwem)
-    return found
+    release = prepare("mwem", arguments, given)
+    assert isinstance(release, PreparedMwem)
+    return release
 
 
 def law_of(release: PreparedMwem, reach: int) -> Callable[[Vector], Pmf[Any]]:
@@ -76,12 +76,12 @@ def test_epsilon_is_reached_so_no_noise_is_wasted() -> None:
 
 
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
-    release, shown = asked(context(SMALL["grr-2"], 3), rounds=1), dict[str, ReleaseResult]()
+    release, results = asked(context(SMALL["grr-2"], 3), rounds=1), dict[str, ReleaseResult]()
     for one, other in neighbours(SMALL["grr-2"], 3):
         for counts in (one, other) * 10:
             drawn = release.draw(tallies(counts, 3))
             assert drawn.error_bars == release.expected
-            assert shown.setdefault(json.dumps(drawn.result["measurements"]), drawn) == drawn
+            assert results.setdefault(json.dumps(drawn.result["measurements"]), drawn) == drawn
 
 
 @pytest.mark.statistical

@@ -59,21 +59,21 @@ def test_equal_requests_are_spelled_alike() -> None:
     spellings = [request("top-k", {"k": k, "epsilon": epsilon}).parameters for k, epsilon in alike]
     assert spellings[0] == spellings[1] == {"k": 2, "epsilon": "0.5"}
     deltas = ["1e-6", "0.000001", "1.0e-6"]
-    asked = [{"epsilon": "01", "delta": delta} for delta in deltas]
-    assert {request("median", a).parameters["delta"] for a in asked} == {"1e-6"}
+    requests = [{"epsilon": "01", "delta": delta} for delta in deltas]
+    assert {request("median", a).parameters["delta"] for a in requests} == {"1e-6"}
 
 
 @pytest.mark.parametrize(("name", "arguments"), REQUESTS, ids=called)
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw(
     name: str, arguments: dict[str, object]
 ) -> None:
-    release, shown = request(name, arguments), dict[str, ReleaseResult]()
+    release, results = request(name, arguments), dict[str, ReleaseResult]()
     for pair in list(neighbours(SMALL["grr-4"], 3))[:40]:
         for counts in pair:
             drawn = release.draw(tallies(counts, 3))
             assert drawn.error_bars == release.expected
             key = json.dumps(_draw(drawn.result))
-            assert shown.setdefault(key, drawn) == drawn
+            assert results.setdefault(key, drawn) == drawn
 
 
 def _draw(result: Mapping[str, Any]) -> object:
@@ -85,7 +85,7 @@ def _draw(result: Mapping[str, Any]) -> object:
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [asked for asked in REQUESTS if asked[1].get("noise") != "geometric"],  # breaks its ties
+    [each for each in REQUESTS if each[1].get("noise") != "geometric"],  # breaks its ties
     ids=called,
 )
 def test_the_same_coins_are_read_whatever_the_tally_holds(
@@ -242,9 +242,9 @@ def test_domains_too_large_are_refused_before_any_work_and_told_what_to_use() ->
 
 def test_noise_that_cannot_be_drawn_is_refused_before_the_charge() -> None:
     dear = context(SMALL["grr-2"], 10, labels=("1", "999999999"))
-    asked = {"epsilon": "0.000001", "score": "revenue", "noise": "geometric"}
+    arguments = {"epsilon": "0.000001", "score": "revenue", "noise": "geometric"}
     with pytest.raises(ParameterError, match="use noise gumbel or exponential"):
-        prepare("noisy-max", asked, dear)
+        prepare("noisy-max", arguments, dear)
 
 
 def test_one_bit_alone_has_no_mode() -> None:

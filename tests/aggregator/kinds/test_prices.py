@@ -130,11 +130,11 @@ def test_what_is_shown_is_the_price_exactly_and_public_things() -> None:
 
 
 def test_neighbours_give_prices_equal_in_every_field_but_the_draw() -> None:
-    release, shown = priced({}), dict[str, Any]()
+    release, results = priced({}), dict[str, Any]()
     for pair in neighbours(SMALL["grr-4"], 3):
         for counts in pair:
             drawn = release.draw(tallies(counts, 3))
-            assert shown.setdefault(drawn.result["label"], drawn) == drawn
+            assert results.setdefault(drawn.result["label"], drawn) == drawn
 
 
 def test_a_price_reads_the_same_coins_whatever_the_tally_holds() -> None:
@@ -164,7 +164,7 @@ def test_no_false_report_gains_more_than_it_says() -> None:
     for others in itertools.combinations_with_replacement(range(4), 2):
         for worth in range(4):
             sold = np.array([max(cents[worth] - price, 0) for price in cents])
-            gains = [float(law[_counted((*others, told))] @ sold) for told in range(4)]
+            gains = [float(law[_counted((*others, report))] @ sold) for report in range(4)]
             largest = max(largest, max(gains) - gains[worth])
     assert 0 < largest <= 100 * bound <= 401 * np.tanh(0.25) + 1
 

@@ -48,9 +48,9 @@ SKEWED = tallies((110_000, 40_000, 30_000, 20_000), N)
 
 def asked(given: ReleaseContext | None = None, **more: object) -> PreparedQuerySession:
     arguments: dict[str, object] = {"epsilon": "1", **more}
-    found = prepare("queries", arguments, given or context(BUILT, N))
-    assert isinstance(found, PreparedQuerySession)
-    return found
+    release = prepare("queries", arguments, given or context(BUILT, N))
+    assert isinstance(release, PreparedQuerySession)
+    return release
 
 
 def question(*places: int) -> dict[str, object]:
@@ -113,13 +113,13 @@ def test_a_restart_answers_as_if_it_had_not_been() -> None:
     session, _ = release.open(SKEWED, whole.append, Fixed(rest=0x6B))
     expected = [session.ask(one) for one in QUESTIONS]
     release.open(SKEWED, broken.append, Fixed(rest=0x6B))
-    found = []
+    sessions = []
     for one in QUESTIONS:
         again = release.resume(SKEWED, list(broken), broken.append, Fixed(rest=0x6B))
-        found.append(again.ask(one))
-    assert found == expected
+        sessions.append(again.ask(one))
+    assert sessions == expected
     assert [json.loads(record) for record in broken[1:]] == [json.loads(r) for r in whole[1:]]
-    assert any(answer.result["measured"] for answer in found)
+    assert any(answer.result["measured"] for answer in sessions)
     last = release.resume(SKEWED, whole, whole.append)
     assert [last.ask(one) for one in QUESTIONS] == expected
     assert len(whole) == len(QUESTIONS) + 1
@@ -298,9 +298,9 @@ def test_a_session_over_few_reports_learns_what_most_people_say() -> None:
     session, _ = asked(given, epsilon="2").open(
         tallies(tuple(reports), given.n), list[bytes]().append
     )
-    found: Any = session.ask(question(0)).result
-    assert found["measured"]
-    assert found["share"] > 0.5
+    answer: Any = session.ask(question(0)).result
+    assert answer["measured"]
+    assert answer["share"] > 0.5
 
 
 def test_noise_that_cannot_be_drawn_is_refused() -> None:

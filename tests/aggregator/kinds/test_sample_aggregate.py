@@ -40,9 +40,9 @@ def world(built: Mechanism, n: int = 4, cohorts: int = 3) -> ReleaseContext:
 
 def asked(given: ReleaseContext, delta: str = "0.3", **more: object) -> PreparedSampleAggregate:
     arguments: Mapping[str, object] = {"epsilon": "1", "delta": delta, **more}
-    found = prepare("sample-aggregate", arguments, given)
-    assert isinstance(found, PreparedSampleAggregate)
-    return found
+    release = prepare("sample-aggregate", arguments, given)
+    assert isinstance(release, PreparedSampleAggregate)
+    return release
 
 
 def parted(groups: Groups, sizes: tuple[int, ...] = SIZES) -> Tallies:
@@ -104,8 +104,8 @@ def test_two_reports_of_one_installation_have_the_promise_of_a_group_of_two() ->
     built, sizes = SMALL["grr-2"], (1,) * 5
     release = asked(world(built, 5, 5), delta="0.1")
     group = group_guarantee(release.guarantee, 2)
-    told = promise(release.guarantee, Installation(2, Fraction(2)), read="releases")
-    assert told.installation == group
+    promised = promise(release.guarantee, Installation(2, Fraction(2)), read="releases")
+    assert promised.installation == group
     together = list(pairs(built, replaced=2, sizes=sizes))
 
     def law(groups: Groups) -> Pmf[Any]:
@@ -154,12 +154,12 @@ def test_epochs_of_one_cohort_are_one_answer() -> None:
 
 
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
-    release, shown = asked(world(SMALL["grr-4"])), dict[object, ReleaseResult]()
+    release, results = asked(world(SMALL["grr-4"])), dict[object, ReleaseResult]()
     for pair in list(pairs(SMALL["grr-4"]))[:60]:
         for groups in pair:
             drawn = release.draw(parted(groups))
-            assert shown.setdefault(drawn.result["index"], drawn) == drawn
-    assert len(shown) >= 2
+            assert results.setdefault(drawn.result["index"], drawn) == drawn
+    assert len(results) >= 2
 
 
 @pytest.mark.statistical
@@ -185,14 +185,15 @@ def test_what_is_released_is_within_the_bar_of_the_truth(answer: str, truth: flo
     release = asked(given, "1e-2", answer=answer)
     shares = np.array([truth, truth - 0.04, 1.04 - 2 * truth])
     chances = float(built.q) + float(built.p - built.q) * shares
-    bar, missed, told = release.expected[0], 0, 0
+    bar, missed, released = release.expected[0], 0, 0
     for _ in range(200):
         sizes = draw.multinomial(20_000, [1 / 16] * 16).tolist()
         groups = tuple(tuple(draw.multinomial(s, chances / chances.sum()).tolist()) for s in sizes)
         index = release.draw(parted(groups, tuple(sizes))).result["index"]
         if isinstance(index, int):
-            told, missed = told + 1, missed + (_off(answer, shares, index) > (bar.upper or 0.0))
-    assert told > 20
+            released += 1
+            missed += _off(answer, shares, index) > (bar.upper or 0.0)
+    assert released > 20
     assert binomial_tail(200, 0.05, missed) > FALSE_ALARM
 
 

@@ -67,8 +67,8 @@ def test_the_variance_of_a_reading_is_exact_where_each_report_has_its_own_device
 
 @pytest.mark.parametrize("built", [SMALL["sampled-1-of-3"], SMALL["sampled-2-of-3"]])
 def test_the_blank_of_told_bits_is_q_but_for_half_a_step(built: Mechanism) -> None:
-    told = LabelCounts.of(context(built, 1)).messages
-    assert abs(Fraction(told.offset, told.unit) - built.q) <= Fraction(1, 2 * told.unit)
+    space = LabelCounts.of(context(built, 1)).messages
+    assert abs(Fraction(space.offset, space.unit) - built.q) <= Fraction(1, 2 * space.unit)
 
 
 def scores(built: Mechanism, n: int) -> list[Score]:

@@ -53,8 +53,8 @@ def test_every_reach_is_the_maximum_over_pairs_of_possible_messages(
     built = SMALL[name]
     row = st.lists(st.integers(-3, 3), min_size=built.tally_size, max_size=built.tally_size)
     matrix = data.draw(st.lists(row, min_size=1, max_size=4))
-    found = sensitivity_of(built, np.array(matrix))
-    assert {key: getattr(found, key) for key in brute(built, matrix)} == brute(built, matrix)
+    computed = sensitivity_of(built, np.array(matrix))
+    assert {key: getattr(computed, key) for key in brute(built, matrix)} == brute(built, matrix)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -85,8 +85,8 @@ def test_readings_are_what_the_estimator_calls_supports_and_matrices_follow_them
 def test_the_reach_of_the_labels_readings_is_that_of_their_matrix(name: str) -> None:
     built = SMALL[name]
     rows = message_space_of(built).tally_matrix(np.eye(built.domain_size, dtype=np.int64))
-    found = label_sensitivity(built)
-    assert {key: getattr(found, key) for key in ("range", "l1", "l2_squared", "linf")} == brute(
+    computed = label_sensitivity(built)
+    assert {key: getattr(computed, key) for key in ("range", "l1", "l2_squared", "linf")} == brute(
         built, rows.tolist()
     )
 
@@ -98,8 +98,8 @@ def test_readings_of_told_bits_reach_what_all_messages_reach(m: int, sampled: in
         return
     built = mechanism("rr-sampled/1", m, "2", sampled=sampled)
     rows = message_space_of(built).tally_matrix(np.eye(m, dtype=np.int64))
-    found, truth = label_sensitivity(built), sensitivity_of(built, rows)
-    assert (found.range, found.l1, found.l2_squared, found.linf) == (
+    computed, truth = label_sensitivity(built), sensitivity_of(built, rows)
+    assert (computed.range, computed.l1, computed.l2_squared, computed.linf) == (
         truth.range,
         truth.l1,
         truth.l2_squared,
@@ -159,8 +159,8 @@ def test_where_not_every_multiplier_is_tried_the_bound_of_any_set_stands(
 
 def test_a_report_of_many_bits_moves_as_many_counts_and_not_two() -> None:
     built = mechanism("rr/1", 40)
-    found = sensitivity_of(built, np.eye(40, dtype=np.int64))
-    assert (found.range, found.l1, found.l2_squared, found.linf) == (2, 40, 40, 1)
+    computed = sensitivity_of(built, np.eye(40, dtype=np.int64))
+    assert (computed.range, computed.l1, computed.l2_squared, computed.linf) == (2, 40, 40, 1)
     total = sensitivity_of(built, np.ones((2, 40), dtype=np.int64))
     assert (total.range, total.l1, total.linf) == (0, 80, 40)
 
@@ -228,10 +228,10 @@ def test_matrices_that_are_not_exact_are_refused(matrix: object, message: str) -
 def test_what_is_too_dear_is_refused_and_what_is_cheap_is_still_there() -> None:
     pulls = np.ones((3, 30), dtype=np.int64)
     pulls[0, :15] = pulls[1, ::2] = -1
-    found = sensitivity_of(mechanism("rr/1", 30), pulls)
-    assert found.linf == 30
-    assert found.range == 30  # two rows of opposite signs in half of the places
+    computed = sensitivity_of(mechanism("rr/1", 30), pulls)
+    assert computed.linf == 30
+    assert computed.range == 30  # two rows of opposite signs in half of the places
     with pytest.raises(ParameterError, match="range sensitivity alone"):
-        _ = found.l1
+        _ = computed.l1
     with pytest.raises(ParameterError, match="at most 268,435,456"):
         _ = sensitivity_of(mechanism("grr/1", 900), np.eye(900, dtype=np.int64)).range

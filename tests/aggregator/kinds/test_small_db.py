@@ -33,9 +33,9 @@ LISTED = [{"labels": ["label 0"]}, {"labels": ["label 1", "label 0"]}]
 
 def asked(given: ReleaseContext, **more: object) -> PreparedSmallDb:
     arguments: dict[str, object] = {"workload": "points", "alpha": "0.7", "epsilon": "2", **more}
-    found = prepare("small-db", arguments, given)
-    assert isinstance(found, PreparedSmallDb)
-    return found
+    pmf = prepare("small-db", arguments, given)
+    assert isinstance(pmf, PreparedSmallDb)
+    return pmf
 
 
 def law_of(release: PreparedSmallDb, n: int) -> Callable[[Vector], Pmf[Any]]:
@@ -48,8 +48,8 @@ def test_the_law_is_the_definitions(name: str, workload: object) -> None:
     built, n = CHOICES[name], 3
     release = asked(context(built, n), workload=workload)
     for counts in sorted(all_tallies(built, n))[::9]:
-        found = release.pmf(tallies(counts, n))
-        by_rows = dict(zip(found.outcomes, found.probabilities, strict=True))
+        pmf = release.pmf(tallies(counts, n))
+        by_rows = dict(zip(pmf.outcomes, pmf.probabilities, strict=True))
         expected = by_definition(release, counts)
         assert by_rows.keys() == expected.keys()
         for rows, chance in expected.items():
@@ -107,8 +107,8 @@ def test_candidates_that_public_coins_drew_are_as_private_however_few(count: int
     release = asked(context(SMALL["grr-4"], 3), candidates=count)
 
     def by_place(counts: Vector) -> Pmf[int]:
-        found = release.pmf(tallies(counts, 3))
-        return Pmf(tuple(range(count)), found.lower, found.upper)
+        pmf = release.pmf(tallies(counts, 3))
+        return Pmf(tuple(range(count)), pmf.lower, pmf.upper)
 
     assert release.guarantee == asked(context(SMALL["grr-4"], 3)).guarantee
     check_pure(by_place, neighbours(SMALL["grr-4"], 3), release.guarantee)
@@ -124,12 +124,12 @@ def test_anybody_can_draw_the_candidates_again_and_another_request_has_others() 
 
 
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
-    release, shown = asked(context(SMALL["grr-4"], 3)), dict[str, ReleaseResult]()
+    release, results = asked(context(SMALL["grr-4"], 3)), dict[str, ReleaseResult]()
     for pair in list(neighbours(SMALL["grr-4"], 3))[:40]:
         for counts in pair:
             drawn = release.draw(tallies(counts, 3))
             assert drawn.error_bars == release.expected
-            assert shown.setdefault(json.dumps(drawn.result["rows"]), drawn) == drawn
+            assert results.setdefault(json.dumps(drawn.result["rows"]), drawn) == drawn
 
 
 @pytest.mark.statistical
@@ -137,9 +137,9 @@ def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
 def test_draws_follow_the_stated_law(candidates: str) -> None:
     """2,000 draws, chi-square, rejected at 1e-6."""
     release = asked(context(SMALL["grr-2"], 6), candidates=candidates, alpha="0.3")
-    found = release.pmf(tallies((4, 2), 6))
+    pmf = release.pmf(tallies((4, 2), 6))
     sums: dict[tuple[int, ...], list[Fraction]] = {}
-    for rows, low, high in zip(found.outcomes, found.lower, found.upper, strict=True):
+    for rows, low, high in zip(pmf.outcomes, pmf.lower, pmf.upper, strict=True):
         ends = sums.setdefault(rows, [Fraction(0), Fraction(0)])
         sums[rows] = [ends[0] + low, ends[1] + high]
     law = Pmf(tuple(sums), *(tuple(ends[i] for ends in sums.values()) for i in (0, 1)))

@@ -36,8 +36,8 @@ KEYED = b"typical errors"
 
 
 def typical(name: str, arguments: Mapping[str, object], given: Any) -> Any:
-    found: Any = prepare(name, arguments, given)
-    return found.typical
+    release: Any = prepare(name, arguments, given)
+    return release.typical
 
 
 @pytest.mark.parametrize("title", REQUESTS)
@@ -52,18 +52,18 @@ def test_the_same_request_has_the_same_typical_error(title: str) -> None:
 @pytest.mark.parametrize("title", REQUESTS)
 def test_a_typical_error_is_below_the_bound(title: str) -> None:
     name, arguments = REQUESTS[title]
-    found: Any = prepare(name, arguments, of_choices(20, 20_000, "1"))
-    [error] = found.typical
-    assert 0 <= error.median <= error.p95 < found.expected[-1].upper
+    release: Any = prepare(name, arguments, of_choices(20, 20_000, "1"))
+    [error] = release.typical
+    assert 0 <= error.median <= error.p95 < release.expected[-1].upper
     assert error.runs == 200
 
 
 def test_tallies_change_no_typical_error() -> None:
-    found: Any = prepare("mwem", {"workload": "points", "epsilon": "1"}, of_choices(4, 400, "1"))
-    before = found.typical
+    release: Any = prepare("mwem", {"workload": "points", "epsilon": "1"}, of_choices(4, 400, "1"))
+    before = release.typical
     for counts in [(400, 0, 0, 0), (100, 100, 100, 100)]:
-        found.draw(tallies(counts, 400))
-        assert found.typical == before
+        release.draw(tallies(counts, 400))
+        assert release.typical == before
 
 
 @pytest.mark.statistical
@@ -169,9 +169,9 @@ LARGE: dict[str, tuple[str, dict[str, object], int]] = {
 def test_a_simulation_takes_seconds_of_work_at_most(name: str) -> None:
     """Processor time of this process; a second where the machine is idle."""
     family, arguments, labels = LARGE[name]
-    found: Any = prepare(family, arguments, context(mechanism("grr/1", labels), 10**7))
+    release: Any = prepare(family, arguments, context(mechanism("grr/1", labels), 10**7))
     before = time.process_time()
-    assert len(found.typical) == (name != "top-k")
+    assert len(release.typical) == (name != "top-k")
     assert time.process_time() - before < 6
 
 
@@ -200,18 +200,18 @@ def test_no_selection_is_said_to_be_never_off(name: str, n: int, epsilon: str) -
     """For each score some made-up people are hard to tell from those with another best."""
     family, more = SCORES[name]
     given = context(mechanism("grr/1", 5, epsilon), n, labels=PRICED)
-    found: Any = prepare(family, {"epsilon": "1", **more}, given)
-    [error] = found.typical
-    assert 0 < error.p95 < found.expected[-1].upper
+    release: Any = prepare(family, {"epsilon": "1", **more}, given)
+    [error] = release.typical
+    assert 0 < error.p95 < release.expected[-1].upper
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_made_up_people_have_one_label_each(name: str) -> None:
     family, more = SCORES[name]
-    found: Any = prepare(
+    release: Any = prepare(
         family, {"epsilon": "1", **more}, context(mechanism("grr/1", 5), 300, labels=PRICED)
     )
-    people = populations_of(found.score)
+    people = populations_of(release.score)
     assert len({each.name for each in people}) == len(people)
     for each in people:
         assert each.shares.min() >= 0
@@ -237,5 +237,6 @@ def test_a_pick_of_one_is_the_first_of_two() -> None:
 
 
 def test_a_bar_of_1_is_not_split_into_parts_that_it_does_not_bound() -> None:
-    found: Any = prepare("mwem", {"workload": "prefixes", "epsilon": "1"}, of_choices(5, 500, "1"))
-    assert [(bar.lower, bar.upper) for bar in found.expected] == [(0.0, 1.0)]
+    arguments = {"workload": "prefixes", "epsilon": "1"}
+    release: Any = prepare("mwem", arguments, of_choices(5, 500, "1"))
+    assert [(bar.lower, bar.upper) for bar in release.expected] == [(0.0, 1.0)]
