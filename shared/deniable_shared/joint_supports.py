@@ -73,7 +73,11 @@ class JointSupports:
         has the law of the mechanism with p and q of its own.
         """
         structure = mechanism.structure
-        law = structure and structure.joint_supports(*_kept(mechanism, kept))
+        if structure is None:
+            raise ParameterError(
+                f"sums of choices, and tables, are not available for {mechanism.id}"
+            )
+        law = structure.joint_supports(*_kept(mechanism, kept))
         if law:
             return law
         raise ParameterError(

@@ -47,5 +47,8 @@ def linkage(mechanism: Mechanism) -> float:
         return float(0)
     first = mechanism.first
     if first.structure is None:
-        raise ParameterError(f"linkage is not available for {mechanism.id}: leave out permanent")
+        raise ParameterError(
+            f"linkage is not available for {mechanism.id}, so it keeps no permanent answers: "
+            'use repeat = "once" or "fresh"'
+        )
     return first.structure.linkage(first.p, first.q, mechanism.keep_probability)

@@ -51,6 +51,8 @@ def _disclosure(mechanism: Mechanism) -> str:
     first = mechanism.first if isinstance(mechanism, MemoizedChain) else mechanism
     if isinstance(first, AttributeSampler):
         return first.disclosure
+    if first.structure is None:
+        return "a report tells of all attributes together, and no table follows"
     return "a report tells of all attributes together, so every table follows"
 
 

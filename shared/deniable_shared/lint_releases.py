@@ -37,10 +37,12 @@ def _public(manifest: Manifest) -> Iterator[Finding]:
 
 
 def _unread(manifest: Manifest) -> Iterator[Finding]:
-    read = mechanisms.releasable_ids()
-    if manifest.mechanism_id in read:
+    mechanism = manifest.mechanism()
+    if mechanism.releasable and mechanism.structure is not None:
         return
+    read = mechanisms.releasable_ids()
     able = [each for each in mechanisms.ids_for_domain_type(manifest.domain.type) if each in read]
+    able = [each for each in able if each != mechanism.id]
     cure = f"name {' or '.join(able)}, or " if able else ""
     yield Finding(
         "warning",

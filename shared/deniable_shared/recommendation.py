@@ -231,15 +231,17 @@ def _able(
     permanent: Fraction | None,
     decided: Mapping[str, int],
 ) -> Iterator[Mechanism]:
-    """Every mechanism that takes these parameters."""
+    """Every mechanism that takes these parameters, and whose linkage is known."""
     for mechanism_id in mechanisms.recommendable_ids(tells):
         with suppress(ParameterError):  # too many labels for some
             if permanent is None:
                 yield mechanisms.build(mechanism_id, domain_size=size, epsilon=epsilon, **decided)
-            else:
-                yield mechanisms.build(
-                    mechanism_id, domain_size=size, epsilon=epsilon, permanent=permanent, **decided
-                )
+                continue
+            chain = mechanisms.build(
+                mechanism_id, domain_size=size, epsilon=epsilon, permanent=permanent, **decided
+            )
+            if chain.structure is not None:
+                yield chain
 
 
 def _best(able: Sequence[Mechanism]) -> Mechanism:

@@ -83,7 +83,9 @@ def candidate_mechanisms(domain: Record, epsilon: Fraction) -> Iterator[Mechanis
     """Every mechanism that is compared, where it answers for the domain."""
     for mechanism_id in ids_for_target("tables"):
         with suppress(ParameterError):  # too many combinations, or more than two labels
-            yield for_domain(mechanism_id, domain, epsilon)
+            mechanism = for_domain(mechanism_id, domain, epsilon)
+            if mechanism.structure is not None:
+                yield mechanism
 
 
 def is_product(mechanism: Mechanism) -> bool:

@@ -18,7 +18,7 @@ def study(folder: Path, text: str, *columns: str, name: str = "people.csv") -> S
 
 def test_several_columns_of_0_and_1_are_the_bits_of_one_collection(tmp_path: Path) -> None:
     found = study(tmp_path, "dark,beta,plan\n1,0,a\n0,0,b\n", "dark", "beta")
-    (question,) = found.questions
+    (question,) = found.collections
     assert (question.name, question.type, question.labels) == ("people", "bits", ("dark", "beta"))
     assert found.people == (
         {"people": {"dark": True, "beta": False}},
@@ -28,7 +28,7 @@ def test_several_columns_of_0_and_1_are_the_bits_of_one_collection(tmp_path: Pat
 
 def test_one_column_of_0_and_1_is_one_bit_named_like_the_column(tmp_path: Path) -> None:
     found = study(tmp_path, "dark\n1\n0\n", "dark")
-    assert (found.questions[0].name, found.questions[0].labels) == ("dark", ("dark",))
+    assert (found.collections[0].name, found.collections[0].labels) == ("dark", ("dark",))
 
 
 def test_true_and_yes_count_as_1_whatever_their_case(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_true_and_yes_count_as_1_whatever_their_case(tmp_path: Path) -> None:
 
 def test_any_other_column_is_a_choice_among_its_values_in_natural_order(tmp_path: Path) -> None:
     found = study(tmp_path, "Plan size\n10\n9\nfree\n9\n", "Plan size")
-    (question,) = found.questions
+    (question,) = found.collections
     assert (question.name, question.type) == ("plan-size", "choice")
     assert question.labels == ("9", "10", "free")
 
@@ -47,13 +47,13 @@ def test_bits_and_choices_together_are_a_collection_for_the_bits_and_one_a_choic
     tmp_path: Path,
 ) -> None:
     found = study(tmp_path, "a,b,c,d\n1,x,0,p\n0,y,1,q\n", "a", "b", "c", "d")
-    assert [question.type for question in found.questions] == ["bits", "choice", "choice"]
+    assert [question.type for question in found.collections] == ["bits", "choice", "choice"]
     assert found.people[0] == {"people": {"a": True, "c": False}, "b": "x", "d": "p"}
 
 
 def test_two_columns_whose_names_look_alike_get_names_of_their_own(tmp_path: Path) -> None:
     found = study(tmp_path, "My plan,my-plan\na,c\nb,d\n", "My plan", "my-plan")
-    assert [question.name for question in found.questions] == ["my-plan", "my-plan-2"]
+    assert [question.name for question in found.collections] == ["my-plan", "my-plan-2"]
 
 
 @pytest.mark.parametrize("text", ["a;b\nx;1\ny;0\n", "a\tb\nx\t1\ny\t0\n", "\ufeffa,b\nx,1\ny,0\n"])
@@ -89,7 +89,7 @@ def test_identifiers_are_refused_with_their_number(tmp_path: Path) -> None:
 
 def test_as_many_values_as_can_be_told_apart_are_taken(tmp_path: Path) -> None:
     rows = "\n".join(f"v{number}" for number in range(MAX_CHOICES))
-    assert len(study(tmp_path, f"v\n{rows}\n", "v").questions[0].labels) == MAX_CHOICES
+    assert len(study(tmp_path, f"v\n{rows}\n", "v").collections[0].labels) == MAX_CHOICES
 
 
 def test_a_column_with_one_value_leaves_nothing_to_estimate(tmp_path: Path) -> None:
@@ -120,4 +120,4 @@ def test_a_file_that_is_no_text_says_so(tmp_path: Path) -> None:
 
 def test_a_file_name_without_letters_still_gives_a_name(tmp_path: Path) -> None:
     found = study(tmp_path, "a,b\n1,0\n0,1\n", "a", "b", name="数据.csv")
-    assert found.questions[0].name == "answers"
+    assert found.collections[0].name == "answers"

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from deniable_aggregator.simulation.study import Study, StudyCollection, StudyError, draw
+from deniable_aggregator.simulation.study import Study, StudyCollection, StudyError, draw_people
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.manifest import Manifest
 
@@ -19,25 +19,25 @@ def manifest(question: StudyCollection) -> Manifest:
 
 
 def test_as_many_users_as_people_are_everybody_once() -> None:
-    assert Counter(str(person) for person in draw(EVERYBODY, 7)) == {
+    assert Counter(str(person) for person in draw_people(EVERYBODY, 7)) == {
         str(person): 1 for person in EVERYBODY
     }
 
 
 def test_more_users_than_people_answer_in_whole_rounds_and_a_random_rest() -> None:
-    counts = Counter(str(person) for person in draw(EVERYBODY, 17))
+    counts = Counter(str(person) for person in draw_people(EVERYBODY, 17))
     assert sum(counts.values()) == 17
     assert sorted(counts.values()) == [2, 2, 2, 2, 3, 3, 3]
 
 
 def test_fewer_users_than_people_are_different_people() -> None:
-    counts = Counter(str(person) for person in draw(EVERYBODY, 3))
+    counts = Counter(str(person) for person in draw_people(EVERYBODY, 3))
     assert sorted(counts.values()) == [1, 1, 1]
 
 
 def test_no_users_are_refused() -> None:
     with pytest.raises(StudyError, match="at least 1, got 0"):
-        draw(EVERYBODY, 0)
+        draw_people(EVERYBODY, 0)
 
 
 def test_the_truth_of_bits_is_the_share_of_each_label() -> None:

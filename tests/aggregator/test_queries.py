@@ -14,8 +14,8 @@ from deniable_aggregator.documents.access import NewLink, NewToken, NewUser
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.queries import access
 from deniable_aggregator.queries.collections import collections
-from deniable_aggregator.queries.epochs import closable, epochs
-from deniable_aggregator.queries.health import ready
+from deniable_aggregator.queries.epochs import closable_epoch, epochs
+from deniable_aggregator.queries.health import readiness_document
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import release, releases
 from deniable_aggregator.queries.transparency_log import log, log_entries
@@ -100,12 +100,12 @@ def test_where_only_releases_may_be_read_the_calendar_is_listed(reader: Reader) 
 
 def test_an_open_epoch_closes_early_or_not_at_all(reader: Reader, theme: Collection) -> None:
     store = reader.service.store
-    assert closable(store, theme, str(TODAY), early=True, now=NOON) == TODAY
-    assert closable(store, theme, str(TODAY - 4), early=False, now=NOON) == TODAY - 4
+    assert closable_epoch(store, theme, str(TODAY), early=True, now=NOON) == TODAY
+    assert closable_epoch(store, theme, str(TODAY - 4), early=False, now=NOON) == TODAY - 4
     with pytest.raises(Problem, match="takes reports until"):
-        closable(store, theme, str(TODAY), early=False, now=NOON)
+        closable_epoch(store, theme, str(TODAY), early=False, now=NOON)
     with pytest.raises(Problem, match="an epoch that has started"):
-        closable(store, theme, str(TODAY + 1), early=True, now=NOON)
+        closable_epoch(store, theme, str(TODAY + 1), early=True, now=NOON)
 
 
 def test_a_release_is_listed_read_again_and_in_the_ledger(
@@ -220,7 +220,7 @@ def test_the_audit_log_is_a_document(reader: Reader) -> None:
 
 
 def test_a_check_that_fails_is_named_with_all_that_passed() -> None:
-    assert ready({"disk": "ok"}, ()).checks == {"disk": "ok"}
+    assert readiness_document({"disk": "ok"}, ()).checks == {"disk": "ok"}
     with pytest.raises(Problem, match="not ready: disk is full") as caught:
-        ready({"keys": "ok", "disk": "is full"}, ("clock",))
+        readiness_document({"keys": "ok", "disk": "is full"}, ("clock",))
     assert caught.value.extra["checks"] == {"keys": "ok", "disk": "is full"}

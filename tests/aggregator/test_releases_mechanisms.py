@@ -16,25 +16,13 @@ from deniable_aggregator.releases.context import context_of
 from deniable_aggregator.releases.request import ReleaseRequest, request_terms
 from deniable_aggregator.releases.service import ReleaseService
 from deniable_gateway.problem import Problem
+from support.release_requests import REQUESTS
 from support.release_world import FIRST, LAST, ReleaseWorld, opened
 
 NAMES = sorted(kinds.RELEASE_KINDS)
 ARGUMENTS = sorted({p.name for name in NAMES for p in kinds.parameters(name)})
 CENTRAL = 'central = { per_epoch = "99", per_installation = "99", delta = "0.01" }\n'
 LABELS = {"bits": ("dark_mode", "beta"), "choice": ("1", "2", "5", "10")}
-REQUESTS: list[tuple[str, dict[str, object]]] = [
-    ("allocate", {"none": "1", "supply": [9, 9, 9], "start": "0.25", "epsilon": "0.5"}),
-    ("exponential", {"score": "mode", "epsilon": "0.5"}),
-    ("histogram", {"epsilon": "0.5"}),
-    ("median", {"epsilon": "1", "delta": "1e-6"}),
-    ("mwem", {"workload": [{"labels": ["5", "10"]}, {"labels": ["2"]}], "epsilon": "0.5"}),
-    ("noisy-max", {"score": "mode", "epsilon": "0.5", "noise": "gumbel"}),
-    ("price", {"highest": "5", "ratio": "1.5", "epsilon": "0.5"}),
-    ("queries", {"epsilon": "8"}),
-    ("sample-aggregate", {"epsilon": "1", "delta": "1e-6"}),
-    ("small-db", {"workload": "prefixes", "alpha": "0.5", "candidates": 9, "epsilon": "0.5"}),
-    ("top-k", {"k": 2, "epsilon": "0.5"}),
-]
 CHOICES_ONLY = {"allocate", "median", "mwem", "price", "queries", "small-db"}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats() | st.text(max_size=9),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deniable_aggregator import retention
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.queries.pooled_tallies import EpochRange, by_epoch, pooled_tally
+from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally, tallies_by_epoch
 from deniable_aggregator.store.rows import CommitStatus, EpochRow
 from deniable_gateway.clock.watch import SETTLING_SECONDS
 from deniable_gateway.problem import Problem
@@ -168,7 +168,7 @@ def test_estimates_are_about_the_epochs_that_are_left(world: World) -> None:
     settle(world)
     store = world.service.store
     assert pooled_tally(store, collection, EpochRange()).epochs == (TODAY + 1,)
-    readings, few = by_epoch(store, collection, EpochRange())
+    readings, few = tallies_by_epoch(store, collection, EpochRange())
     assert ([reading.n for reading in readings], few) == ([5], ())
     with pytest.raises(Problem, match="hold 0 readable reports"):
         pooled_tally(store, collection, EpochRange(TODAY, TODAY))

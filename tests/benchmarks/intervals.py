@@ -17,7 +17,7 @@ from deniable_estimators.inference.functionals import LinearEstimator
 from deniable_estimators.inference.marginals import table_estimator
 from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.inference.set_laws import estimate_label_set
-from deniable_estimators.inference.tables import IntervalSettings, one_way, table
+from deniable_estimators.inference.tables import IntervalSettings, one_way_tables, table
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared.domain import Domain, Number, Record
@@ -75,7 +75,7 @@ def of_attributes(
     of: Estimator, mechanism: Mechanism, tally: npt.NDArray[np.int64], n: int
 ) -> tuple[Floats, ...]:
     """Each attribute by itself."""
-    told = one_way(table_estimator(of, mechanism, RECORD), tally, n, IntervalSettings())
+    told = one_way_tables(table_estimator(of, mechanism, RECORD), tally, n, IntervalSettings())
     return told.frequencies, told.std_errors, told.lower, told.upper
 
 

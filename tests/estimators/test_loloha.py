@@ -12,7 +12,7 @@ from deniable_estimators.inference.linear_hash_sums import (
     supports_of_codes,
 )
 from deniable_estimators.inference.message_laws import maximum_likelihood
-from deniable_estimators.inference.set_laws import law_of
+from deniable_estimators.inference.set_laws import set_law_of
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
 from deniable_shared.coins import Coins
@@ -115,7 +115,7 @@ def test_the_moments_of_a_set_are_those_of_all_messages() -> None:
             dimension=2,
         )  # fmt: skip
         members = np.array([0, 2, 5])
-        law = law_of(estimator_for(mechanism), members)
+        law = set_law_of(estimator_for(mechanism), members)
         squares = [
             sum(
                 chance * sum(bool(mechanism.supports(sent, int(v))) for v in members) ** 2

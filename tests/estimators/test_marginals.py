@@ -10,7 +10,7 @@ import pytest
 
 from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.marginals import axes_of, labels_of
-from deniable_estimators.inference.tables import IntervalSettings, one_way, table
+from deniable_estimators.inference.tables import IntervalSettings, one_way_tables, table
 from deniable_estimators.mechanisms.fourier import FourierEstimator, Parities
 from deniable_estimators.mechanisms.pairs import PairsEstimator
 from deniable_shared.errors import DecodeError, ParameterError
@@ -279,7 +279,7 @@ def test_the_estimate_of_a_record_is_each_attribute_by_itself() -> None:
             part = table(given.tabular, tally, 50_000, (axis,), IntervalSettings())
             assert whole.frequencies[start : start + radix].tolist() == part.frequencies.tolist()
             start += radix
-        together = one_way(given.tabular, tally, 50_000, IntervalSettings(family="all"))
+        together = one_way_tables(given.tabular, tally, 50_000, IntervalSettings(family="all"))
         assert (together.upper - together.lower >= whole.upper - whole.lower).all()
 
 

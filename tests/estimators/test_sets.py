@@ -12,7 +12,12 @@ import numpy as np
 import pytest
 
 from deniable_estimators.inference import set_laws as known_sets
-from deniable_estimators.inference.set_laws import checked_set, estimate_label_set, kept_of, law_of
+from deniable_estimators.inference.set_laws import (
+    checked_set,
+    estimate_label_set,
+    permanent_law_of,
+    set_law_of,
+)
 from deniable_estimators.inference.sets import SetLaw, estimate_set, tail_of_known
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import mechanisms
@@ -66,7 +71,7 @@ def test_moments_are_those_of_all_messages_for_every_set_and_value(id: str, *, c
     mechanism = built(id, chain=chain)
     for size in (1, 3) if chain else (1, 2, 3, 5):
         for members in combinations(range(SIZE), size):
-            law = law_of(estimator_for(mechanism), np.array(members))
+            law = set_law_of(estimator_for(mechanism), np.array(members))
             squares: dict[bool, list[Fraction]] = {True: [], False: []}
             for value in range(SIZE):
                 inside = value in members
@@ -97,9 +102,9 @@ def test_beyond_a_million_messages_the_bound_for_affine_designs_is_above_the_exa
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mechanism, members = built("affine/1", 30), np.arange(12)
-    exact = law_of(estimator_for(mechanism), members)
+    exact = set_law_of(estimator_for(mechanism), members)
     monkeypatch.setattr(known_sets, "_MOST_MESSAGES", 0)
-    bound = law_of(estimator_for(mechanism), members)
+    bound = set_law_of(estimator_for(mechanism), members)
     assert exact.inside < bound.inside < 2 * exact.inside
     assert exact.outside < bound.outside < 2 * exact.outside
 
@@ -124,7 +129,10 @@ def test_the_variance_is_never_below_that_of_devices_that_answer_in_every_epoch(
     span = 1 if repeat == "once" else 2
     truly = float(square - 4 * mean**2) if span == 2 else None
     estimator = estimator_for(mechanism)
-    law, kept = law_of(estimator, np.array(members)), kept_of(estimator, np.array(members))
+    law, kept = (
+        set_law_of(estimator, np.array(members)),
+        permanent_law_of(estimator, np.array(members)),
+    )
     count = round(10**6 * (law.mean(share)))
     found = estimate_set(law, count, 10**6, span=span, kept=kept)
     ours = found.std_error**2 * float((law.p - law.q) ** 2) * 10**6
@@ -184,7 +192,7 @@ def missed(id: str, n: int, share: Fraction, tail: float, members: tuple[int, ..
         raise AssertionError("of one report a device")
     size = SIZE * n + 1
     chances = np.fft.irfft(np.fft.rfft(law, size + size % 2) ** n, size + size % 2)
-    set_law = law_of(estimator_for(mechanism), np.array(members))
+    set_law = set_law_of(estimator_for(mechanism), np.array(members))
     left = 0.0
     for count in np.flatnonzero(chances > 1e-13).tolist():
         found = estimate_set(set_law, int(count), n, confidence=1 - 2 * tail)
@@ -212,14 +220,14 @@ def test_intervals_of_many_reports_cover_as_often_as_they_say(share: str, tail: 
 
 
 def test_all_sets_together_have_wider_intervals_than_each_by_itself() -> None:
-    law = law_of(estimator_for(built("oue/1")), np.array([0, 1]))
+    law = set_law_of(estimator_for(built("oue/1")), np.array([0, 1]))
     each = estimate_set(law, 30_000, 40_000, sets=9)
     every = estimate_set(law, 30_000, 40_000, sets=9, family="all")
     assert every.lower < each.lower < each.upper < every.upper
 
 
 def test_without_reports_nothing_is_known() -> None:
-    found = estimate_set(law_of(estimator_for(built("oue/1")), np.array([0, 1])), 0, 0)
+    found = estimate_set(set_law_of(estimator_for(built("oue/1")), np.array([0, 1])), 0, 0)
     assert math.isnan(found.frequency)
     assert (found.lower, found.upper) == (0, 1)
 
@@ -249,7 +257,7 @@ def test_a_law_that_no_count_has_is_refused() -> None:
 def test_the_tail_of_a_known_sum_is_never_below_the_true_one(id: str, n: int) -> None:
     """All labels of a unary encoding: a coin of p and d − 1 of q, convolved exactly."""
     mechanism = built(id, 4)
-    law = law_of(estimator_for(mechanism), np.arange(4))
+    law = set_law_of(estimator_for(mechanism), np.arange(4))
     p, q = float(mechanism.p), float(mechanism.q)
     once = np.array([1 - p, p])
     for _ in range(3):

@@ -175,7 +175,7 @@ def test_two_bits_of_a_report_count_for_less_than_two_reports() -> None:
     one = estimator_of("rappor/1", "2", tables=4, cells=64, hashes=1)
     assert estimator.mechanism.threshold == one.mechanism.threshold
     assert isinstance(estimator.mechanism, BitSketch)
-    assert estimator.form.hashes == 2
+    assert estimator.coding.hashes == 2
     tally = estimator.tally(reports(estimator, DRINKS * 1_000))
     both = estimate_texts(TextTally(estimator, tally), [b"tea"], held_out=False).estimate
     raw = float(both.frequencies[0])

@@ -49,7 +49,7 @@ def test_supports_are_those_that_the_mechanism_counts_report_by_report() -> None
 def test_one_report_of_each_message_supports_every_code_alike(base: int, digits: int) -> None:
     estimator = estimator_of("1", 1, base=base, digits=digits, tables=1, step=0)
     group = estimator.group(np.ones(estimator.mechanism.tally_size, np.int64), 0)
-    assert (group.supports == estimator.form.points).all()
+    assert (group.supports == estimator.coding.points).all()
 
 
 def test_expected_supports_are_p_for_the_true_code_and_the_same_for_every_other() -> None:
@@ -62,7 +62,7 @@ def test_expected_supports_are_p_for_the_true_code_and_the_same_for_every_other(
         if group.trials[0]:
             held += chance
             told = [t + chance * int(c) for t, c in zip(told, group.supports[0], strict=True)]
-    own = estimator.form.code(0, b"ab")
+    own = estimator.coding.code(0, b"ab")
     p = estimator.mechanism.p
     inside = Fraction(9 // 3 - 1, 8)
     other = inside * p + (1 - inside) * (1 - p) / 2
@@ -228,7 +228,7 @@ def test_what_shares_a_code_with_a_frequent_text_is_not_taken_for_frequent() -> 
     """
     estimator = estimator_of("8", 1, base=3, digits=2, tables=2, step=1)
     tally = tally_of(estimator, [b"a"], np.array([200_000]))
-    (family,) = PrefixExtension(TextTally(estimator, tally), 1).families(
+    (family,) = PrefixExtension(TextTally(estimator, tally), 1).candidates(
         [b""], np.array([math.inf])
     )
     odds = {tail.tobytes(): odd for tail, odd in zip(family.tails, family.odds, strict=True)}

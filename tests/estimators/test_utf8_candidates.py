@@ -13,7 +13,7 @@ from deniable_estimators.inference.utf8_candidates import (
     CharacterClass,
     class_of,
     continuations,
-    log_chances,
+    log_probabilities,
     partial_character,
 )
 
@@ -56,14 +56,14 @@ def test_the_chances_of_all_that_may_follow_a_run_add_up_to_one() -> None:
     for prefix in (b"", b"ab", b"Ab", b"A", b"7", b"_", "é".encode(), "語".encode(), "🎈".encode()):
         for size in (1, 2):
             tails = continuations(partial_character(prefix), size, whole=False)
-            total = np.exp(log_chances(class_of(prefix), tails)).sum()
+            total = np.exp(log_probabilities(class_of(prefix), tails)).sum()
             assert 0.8 < total <= 1 + 1e-9  # a little is left to what UTF-8 does not allow
 
 
 def test_a_letter_is_likelier_after_a_letter_than_a_sign_and_a_script_goes_on() -> None:
     def likelier(prefix: bytes, one: bytes, other: bytes) -> bool:
         tails = np.frombuffer(one + other, np.uint8).reshape(2, -1)
-        chances = log_chances(class_of(prefix), tails)
+        chances = log_probabilities(class_of(prefix), tails)
         return bool(chances[0] > chances[1])
 
     assert likelier(b"ab", b"c", b"C")

@@ -16,7 +16,7 @@ from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.functionals import LinearEstimator
 from deniable_estimators.inference.marginals import table_estimator
 from deniable_estimators.inference.quantities import quantiles
-from deniable_estimators.inference.set_laws import law_of
+from deniable_estimators.inference.set_laws import set_law_of
 from deniable_estimators.inference.sets import estimate_set
 from deniable_estimators.inference.tables import IntervalSettings, table
 from deniable_estimators.mechanisms import estimator_for
@@ -162,7 +162,7 @@ def test_means_of_several_epochs_are_covered(
 def test_sets_are_covered(id: str, epsilon: str, n: int) -> None:
     """Exactly, by the law of how many of four of ten labels a report supports."""
     mechanism, members = build(id, domain_size=10, epsilon=epsilon), range(4)
-    law = law_of(estimator_for(mechanism), np.array(members))
+    law = set_law_of(estimator_for(mechanism), np.array(members))
     for share in SHARES:
         one = np.zeros(len(members) + 1)
         for value, weight in ((0, share), (9, 1 - share)):

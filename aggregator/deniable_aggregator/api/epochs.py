@@ -61,6 +61,6 @@ def close_epoch(
     """
     target = service().registry.get(collection)
     store, now = service().store, service().clock()
-    index = queries.closable(store, target, epoch, early=query.early, now=now)
+    index = queries.closable_epoch(store, target, epoch, early=query.early, now=now)
     changed = service().close_epoch(target, index, audit=audit)
     return answer(ClosedEpochDocument(collection=target.id, epoch=index, changed=changed))

@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.collections import ReadyDocument, StatusDocument
-from deniable_aggregator.queries.health import ready
+from deniable_aggregator.queries.health import readiness_document
 from deniable_aggregator.web.application import JSON, answer, service
 
 blueprint = Blueprint("health", __name__)
@@ -32,4 +32,4 @@ def readyz() -> Response:
     `checks` says "ok" of each, or what is wrong, in both answers. `suspended` in a refusal names
     the reasons for which uploads wait until an operator acts.
     """
-    return answer(ready(service().readiness.check(), service().suspension.names))
+    return answer(readiness_document(service().readiness.check(), service().suspension.names))

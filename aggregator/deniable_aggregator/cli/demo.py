@@ -83,10 +83,10 @@ def _stay(simulation: Simulation, *, err: bool) -> None:
 def titanic(users: int) -> Study:
     """`users` people drawn from those aboard, and what they are asked."""
     from deniable_aggregator.simulation.demo_data import BERTHS, TRAITS, people
-    from deniable_aggregator.simulation.study import Study, StudyCollection, draw
+    from deniable_aggregator.simulation.study import Study, StudyCollection, draw_people
 
     questions = (
         StudyCollection("aboard", "bits", TRAITS, ABOARD_EPSILON),
         StudyCollection("berth", "choice", BERTHS, BERTH_EPSILON),
     )
-    return Study(questions, draw([person.answers() for person in people()], users))
+    return Study(questions, draw_people([person.answers() for person in people()], users))

@@ -47,14 +47,14 @@ def simulate(
     from deniable_aggregator.cli.simulation_tables import show
     from deniable_aggregator.process import serving
     from deniable_aggregator.simulation.run import run_study
-    from deniable_aggregator.simulation.study import Study, draw
+    from deniable_aggregator.simulation.study import Study, draw_people
     from deniable_aggregator.simulation.study_csv import read_study
 
     rows = read_study(file, columns, epsilon)
-    people = rows.people if users is None else draw(rows.people, users)
-    study = Study(rows.questions, people)
-    if len(study.questions) > 1 and not as_json:
-        say(f"{len(study.questions)} collections, each at ε = {epsilon}: a person pays for all.")
+    people = rows.people if users is None else draw_people(rows.people, users)
+    study = Study(rows.collections, people)
+    if len(study.collections) > 1 and not as_json:
+        say(f"{len(study.collections)} collections, each at ε = {epsilon}: a person pays for all.")
     with serving.signals_as_interrupt():
         with progress_bar() as bar, run_study(study, watcher=bar) as simulation:
             outcome = simulation.outcome

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from deniable_aggregator.queries.pooled_tallies import visible
+from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import EpochRow
 from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end
@@ -48,7 +48,7 @@ class Alert:
 def activity_of(collection: Collection, rows: Sequence[EpochRow], now: float) -> Activity:
     """Of the rows the store has for the collection."""
     manifest = collection.manifest
-    seen = visible(collection, rows)
+    seen = readable_rows(collection, rows)
     if manifest.read == "releases":
         return Activity(None, None, (), 0.0)
     if any(row.damage for row in rows):

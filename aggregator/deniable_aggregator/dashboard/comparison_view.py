@@ -109,11 +109,13 @@ def comparison_arguments(
 
 
 def tables_of(collection: Collection, query: CompareArguments) -> list[str]:
-    """Each attribute of a record by itself, unless one table is wanted."""
+    """Each attribute of a record by itself, unless one table is wanted or none is available."""
     domain = collection.manifest.domain
     if not isinstance(domain, Record):
         return []
-    return [query.table] if query.table else list(domain.topics)
+    if query.table:
+        return [query.table]
+    return [] if collection.mechanism.structure is None else list(domain.topics)
 
 
 def difference_chart(

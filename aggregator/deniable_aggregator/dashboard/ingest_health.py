@@ -18,7 +18,7 @@ from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.metrics.rates import ReportOutcome
 from deniable_aggregator.queries.diagnostics import anomaly_warnings
-from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally, visible
+from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally, readable_rows
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import CommitStatus, EpochRow
@@ -105,7 +105,7 @@ def rejection_totals(rows: Iterable[IngestHealth]) -> list[tuple[str, int, str]]
 def anomalies_of(collection: Collection, store: Reports) -> CollectionAnomalies | None:
     """What the newest epochs that may be read show of made-up reports."""
     try:
-        rows = visible(collection, store.epochs(collection.id))[-NEWEST:]
+        rows = readable_rows(collection, store.epochs(collection.id))[-NEWEST:]
         if not rows:
             return None
         warnings = anomaly_warnings(collection, pooled_tally(store, collection, _span(rows)))

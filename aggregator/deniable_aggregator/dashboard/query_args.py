@@ -83,11 +83,15 @@ def _projection(collection: Collection) -> Literal["simplex", "clip"]:
 
 
 def _marginal(collection: Collection, table: str) -> list[str]:
-    """Of a record the first two attributes against each other, if nothing else is wanted."""
+    """Of a record the first two attributes against each other, if nothing else is wanted.
+
+    All combinations where no table is available.
+    """
     domain = collection.manifest.domain
     if not isinstance(domain, Record):
         return [table] if table else []
-    if table == ALL and collection.estimator.estimand != "tables":
+    usual = ALL if collection.mechanism.structure is None else ""
+    if (table or usual) == ALL and collection.estimator.estimand != "tables":
         return []
     return [_usual_table(domain) if table in ("", ALL) else table]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.dashboard.formatting import when
-from deniable_aggregator.queries.pooled_tallies import visible
+from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_shared.epochs import epoch_start
@@ -28,7 +28,7 @@ class SpanPreset:
 
 def span_options(collection: Collection, store: Reports, now: float) -> Sequence[SpanPreset]:
     """All, the newest epoch that may be read, and the last days that make sense."""
-    rows = visible(collection, store.epochs(collection.id))
+    rows = readable_rows(collection, store.epochs(collection.id))
     made = [SpanPreset("All")]
     if not rows:
         return made

@@ -74,11 +74,11 @@ def shuffle_anonymity(
 
 def shuffled_epsilon(mechanism: Mechanism, reports: int, delta: str) -> float:
     """ε of one of so many honest reports whose senders nobody knows; never above its own ε."""
-    return _least(mechanism.epsilon, Blanket.of(mechanism), reports, delta)
+    return _least_epsilon(mechanism.epsilon, Blanket.of(mechanism), reports, delta)
 
 
 @lru_cache(maxsize=256)
-def _least(local: Fraction, blanket: Blanket | None, reports: int, delta: str) -> float:
+def _least_epsilon(local: Fraction, blanket: Blanket | None, reports: int, delta: str) -> float:
     bounds = [float(shuffle.shuffled_epsilon(local=local, reports=reports, delta=delta))]
     if blanket is not None:
         bounds.append(blanket.epsilon(reports, float(delta)))

@@ -119,13 +119,14 @@ def plan(
     """
     scenario = Scenario.of(domain, domain_type, asks, mechanism, linkable)
     report = parse_epsilon(epsilon)
-    kept = permanent_of(report) if permanent is None else parse_epsilon(permanent)
+    kept = default_permanent_epsilon(report) if permanent is None else parse_epsilon(permanent)
     _check(users, half_width, confidence, repeat, epochs, power)
     if identified and batch is not None:
         raise ParameterError("batch must be left out: shuffling hides no report that is identified")
-    f = usual_frequency(scenario.type) if frequency is None else frequency
+    f = default_frequency(scenario.type) if frequency is None else frequency
     shows = HalfWidth(users, confidence, population)
     chosen = scenario.answer(report, kept if repeat == "memoized" else None, shows)
+    linkage(chosen.mechanism)  # ParameterError for a chain of which it is not known
     precision = scenario.precision(chosen.mechanism, f, population)
     has_influence = scenario.target is None or scenario.target.influence
     ratio = chosen.ratio_to_optimum
@@ -180,12 +181,12 @@ def plan(
     )
 
 
-def permanent_of(report: Fraction) -> Fraction:
+def default_permanent_epsilon(report: Fraction) -> Fraction:
     """The ε of a permanent answer where none is named."""
     return min(2 * report, _LARGEST)
 
 
-def usual_frequency(domain_type: str) -> float:
+def default_frequency(domain_type: str) -> float:
     """Of the label whose error is told, where none is named."""
     return 0.5 if domain_type == "bits" else 0.0
 
@@ -251,6 +252,8 @@ def _repeats(
         if repeat == "memoized" and kept <= report:
             continue
         chosen = scenario.answer(report, kept if repeat == "memoized" else None, shows)
+        if repeat == "memoized" and chosen.mechanism.structure is None:
+            continue
         precision = scenario.precision(chosen.mechanism, frequency, shows.population)
         whole = (precision.over(epochs, repeat=repeat) / shows.users) ** 0.5
         one, shared = precision.std_error(shows.users), linkage(chosen.mechanism)

@@ -107,7 +107,7 @@ class Scenario:
         collection `shows`; without that, for many users.
         """
         if self.named is not None:
-            built = self._built(self._able(self.named), epsilon, permanent)
+            built = self._build(self._checked_id(self.named), epsilon, permanent)
             ratio = None if self.target else ratio_to_optimum(built)
             reason = "named" if ratio is None else f"named; {describe_ratio(ratio)}"
             return Recommendation(built.id, reason, ratio, built)
@@ -119,7 +119,7 @@ class Scenario:
                 recommendation.id, recommendation.reason, None, recommendation.mechanism
             )
         if self.target is not None:
-            return self._least(self.target, epsilon, permanent, shows)
+            return self._most_precise(self.target, epsilon, permanent, shows)
         return recommend(
             self.type,
             self.size,
@@ -131,15 +131,15 @@ class Scenario:
 
     def pinned(self, mechanism_id: str, epsilon: Fraction) -> dict[str, int]:
         """What a manifest would pin: chosen for one report, also in a chain."""
-        once = self._built(mechanism_id, epsilon, None)
+        once = self._build(mechanism_id, epsilon, None)
         return {name: getattr(once, name) for name in mechanisms.pinned_parameters(mechanism_id)}
 
-    def _able(self, mechanism_id: str) -> str:
+    def _checked_id(self, mechanism_id: str) -> str:
         """The id, if that mechanism tells what is asked."""
         if self.target:
             able = mechanisms.ids_for_target(self.target.name)
         else:
-            able = mechanisms.ids_for_domain_type(self._tells)
+            able = mechanisms.ids_for_domain_type(self._domain_type)
         if mechanism_id not in able:
             raise ParameterError(
                 f"mechanism must tell {'this' if self.target else 'frequencies'}, one of "
@@ -148,14 +148,14 @@ class Scenario:
         return mechanism_id
 
     @property
-    def _tells(self) -> str:
+    def _domain_type(self) -> str:
         return "bits" if self.type == "bits" else "choice"
 
-    def _least(
+    def _most_precise(
         self, target: Target, epsilon: Fraction, permanent: Fraction | None, shows: HalfWidth | None
     ) -> Recommendation:
         """Of the narrowest interval, or the least variance; the first in a tie."""
-        built = list(self._each(target, epsilon, permanent))
+        built = list(self._mechanisms(target, epsilon, permanent))
         if not built:
             raise ParameterError(
                 f"no mechanism tells this of {self.size:,} values at this epsilon: use fewer steps"
@@ -170,14 +170,14 @@ class Scenario:
         reason = f"{target.best}, in {size:,} byte{'s' if size > 1 else ''} a report"
         return Recommendation(best.id, reason, None, best)
 
-    def _each(
+    def _mechanisms(
         self, target: Target, epsilon: Fraction, permanent: Fraction | None
     ) -> Iterator[Mechanism]:
         for mechanism_id in mechanisms.ids_for_target(target.name, epsilon):
             with suppress(ParameterError):  # too many values for some
-                yield self._built(mechanism_id, epsilon, permanent)
+                yield self._build(mechanism_id, epsilon, permanent)
 
-    def _built(self, mechanism_id: str, epsilon: Fraction, permanent: Fraction | None) -> Mechanism:
+    def _build(self, mechanism_id: str, epsilon: Fraction, permanent: Fraction | None) -> Mechanism:
         if self.domain is not None:
             if permanent is None:
                 return mechanisms.for_domain(mechanism_id, self.domain, epsilon)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
-from deniable_aggregator.planning.plan import permanent_of, usual_frequency
+from deniable_aggregator.planning.plan import default_frequency, default_permanent_epsilon
 from deniable_aggregator.planning.scenario import Scenario
 from deniable_shared.domain import Record
 from deniable_shared.dyadic import parse_epsilon
@@ -106,8 +106,10 @@ def _choice(
     scenario: Scenario, size: int | Radices, epsilon: str | Fraction, repeat: str
 ) -> SweepPoint:
     report = parse_epsilon(epsilon)
-    chosen = scenario.answer(report, permanent_of(report) if repeat == "memoized" else None)
-    precision = scenario.precision(chosen.mechanism, usual_frequency(scenario.type), True)
+    chosen = scenario.answer(
+        report, default_permanent_epsilon(report) if repeat == "memoized" else None
+    )
+    precision = scenario.precision(chosen.mechanism, default_frequency(scenario.type), True)
     ratio = chosen.ratio_to_optimum
     return SweepPoint(
         scenario.size,

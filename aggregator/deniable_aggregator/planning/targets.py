@@ -58,11 +58,11 @@ class _Scores(Protocol):
 class _MeanPrecision(ScorePrecision):
     """Of a mean, as a share of the range."""
 
-    def _of(self, mechanism: Mechanism) -> float:
-        return _square(mechanism) / 4 if self.population else float(worst_mean(mechanism))
+    def _variance_of(self, mechanism: Mechanism) -> float:
+        return _mean_square(mechanism) / 4 if self.population else float(worst_mean(mechanism))
 
     @property
-    def _people(self) -> float:
+    def _sampling_variance(self) -> float:
         return _spread(self.mechanism) if self.population else 0.0
 
     @property
@@ -71,13 +71,13 @@ class _MeanPrecision(ScorePrecision):
 
     def half_width(self, reports: int, confidence: float) -> float:
         """See `Precision`; where a report is one bit, limits are exact."""
-        if not self.population or isinstance(_form(self.mechanism), _Scores):
+        if not self.population or isinstance(_first_round(self.mechanism), _Scores):
             return ScorePrecision.half_width(self, reports, confidence)
         return Precision(self.mechanism, 0.5).half_width(reports, confidence)
 
     @property
     def _gap(self) -> float:
-        form = _form(self.mechanism)
+        form = _first_round(self.mechanism)
         gap = float(self.mechanism.p - self.mechanism.q)
         if not isinstance(form, _Scores):
             return gap
@@ -93,7 +93,7 @@ class _MeanPrecision(ScorePrecision):
 class _RangePrecision(ScorePrecision):
     """Of a range of values."""
 
-    def _of(self, mechanism: Mechanism) -> float:
+    def _variance_of(self, mechanism: Mechanism) -> float:
         variance = range_variance(mechanism)
         if variance is None:
             able = " or ".join(mechanisms.ids_for_target("ranges"))
@@ -101,7 +101,7 @@ class _RangePrecision(ScorePrecision):
         return float(variance)
 
     @property
-    def _people(self) -> float:
+    def _sampling_variance(self) -> float:
         return 0.0
 
     @property
@@ -120,17 +120,17 @@ class _TablePrecision(ScorePrecision):
 
     radices: tuple[int, ...] = ()
 
-    def _of(self, mechanism: Mechanism) -> float:
+    def _variance_of(self, mechanism: Mechanism) -> float:
         return float(two_way_error(mechanism, self.radices))
 
     @property
-    def _people(self) -> float:
+    def _sampling_variance(self) -> float:
         cells = self._cells
         return sum(1 - 1 / size for size in cells) / sum(cells)
 
     @property
     def _pull(self) -> float:
-        form = _form(self.mechanism)
+        form = _first_round(self.mechanism)
         if isinstance(form, AttributeSampler):
             return form.cell_influence(float(self.mechanism.p - self.mechanism.q))
         of_cell = self.mechanism.domain_size // min(self._cells)
@@ -141,7 +141,7 @@ class _TablePrecision(ScorePrecision):
     def _gap(self) -> float:
         """One report supports some of a cell's combinations, or tells one of three parities."""
         gap = float(self.mechanism.p - self.mechanism.q)
-        form = _form(self.mechanism)
+        form = _first_round(self.mechanism)
         if isinstance(form, AttributeSampler):
             return form.cell_gap(gap)
         of_cell = self.mechanism.domain_size // min(self._cells)
@@ -167,9 +167,9 @@ class _TextPrecision(Precision):
         return self._least_frequency_among(both_sides, reports, confidence, power)
 
 
-def _square(mechanism: Mechanism) -> float:
+def _mean_square(mechanism: Mechanism) -> float:
     """E s² of what a report says of a mean on [−1, 1], where answers spread evenly."""
-    form = _form(mechanism)
+    form = _first_round(mechanism)
     if not isinstance(form, _Scores):
         return 1 / float(mechanism.p - mechanism.q) ** 2
     starts = form.moments(mechanism.p)
@@ -180,7 +180,7 @@ def _square(mechanism: Mechanism) -> float:
 
 def worst_mean(mechanism: Mechanism) -> Fraction:
     """n·Var of a mean given who answered, as a share of the range, at its worst answer."""
-    form = _form(mechanism)
+    form = _first_round(mechanism)
     if isinstance(form, _Scores):
         return form.worst_variance(mechanism.p) / 4
     return 1 / (4 * (mechanism.p - mechanism.q) ** 2)
@@ -246,7 +246,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
 )
 
 
-def _form(mechanism: Mechanism) -> Mechanism:
+def _first_round(mechanism: Mechanism) -> Mechanism:
     return cast(Mechanism, mechanism.first) if isinstance(mechanism, MemoizedChain) else mechanism
 
 

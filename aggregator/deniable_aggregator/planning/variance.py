@@ -58,17 +58,17 @@ class Precision:
     @property
     def variance(self) -> float:
         """n·Var of one epoch."""
-        return self._of(self.mechanism)
+        return self._variance_of(self.mechanism)
 
     def over(self, epochs: int, *, repeat: str) -> float:
         """n·Var for n devices that answer in all of so many epochs."""
-        people = self._people
+        people = self._sampling_variance
         one = self.variance - people
         if repeat == "once":
             return self.variance
         if repeat == "fresh" or not isinstance(self.mechanism, MemoizedChain):
             return one / epochs + people
-        kept = self._of(self.mechanism.first) - people
+        kept = self._variance_of(self.mechanism.first) - people
         return kept + (one - kept) / epochs + people
 
     def std_error(self, reports: int) -> float:
@@ -129,11 +129,11 @@ class Precision:
         return float(self.mechanism.p - self.mechanism.q)
 
     @property
-    def _people(self) -> float:
+    def _sampling_variance(self) -> float:
         """What drawing the people adds."""
         return self.frequency * (1 - self.frequency) if self.population else 0.0
 
-    def _of(self, mechanism: Mechanism) -> float:
+    def _variance_of(self, mechanism: Mechanism) -> float:
         p, q, f = float(mechanism.p), float(mechanism.q), self.frequency
         support = f * p + (1 - f) * q
         drawn = support * (1 - support) / (p - q) ** 2 / float(mechanism.sampling_fraction)

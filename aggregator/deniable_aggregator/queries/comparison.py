@@ -44,7 +44,7 @@ def comparison(
         raise refuse("candidate", accepted="given for texts: which ones to compare", given="none")
     periods = [pooled_tally(store, collection, span) for span in (before, after)]
     numbers = isinstance(collection.manifest.domain, Number)
-    rows_of = _of_numbers if numbers else _of_labels
+    rows_of = _number_differences if numbers else _label_differences
     rows = rows_of(collection, periods, question)
     unit: Literal["share", "value"] = "value" if numbers else "share"
     return ComparisonDocument(
@@ -82,7 +82,7 @@ def _period(reports: PooledTally) -> PeriodDocument:
     return PeriodDocument(list(reports.epochs), reports.n, reports.provisional)
 
 
-def _of_labels(
+def _label_differences(
     collection: Collection, periods: Sequence[PooledTally], question: ComparisonArguments
 ) -> list[DifferenceDocument]:
     """Label by label; of tables and texts by intervals that need not be independent."""
@@ -96,7 +96,7 @@ def _of_labels(
     check_candidates(collection, question.candidate)
     plain = not axes and not question.candidate and collection.estimator.estimand == "labels"
     if plain:
-        before, after = (_period_of(collection, reports, question) for reports in periods)
+        before, after = (_period_estimate(collection, reports, question) for reports in periods)
         labels: Sequence[str] = collection.manifest.domain.labels
         values = [before.estimate.frequencies.tolist(), after.estimate.frequencies.tolist()]
         return _rows(labels, values, difference(before, after))
@@ -106,7 +106,7 @@ def _of_labels(
     return _rows(one.labels, values, difference_without_independence(earlier, later))
 
 
-def _period_of(
+def _period_estimate(
     collection: Collection, reports: PooledTally, question: ComparisonArguments
 ) -> PeriodEstimate:
     return PeriodEstimate.of(
@@ -143,7 +143,7 @@ def _rows(
     ]
 
 
-def _of_numbers(
+def _number_differences(
     collection: Collection, periods: Sequence[PooledTally], question: ComparisonArguments
 ) -> list[DifferenceDocument]:
     """Mean and quantiles, where the mechanism gives them; under family all they hold together."""
@@ -152,7 +152,7 @@ def _of_numbers(
     together = 1 + len(numbers.levels) if question.family == "all" else 1
     sure = msgspec.structs.replace(base, confidence=1 - (1 - base.confidence) / together)
     one, other = (_quantities(collection, reports, sure) for reports in periods)
-    return [_row(one[name], other[name]) for name in one if name in other]
+    return [_quantity_difference(one[name], other[name]) for name in one if name in other]
 
 
 def _quantities(
@@ -165,7 +165,7 @@ def _quantities(
     return {each.name: each for each in (*mean, *document.get("quantiles", ()))}
 
 
-def _row(before: QuantityDocument, after: QuantityDocument) -> DifferenceDocument:
+def _quantity_difference(before: QuantityDocument, after: QuantityDocument) -> DifferenceDocument:
     lower, upper = after.lower - before.upper, after.upper - before.lower
     both_estimated = before.value is not None and after.value is not None
     return DifferenceDocument(

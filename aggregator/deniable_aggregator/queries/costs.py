@@ -11,33 +11,35 @@ from deniable_central.accounting.decimals import at_least, at_most
 from deniable_central.guarantee import Guarantee
 
 
-def guaranteed(guarantee: Guarantee) -> CostDocument:
+def guarantee_document(guarantee: Guarantee) -> CostDocument:
     """ε, ρ and δ; null where the mechanism claims none."""
     return CostDocument(
-        epsilon=_written(guarantee.epsilon, at_most),
-        rho=_written(guarantee.rho, at_most),
+        epsilon=_decimal_text(guarantee.epsilon, at_most),
+        rho=_decimal_text(guarantee.rho, at_most),
         delta=at_most(guarantee.delta),
     )
 
 
-def remaining(limit: Limit, spent: Spending) -> RemainingDocument:
+def remaining_document(limit: Limit, spent: Spending) -> RemainingDocument:
     """Limit, spent and left; a release is admitted if ε or, where there is a limit, ρ suffices."""
-    return RemainingDocument(limit=limit_of(limit), spent=spent_of(spent), left=_left(limit, spent))
+    return RemainingDocument(
+        limit=limit_document(limit), spent=spending_document(spent), left=_left(limit, spent)
+    )
 
 
-def limit_of(limit: Limit) -> CostDocument:
+def limit_document(limit: Limit) -> CostDocument:
     """`delta` is what the δ of releases may add up to; `rho` null: only ε counts."""
     return CostDocument(
         epsilon=at_least(limit.epsilon),
-        rho=_written(limit.rho, at_least),
+        rho=_decimal_text(limit.rho, at_least),
         delta=at_least(limit.own_delta),
     )
 
 
-def spent_of(spent: Spending) -> CostDocument:
+def spending_document(spent: Spending) -> CostDocument:
     """`epsilon` null: a release without one was made."""
     return CostDocument(
-        epsilon=_written(spent.epsilon, at_most),
+        epsilon=_decimal_text(spent.epsilon, at_most),
         rho=at_most(spent.rho),
         delta=at_most(spent.delta),
     )
@@ -47,7 +49,7 @@ def _left(limit: Limit, spent: Spending) -> CostDocument:
     rho = None if limit.rho is None else _rest(limit.rho, spent.rho)
     return CostDocument(
         epsilon=at_least(_rest(limit.epsilon, spent.epsilon)),
-        rho=_written(rho, at_least),
+        rho=_decimal_text(rho, at_least),
         delta=at_least(_rest(limit.own_delta, spent.delta)),
     )
 
@@ -56,5 +58,5 @@ def _rest(limit: Fraction, spent: Fraction | None) -> Fraction:
     return Fraction(0) if spent is None else max(limit - spent, Fraction(0))
 
 
-def _written(value: Fraction | None, rounded: Callable[[Fraction], str]) -> str | None:
+def _decimal_text(value: Fraction | None, rounded: Callable[[Fraction], str]) -> str | None:
     return None if value is None else rounded(value)

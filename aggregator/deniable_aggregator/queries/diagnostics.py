@@ -135,10 +135,10 @@ def set_documents(
     """The estimate of each set; under family "all" they hold together."""
     if not sets:
         return UNSET
-    return [_of_set(collection, reports, question, members, len(sets)) for members in sets]
+    return [_set_document(collection, reports, question, members, len(sets)) for members in sets]
 
 
-def _of_set(
+def _set_document(
     collection: Collection,
     reports: PooledTally,
     question: EstimatesArguments,

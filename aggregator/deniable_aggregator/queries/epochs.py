@@ -42,7 +42,9 @@ def epochs(store: Reports, collection: Collection, now: float) -> EpochsDocument
     )
 
 
-def closable(store: Reports, collection: Collection, text: str, *, early: bool, now: float) -> int:
+def closable_epoch(
+    store: Reports, collection: Collection, text: str, *, early: bool, now: float
+) -> int:
     """The epoch of this index, which has started.
 
     Without `early` Problem("conflict") for one that still takes reports.

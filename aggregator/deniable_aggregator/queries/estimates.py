@@ -39,8 +39,8 @@ from deniable_aggregator.queries.numbers import (
 from deniable_aggregator.queries.pooled_tallies import (
     EpochRange,
     PooledTally,
-    by_epoch,
     pooled_tally,
+    tallies_by_epoch,
 )
 from deniable_aggregator.queries.tables import LabelledEstimates, table_axes
 from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_discovered_texts
@@ -69,7 +69,7 @@ def estimates(
     `relay_batch` is the least number of reports that relays pass on together; 0: there are none.
     Raises read-refused, too-few-reports and invalid-argument as Problem, or DamagedError.
     """
-    checked = _checked(collection, question)
+    checked = _check_arguments(collection, question)
     reports = pooled_tally(store, collection, checked.span)
     return _document(collection, reports, question, checked, relay_batch=relay_batch)
 
@@ -78,8 +78,8 @@ def estimates_by_epoch(
     store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
 ) -> EstimatesByEpochDocument:
     """A document for each epoch that has enough reports; raises what `estimates` raises."""
-    checked = _checked(collection, question)
-    tallies, few = by_epoch(store, collection, checked.span)
+    checked = _check_arguments(collection, question)
+    tallies, few = tallies_by_epoch(store, collection, checked.span)
     documents = [
         _document(collection, reports, question, checked, relay_batch=relay_batch)
         for reports in tallies
@@ -107,7 +107,7 @@ class _CheckedArguments(NamedTuple):
     span: EpochRange
 
 
-def _checked(collection: Collection, question: EstimatesArguments) -> _CheckedArguments:
+def _check_arguments(collection: Collection, question: EstimatesArguments) -> _CheckedArguments:
     """What is asked for, if it can be."""
     axes = table_axes(collection, question.marginal)
     check_candidates(collection, question.candidate)
@@ -143,7 +143,7 @@ def _document(
         mechanism=collection.mechanism.id,
         epsilon=format_epsilon(collection.mechanism.epsilon),
         repeat=collection.manifest.repeat,
-        **_of_holds(collection.manifest, reports.epochs),
+        **_hold_fields(collection.manifest, reports.epochs),
         n=reports.n,
         epochs=list(reports.epochs),
         provisional=reports.provisional,
@@ -229,12 +229,12 @@ def _projection(
     return Projection(labelled.projected("simplex" if kind == "top-down" else kind))
 
 
-class _Holds(TypedDict, total=False):
+class _HoldFields(TypedDict, total=False):
     holds: list[HoldDocument]
     linkage: float
 
 
-def _of_holds(manifest: Manifest, epochs: Sequence[int]) -> _Holds:
+def _hold_fields(manifest: Manifest, epochs: Sequence[int]) -> _HoldFields:
     """What a permanent answer implies: whose values these are, and how well devices hide."""
     if manifest.repeat != "memoized":
         return {}

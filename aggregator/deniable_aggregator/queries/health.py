@@ -10,7 +10,7 @@ from deniable_gateway.problem import Problem
 RETRY_SECONDS = 5
 
 
-def ready(checks: dict[str, str], suspended: Sequence[str]) -> ReadyDocument:
+def readiness_document(checks: dict[str, str], suspended: Sequence[str]) -> ReadyDocument:
     """The checks by name; raises Problem("unavailable") where one of them is not "ok".
 
     `suspended` has the reasons for which uploads wait.

@@ -13,7 +13,12 @@ from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.queries.labels import label_estimates
 from deniable_aggregator.queries.numbers import finite, mean_of
-from deniable_aggregator.queries.pooled_tallies import EpochRange, PooledTally, by_epoch, visible
+from deniable_aggregator.queries.pooled_tallies import (
+    EpochRange,
+    PooledTally,
+    readable_rows,
+    tallies_by_epoch,
+)
 from deniable_aggregator.queries.tables import table_axes
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
@@ -39,7 +44,7 @@ NO_ESTIMATE = SeriesPoint(None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class LabelSeries:
-    """`lines` has a moment for each epoch of each label, `left_out` how many older epochs."""
+    """`lines` has a point for each epoch of each label, `left_out` how many older epochs."""
 
     epochs: tuple[int, ...]
     n: tuple[int, ...]
@@ -57,24 +62,26 @@ def label_series(
     Raises read-refused, too-few-reports and invalid-argument.
     """
     whole_range = epoch_range(question.first, question.last, collection.manifest.epoch_seconds)
-    span, left_out = _newest(store, collection, whole_range)
-    tallies, few = by_epoch(store, collection, span)
-    moments_of = _reader(collection, question, labels)
-    epochs, n, provisional, moments = [], [], [], []
+    span, left_out = _newest_epochs(store, collection, whole_range)
+    tallies, few = tallies_by_epoch(store, collection, span)
+    points_of = _point_reader(collection, question, labels)
+    epochs, n, provisional, points = [], [], [], []
     for reports in tallies:
         epochs.append(reports.epochs[0])
         n.append(reports.n)
         provisional.append(reports.provisional)
-        moments.append(moments_of(reports))
-    lines = {label: [each.get(label, NO_ESTIMATE) for each in moments] for label in labels}
+        points.append(points_of(reports))
+    lines = {label: [each.get(label, NO_ESTIMATE) for each in points] for label in labels}
     return LabelSeries(tuple(epochs), tuple(n), tuple(provisional), lines, len(few), left_out)
 
 
-def _newest(store: Reports, collection: Collection, span: EpochRange) -> tuple[EpochRange, int]:
+def _newest_epochs(
+    store: Reports, collection: Collection, span: EpochRange
+) -> tuple[EpochRange, int]:
     """As many as there is time for, and how many older ones that leaves out."""
     rows = [
         row.epoch
-        for row in visible(collection, store.epochs(collection.id))
+        for row in readable_rows(collection, store.epochs(collection.id))
         if span.first <= row.epoch <= span.last
     ]
     most = max(1, min(MOST_EPOCHS, ENTRIES // collection.mechanism.tally_size))
@@ -83,15 +90,15 @@ def _newest(store: Reports, collection: Collection, span: EpochRange) -> tuple[E
     return EpochRange(rows[-most], span.last), len(rows) - most
 
 
-def _reader(
+def _point_reader(
     collection: Collection, question: EstimatesArguments, labels: Sequence[str]
 ) -> Callable[[PooledTally], Mapping[str, SeriesPoint]]:
-    """From the reports of one epoch to the moments of the labels."""
+    """From the reports of one epoch to the points of the labels."""
     if isinstance(collection.manifest.domain, Number):
         return lambda reports: _mean(collection, reports, question)
     axes, wanted = table_axes(collection, question.marginal), frozenset(labels)
 
-    def moments(reports: PooledTally) -> Mapping[str, SeriesPoint]:
+    def points(reports: PooledTally) -> Mapping[str, SeriesPoint]:
         labelled = label_estimates(collection, reports, question, axes)
         estimate = labelled.estimate
         return {
@@ -104,7 +111,7 @@ def _reader(
             if label in wanted
         }
 
-    return moments
+    return points
 
 
 def _mean(

@@ -10,7 +10,7 @@ from deniable_aggregator.documents.releases import (
     SpentEpochsDocument,
 )
 from deniable_aggregator.queries.accounts import account_of, guarantee_of
-from deniable_aggregator.queries.costs import guaranteed, limit_of, remaining
+from deniable_aggregator.queries.costs import guarantee_document, limit_document, remaining_document
 from deniable_aggregator.queries.releases import summaries
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Ledger
@@ -31,7 +31,7 @@ def reconciled_charges(rows: Iterable[ChargeRow]) -> list[ReconciledCharge]:
             release=row.release,
             epochs=list(row.epochs),
             adjacency=row.adjacency,
-            guarantee=guaranteed(guarantee_of(row)),
+            guarantee=guarantee_document(guarantee_of(row)),
         )
         for row in rows
     ]
@@ -44,9 +44,9 @@ def _account(store: Ledger, collection: Collection) -> AccountDocument:
     return AccountDocument(
         collection=collection.id,
         name=collection.name,
-        per_epoch=limit_of(budget.of_epoch),
+        per_epoch=limit_document(budget.of_epoch),
         reports=budget.reports,
-        installation=remaining(budget.of_installation, account.spent_by_installation()),
+        installation=remaining_document(budget.of_installation, account.spent_by_installation()),
         epochs=_charged_epochs(account),
         releases=summaries(store, collection, rows),
     )
@@ -65,5 +65,5 @@ def _charged_epochs(account: Account) -> list[SpentEpochsDocument]:
 
 
 def _run(account: Account, first: int, last: int, spent: Spending) -> SpentEpochsDocument:
-    row = remaining(account.budget.of_epoch, spent)
+    row = remaining_document(account.budget.of_epoch, spent)
     return SpentEpochsDocument(first, last, limit=row.limit, spent=row.spent, left=row.left)

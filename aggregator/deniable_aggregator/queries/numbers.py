@@ -29,7 +29,7 @@ from deniable_shared.errors import DeniableError
 _TELLS_BOTH = "tree/1, haar/1 and square-wave/1 tell ranges and quantiles"
 
 
-class _Numbers(TypedDict, total=False):
+class _NumberFields(TypedDict, total=False):
     clipped: ClippedDocument
     mean: QuantityDocument
     quantiles: list[QuantityDocument]
@@ -95,7 +95,8 @@ def _place(domain: Number, end: str, text: str) -> int:
 
 
 def _refused_argument(collection: Collection, argument: str, given: str) -> Problem:
-    accepted = f"left out for {collection.mechanism.id}, which tells the mean alone: {_TELLS_BOTH}"
+    tells = "the mean alone" if collection.estimator.estimand == "mean" else "no sums of values"
+    accepted = f"left out for {collection.mechanism.id}, which tells {tells}: {_TELLS_BOTH}"
     return refuse(argument, accepted=accepted, given=given)
 
 
@@ -104,12 +105,12 @@ def number_documents(
     reports: PooledTally,
     question: EstimatesArguments,
     numbers: NumberArguments,
-) -> _Numbers:
+) -> _NumberFields:
     """Nothing for other domains; no mean, no quantiles where the mechanism does not tell them."""
     domain, estimator = collection.manifest.domain, collection.estimator
     if not isinstance(domain, Number):
         return {}
-    document = _Numbers(clipped=_clipped(domain))
+    document = _NumberFields(clipped=_clipped(domain))
     counts, epochs = (reports.tally, reports.n), len(reports.epochs)
     middle = mean_of(collection, reports, confidence=question.confidence)
     if middle is not None:

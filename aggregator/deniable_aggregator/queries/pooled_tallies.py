@@ -61,23 +61,23 @@ def refuse_releases_only(collection: Collection) -> None:
 
 def pooled_tally(store: Reports, collection: Collection, span: EpochRange) -> PooledTally:
     """All readable epochs of the span as one; raises read-refused or too-few-reports."""
-    rows = _readable(store, collection, span)
+    rows = _readable_in(store, collection, span)
     _require_enough(collection, sum(row.n for row in rows))
-    reports = _added_up(store, collection, rows)
+    reports = _sum_of_rows(store, collection, rows)
     _require_every_level(collection, reports)
     return reports
 
 
-def by_epoch(
+def tallies_by_epoch(
     store: Reports, collection: Collection, span: EpochRange
 ) -> tuple[Iterator[PooledTally], tuple[int, ...]]:
     """Each readable epoch with enough reports, and the epochs that have too few.
 
     Raises read-refused, too-few-reports (no epoch has enough), invalid-argument (too many epochs).
     """
-    rows = _readable(store, collection, span)
+    rows = _readable_in(store, collection, span)
     _require_enough(collection, max((row.n for row in rows), default=0))
-    enough = [row for row in rows if row.n >= _needed(collection)]
+    enough = [row for row in rows if row.n >= _least_reports(collection)]
     most = max(1, MAX_ROWS // collection.mechanism.tally_size)
     if len(enough) > most:
         raise Problem(
@@ -87,12 +87,12 @@ def by_epoch(
             accepted=f"at most {most} epochs: narrow from and to",
             given=f"{len(enough)} epochs",
         )
-    few = tuple(row.epoch for row in rows if row.n < _needed(collection))
-    return (_added_up(store, collection, [row]) for row in enough), few
+    few = tuple(row.epoch for row in rows if row.n < _least_reports(collection))
+    return (_sum_of_rows(store, collection, [row]) for row in enough), few
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Page:
+class EpochPage:
     """Some epochs, one by one; `following` is the epoch that the next page begins with."""
 
     tallies: Iterator[PooledTally]
@@ -100,31 +100,31 @@ class Page:
     following: int | None
 
 
-def page_of(store: Reports, collection: Collection, span: EpochRange, most: int) -> Page:
+def epoch_page(store: Reports, collection: Collection, span: EpochRange, most: int) -> EpochPage:
     """The first `most` readable epochs of the span; raises read-refused.
 
     Tallies are of those that have enough reports, which may be none.
     """
-    rows = _readable(store, collection, span)
+    rows = _readable_in(store, collection, span)
     page, after = rows[:most], rows[most:]
-    needed = _needed(collection)
-    return Page(
-        (_added_up(store, collection, [row]) for row in page if row.n >= needed),
+    needed = _least_reports(collection)
+    return EpochPage(
+        (_sum_of_rows(store, collection, [row]) for row in page if row.n >= needed),
         tuple(row.epoch for row in page if row.n < needed),
         after[0].epoch if after else None,
     )
 
 
-def _readable(store: Reports, collection: Collection, span: EpochRange) -> list[EpochRow]:
+def _readable_in(store: Reports, collection: Collection, span: EpochRange) -> list[EpochRow]:
     refuse_releases_only(collection)
     return [
         row
-        for row in visible(collection, store.epochs(collection.id))
+        for row in readable_rows(collection, store.epochs(collection.id))
         if span.first <= row.epoch <= span.last
     ]
 
 
-def visible(collection: Collection, rows: Sequence[EpochRow]) -> list[EpochRow]:
+def readable_rows(collection: Collection, rows: Sequence[EpochRow]) -> list[EpochRow]:
     """The epochs whose reports may be looked at; none where only releases may be read."""
     if collection.manifest.read == "releases":
         return []
@@ -132,12 +132,12 @@ def visible(collection: Collection, rows: Sequence[EpochRow]) -> list[EpochRow]:
     return [row for row in rows if row.expired_at is None and (live or row.closed_at is not None)]
 
 
-def _needed(collection: Collection) -> int:
+def _least_reports(collection: Collection) -> int:
     return collection.manifest.min_batch  # at least 1: of no report there is no estimate
 
 
 def _require_enough(collection: Collection, n: int) -> None:
-    needed = _needed(collection)
+    needed = _least_reports(collection)
     if n < needed:
         raise Problem(
             "too-few-reports",
@@ -152,7 +152,7 @@ def _require_every_level(collection: Collection, reports: PooledTally) -> None:
     estimator, n = collection.estimator, reports.n
     if not isinstance(estimator, HierarchyEstimator):
         return
-    silent = estimator.silent_levels(reports.tally, n)
+    silent = estimator.levels_without_reports(reports.tally, n)
     if silent:
         raise Problem(
             "too-few-reports",
@@ -164,7 +164,7 @@ def _require_every_level(collection: Collection, reports: PooledTally) -> None:
         )
 
 
-def _added_up(store: Reports, collection: Collection, rows: Sequence[EpochRow]) -> PooledTally:
+def _sum_of_rows(store: Reports, collection: Collection, rows: Sequence[EpochRow]) -> PooledTally:
     epochs = tuple(row.epoch for row in rows)
     cells = cells_of(store, collection, epochs)
     first = next(cells)  # there is one: the rows have reports

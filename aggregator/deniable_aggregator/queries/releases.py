@@ -14,14 +14,14 @@ from deniable_aggregator.documents.releases import (
     ReleaseSummary,
 )
 from deniable_aggregator.queries.accounts import guarantee_of, is_substitute
-from deniable_aggregator.queries.costs import guaranteed
+from deniable_aggregator.queries.costs import guarantee_document
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Ledger
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_gateway.problem import Problem
 
 
-def charge_named(store: Ledger, collection: Collection, release_id: str) -> ChargeRow:
+def charge_by_id(store: Ledger, collection: Collection, release_id: str) -> ChargeRow:
     """Of this collection; raises not-found."""
     for row in store.charges(collection.id):
         if row.release == release_id:
@@ -35,7 +35,7 @@ def charge_named(store: Ledger, collection: Collection, release_id: str) -> Char
 
 def release(store: Ledger, collection: Collection, release_id: str) -> ReleaseDocument:
     """A release as it was made; not-found, too, where it was charged and never made."""
-    charged = charge_named(store, collection, release_id)
+    charged = charge_by_id(store, collection, release_id)
     row = store.result(charged.release)
     if row is None:
         cure = (
@@ -78,6 +78,6 @@ def _summary(row: ChargeRow, *, made: bool) -> ReleaseSummary:
         parameters=terms["parameters"],
         epochs=list(row.epochs),
         adjacency=row.adjacency,
-        guarantee=guaranteed(guarantee_of(row)),
+        guarantee=guarantee_document(guarantee_of(row)),
         state="made" if made else "charged",
     )

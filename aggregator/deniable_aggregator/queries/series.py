@@ -16,7 +16,7 @@ from deniable_aggregator.documents.estimates import (
 )
 from deniable_aggregator.queries.epoch_ranges import moments_range
 from deniable_aggregator.queries.estimates import plain_estimates
-from deniable_aggregator.queries.pooled_tallies import MAX_ROWS, page_of
+from deniable_aggregator.queries.pooled_tallies import MAX_ROWS, epoch_page
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_gateway.problem import refuse
@@ -35,7 +35,7 @@ LISTED_LABELS = 8
 def series(store: Reports, collection: Collection, question: SeriesArguments) -> SeriesDocument:
     """One page of rows; raises read-refused and invalid-argument."""
     span = moments_range(question.first, question.last, collection.manifest.epoch_seconds)
-    page = page_of(store, collection, span, _most_epochs(collection, question.labels))
+    page = epoch_page(store, collection, span, _most_epochs(collection, question.labels))
     arguments = _estimates_arguments(collection, question)
     documents = [plain_estimates(collection, reports, arguments) for reports in page.tallies]
     _refuse_unknown(collection, question.labels, documents)

@@ -15,7 +15,12 @@ from deniable_aggregator.registry import Collection
 from deniable_estimators.inference.association import Untestable, association
 from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.marginals import axes_of, labels_of, table_estimator
-from deniable_estimators.inference.tables import IntervalSettings, TableEstimator, joined, table
+from deniable_estimators.inference.tables import (
+    IntervalSettings,
+    TableEstimator,
+    join_tables,
+    table,
+)
 from deniable_gateway.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
@@ -43,7 +48,7 @@ class LabelledEstimates:
     @property
     def estimate(self) -> Estimate:
         """All of them as one."""
-        return self.parts[0] if len(self.parts) == 1 else joined(self.parts)
+        return self.parts[0] if len(self.parts) == 1 else join_tables(self.parts)
 
     def projected(self, kind: str) -> list[float]:
         """Presentable frequencies, part by part."""

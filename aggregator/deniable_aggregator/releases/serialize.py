@@ -23,7 +23,7 @@ from deniable_aggregator.documents.releases import (
     ReleaseDocument,
     TypicalErrorDocument,
 )
-from deniable_aggregator.queries.costs import guaranteed, remaining
+from deniable_aggregator.queries.costs import guarantee_document, remaining_document
 from deniable_aggregator.releases.kinds.contract import (
     PreparedRelease,
     ReleaseContext,
@@ -57,7 +57,7 @@ def planned_document(
         law=prepared.law,
         unit="one report",
         adjacency=str(prepared.guarantee.adjacency),
-        guarantee=guaranteed(prepared.guarantee),
+        guarantee=guarantee_document(prepared.guarantee),
         promise=_promise_document(
             promise(prepared.guarantee, context.installation, read=context.read), context
         ),
@@ -123,8 +123,8 @@ def budget_document(account: Account, epochs: Iterable[int]) -> BudgetDocument:
     spent = [account.spent(epoch) for epoch in epochs]
     budget = account.budget
     return BudgetDocument(
-        epoch=remaining(budget.of_epoch, _worst(spent)),
-        installation=remaining(budget.of_installation, account.spent_by_installation()),
+        epoch=remaining_document(budget.of_epoch, _worst(spent)),
+        installation=remaining_document(budget.of_installation, account.spent_by_installation()),
     )
 
 
@@ -148,10 +148,12 @@ def _promise_document(promised: Promise, context: ReleaseContext) -> PromiseDocu
         protects="reports and true values" if sealed else "local only",
         against=READERS if sealed else EVERYBODY,
         reports=promised.reports,
-        report=guaranteed(promised.report),
-        installation=(None if promised.installation is None else guaranteed(promised.installation)),
+        report=guarantee_document(promised.report),
+        installation=(
+            None if promised.installation is None else guarantee_document(promised.installation)
+        ),
         local=at_most(promised.local),
-        true_values=guaranteed(promised.true_values) if sealed else None,
+        true_values=guarantee_document(promised.true_values) if sealed else None,
     )
 
 

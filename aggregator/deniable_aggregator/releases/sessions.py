@@ -19,7 +19,7 @@ from typing import Protocol
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.releases import AnswerDocument
-from deniable_aggregator.queries.releases import charge_named
+from deniable_aggregator.queries.releases import charge_by_id
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.context import context_of, tallies_of
 from deniable_aggregator.releases.kinds.contract import PreparedSession, ReleaseContext, Session
@@ -99,7 +99,7 @@ class ReleaseSessions:
         """The answer, and how many questions are left. Problem: not-found, conflict (also for a
         new question past the last one), invalid-argument, ledger-behind, release-failed."""
         self._guard.advance()
-        charged = charge_named(self._store, collection, release)
+        charged = charge_by_id(self._store, collection, release)
         self._refuse_expired(collection, charged)
         context = context_of(self._store, collection, charged.epochs)
         prepared = self._prepare_again(charged, context)
@@ -116,7 +116,7 @@ class ReleaseSessions:
 
     def left(self, collection: Collection, release: str) -> int:
         """How many new questions it still answers. Problem: not-found, conflict."""
-        charged = charge_named(self._store, collection, release)
+        charged = charge_by_id(self._store, collection, release)
         self._refuse_expired(collection, charged)
         prepared = self._prepare_again(charged, context_of(self._store, collection, charged.epochs))
         return _left(prepared, len(self._store.records(release)))

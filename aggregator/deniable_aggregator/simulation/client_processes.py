@@ -67,7 +67,7 @@ def require_client() -> None:
 
 
 def upload(
-    orders: UploadTask,
+    task: UploadTask,
     people: Sequence[Answers],
     *,
     processes: int,
@@ -82,13 +82,13 @@ def upload(
     require_client()
     shares = [people[start::processes] for start in range(min(processes, len(people)))]
     lines: queue.Queue[tuple[int, dict[str, object] | None]] = queue.Queue()
-    with _started(orders, shares, logs, lines):
+    with _start(task, shares, logs, lines):
         return _follow(lines, len(shares), logs, progress)
 
 
 @contextmanager
-def _started(
-    orders: UploadTask,
+def _start(
+    task: UploadTask,
     shares: Sequence[Sequence[Answers]],
     logs: Path,
     lines: queue.Queue[tuple[int, dict[str, object] | None]],
@@ -100,7 +100,7 @@ def _started(
             with _log(logs, number).open("wb") as log:
                 process = _spawn(log)
             processes.append(process)
-            document = _document(orders, share)
+            document = _document(task, share)
             for work in (_feeder(process, document), _reader(process, number, lines)):
                 thread = threading.Thread(target=work, daemon=True)
                 thread.start()
@@ -132,12 +132,12 @@ def _environment() -> dict[str, str]:
     return {**kept, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
 
-def _document(orders: UploadTask, share: Sequence[Answers]) -> bytes:
+def _document(task: UploadTask, share: Sequence[Answers]) -> bytes:
     return json.dumps(
         {
-            "url": orders.url,
-            "trust": orders.trust,
-            "manifests": list(orders.manifests),
+            "url": task.url,
+            "trust": task.trust,
+            "manifests": list(task.manifests),
             "answers": list(share),
             "workers": THREADS_PER_PROCESS,
         }
@@ -185,7 +185,7 @@ def _follow(
         number, line = lines.get()
         if line is None:
             if number not in totals:
-                raise ClientProcessError(_early_end(_log(logs, number)))
+                raise ClientProcessError(_describe_early_end(_log(logs, number)))
             continue
         done[number] = _count(line, "done")
         progress(sum(done))
@@ -208,6 +208,6 @@ def _log(logs: Path, number: int) -> Path:
     return logs / f"clients-{number}.log"
 
 
-def _early_end(log: Path) -> str:
+def _describe_early_end(log: Path) -> str:
     said = log.read_text(errors="replace").strip()[-LOG_CHARACTERS:]
     return "the clients ended before everybody had answered" + (f": {said}" if said else "")

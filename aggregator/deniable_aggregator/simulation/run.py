@@ -105,9 +105,9 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredCollection:
-    """A question and the collection it became."""
+    """A collection of the study, and the collection that it became."""
 
-    question: StudyCollection
+    study_collection: StudyCollection
     collection: str
     envelope: str
 
@@ -134,9 +134,9 @@ def run_study(
         ):
             registered = _register(client, study, settings)
             envelopes = tuple(entry.envelope for entry in registered)
-            orders = UploadTask(server.address, keys.trust, envelopes)
+            task = UploadTask(server.address, keys.trust, envelopes)
             watcher.stage("People answer")
-            uploads = _upload(orders, study, folder, watcher)
+            uploads = _upload(task, study, folder, watcher)
             watcher.stage("Reading estimates")
             results = tuple(_result(client, entry, study) for entry in registered)
             outcome = SimulationResult(results, uploads, round(time.monotonic() - began, 3))
@@ -177,21 +177,21 @@ def _settings(folder: Path, port: int) -> Settings:
 def _register(
     client: ServiceClient, study: Study, settings: Settings
 ) -> list[RegisteredCollection]:
-    """Author, sign and put one manifest a question."""
+    """Author, sign and put one manifest a collection."""
     seed = read_seed(settings.operator_key)
     done = []
-    for question in study.questions:
-        manifest = manifest_from_toml(question.toml(time.time()), ingest=[settings.public_url])
+    for collection in study.collections:
+        manifest = manifest_from_toml(collection.toml(time.time()), ingest=[settings.public_url])
         envelope = authored.sign(manifest, seed)
         client.apply(manifest.collection, envelope)
-        done.append(RegisteredCollection(question, manifest.collection, envelope.decode()))
+        done.append(RegisteredCollection(collection, manifest.collection, envelope.decode()))
     return done
 
 
-def _upload(orders: UploadTask, study: Study, folder: Path, watcher: ProgressWatcher) -> Uploads:
+def _upload(task: UploadTask, study: Study, folder: Path, watcher: ProgressWatcher) -> Uploads:
     total = len(study.people)
     return client_processes.upload(
-        orders,
+        task,
         study.people,
         processes=min(PROCESSES, os.cpu_count() or 1),
         logs=folder,
@@ -205,7 +205,7 @@ def _result(client: ServiceClient, entry: RegisteredCollection, study: Study) ->
         if epoch.n:
             client.close_epoch(entry.collection, epoch.epoch)
     document = client.estimates(entry.collection, {"confidence": CONFIDENCE}).document
-    rows = zip(document.estimates, entry.question.truth(study.people), strict=True)
+    rows = zip(document.estimates, entry.study_collection.truth(study.people), strict=True)
     return CollectionResult(
         collection=document.collection,
         mechanism=document.mechanism,

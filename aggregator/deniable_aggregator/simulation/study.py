@@ -68,17 +68,17 @@ class StudyCollection:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Questions, and the people who answer every one of them."""
+    """Collections, and the people who answer each of them."""
 
-    questions: tuple[StudyCollection, ...]
+    collections: tuple[StudyCollection, ...]
     people: tuple[Answers, ...]
 
     def __post_init__(self) -> None:
-        if not self.questions or not self.people:
+        if not self.collections or not self.people:
             raise StudyError("a study needs at least one question and one person")
 
 
-def draw(people: Sequence[Answers], users: int) -> tuple[Answers, ...]:
+def draw_people(people: Sequence[Answers], users: int) -> tuple[Answers, ...]:
     """`users` people: everybody once a round, and a random part of everybody for the rest."""
     if users < 1:
         raise StudyError(f"users must be at least 1, got {users}")

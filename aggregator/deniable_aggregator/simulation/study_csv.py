@@ -36,19 +36,19 @@ def read_study(path: Path, columns: Sequence[str], epsilon: str) -> Study:
     cells = _read_columns(path, columns)
     bits = [column for column in columns if _is_yes_or_no(cells[column])]
     choices = [column for column in columns if column not in bits]
-    questions: list[StudyCollection] = []
+    collections: list[StudyCollection] = []
     answers: list[Sequence[object]] = []
     if bits:
         stem = path.stem if len(bits) > 1 else bits[0]
-        questions.append(StudyCollection(_slug(stem), "bits", tuple(bits), epsilon))
+        collections.append(StudyCollection(_slug(stem), "bits", tuple(bits), epsilon))
         answers.append(_bit_answers(bits, cells))
     for column in choices:
-        name = _unused(_slug(column), questions)
-        questions.append(StudyCollection(name, "choice", _labels(column, cells[column]), epsilon))
+        name = _unused(_slug(column), collections)
+        collections.append(StudyCollection(name, "choice", _labels(column, cells[column]), epsilon))
         answers.append(cells[column])
-    names = [question.name for question in questions]
+    names = [collection.name for collection in collections]
     people = tuple(dict(zip(names, row, strict=True)) for row in zip(*answers, strict=True))
-    return Study(tuple(questions), people)
+    return Study(tuple(collections), people)
 
 
 def _read_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
@@ -134,7 +134,7 @@ def _slug(text: str) -> str:
     return slug[:LONGEST_NAME].strip("-") or "answers"
 
 
-def _unused(name: str, questions: list[StudyCollection]) -> str:
-    taken = {question.name for question in questions}
-    numbered = (f"{name}-{number}" for number in range(2, len(questions) + 3))
+def _unused(name: str, collections: list[StudyCollection]) -> str:
+    taken = {collection.name for collection in collections}
+    numbered = (f"{name}-{number}" for number in range(2, len(collections) + 3))
     return name if name not in taken else next(other for other in numbered if other not in taken)

@@ -304,7 +304,10 @@ _BASELINES: tuple[MechanismClass, ...] = (
     Rappor,
     SymmetricUnary,
 )
-"""Kept to compare with and to read what was collected by them: a better one always answers."""
+"""Kept to compare with, and to read what was collected by them: for labels another one is better.
+
+The mean of a number at small ε is the one case in which a plan takes one of them, `OneBitMean`.
+"""
 
 _RECORD_KINDS: tuple[RecordMechanismClass, ...] = (SampledPairs, FourierMarginals)
 _OF_INDICES: Mapping[str, MechanismClass] = {kind.id: kind for kind in (*_KINDS, *_BASELINES)}

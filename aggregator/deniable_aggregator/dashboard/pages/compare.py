@@ -26,7 +26,7 @@ from deniable_aggregator.documents.comparison import (
     DifferenceDocument,
 )
 from deniable_aggregator.queries.comparison import comparison
-from deniable_aggregator.queries.pooled_tallies import visible
+from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
@@ -43,7 +43,7 @@ _EMPTY_STATES = ("too-few-reports", "read-refused")
 def view(query: CompareArguments, collection: str) -> Context | Response:
     """The API's comparison of these two periods, or why there is none; with `format` a file."""
     target = collection_of(collection)
-    pairs = period_pairs(target, visible(target, service().store.epochs(target.id)))
+    pairs = period_pairs(target, readable_rows(target, service().store.epochs(target.id)))
     domain = target.manifest.domain
     address = here("dashboard.compare", query, collection=target.id)
     about: Context = {

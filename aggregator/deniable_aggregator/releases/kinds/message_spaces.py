@@ -43,6 +43,10 @@ _UNIT_BITS = 16
 def message_space_of(mechanism: Mechanism) -> MessageSpace:
     """The messages of a mechanism or of a chain; ParameterError for one that is not known."""
     structure = mechanism.structure
+    if structure is None:
+        raise ParameterError(
+            f"central releases are not available for {mechanism.id}: its estimates can be read"
+        )
     if not mechanism.releasable or type(structure) not in _OF_STRUCTURE:
         raise ParameterError(
             f"mechanism must be one of {', '.join(releasable_ids())} for central releases, got "

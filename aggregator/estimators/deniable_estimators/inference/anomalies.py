@@ -24,7 +24,7 @@ from deniable_estimators.inference.channel import Channel, Counts
 from deniable_estimators.inference.designs import unary
 from deniable_estimators.inference.payload_arrays import clusters_of
 from deniable_estimators.inference.protocols import CodeEstimator, Estimator
-from deniable_estimators.inference.set_laws import kept_of, law_of
+from deniable_estimators.inference.set_laws import permanent_law_of, set_law_of
 from deniable_estimators.inference.sets import tail_of_known
 from deniable_estimators.inference.significance import SupportEvidence, tails_under_null
 from deniable_shared.mechanisms.protocols import Mechanism
@@ -97,7 +97,7 @@ def _of_sum(
     epochs: int,
     most: float,
 ) -> Iterator[Anomaly]:
-    law, kept = law_of(estimator, members), kept_of(estimator, members)
+    law, kept = set_law_of(estimator, members), permanent_law_of(estimator, members)
     chance = tail_of_known(law, total, n, share, span=epochs, kept=kept)
     if chance <= most:
         yield Anomaly(kind, total, float(n * law.mean(share)), chance)

@@ -49,7 +49,7 @@ def shifted_shares(shares: Floats, q: int, t: int) -> Floats:
     return sums
 
 
-def turned_back(numbers: Counts) -> Counts:
+def reflect(numbers: Counts) -> Counts:
     """numbers[…, −v mod K] for every v."""
     return np.roll(numbers[..., ::-1], 1, axis=-1)
 

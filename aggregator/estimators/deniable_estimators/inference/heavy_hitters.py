@@ -54,32 +54,32 @@ def find_heavy_hitters(
     ParameterError for a tally that n reports cannot give. None are found where step = 0.
     """
     counts, _ = estimator.checked(tally, n)
-    tally_of_texts = TextTally(estimator, counts)
+    text_tally = TextTally(estimator, counts)
     estimates = estimate_texts(
-        tally_of_texts,
-        search(tally_of_texts),
+        text_tally,
+        search(text_tally),
         held_out=True,
         confidence=confidence,
         epochs=epochs,
         family="all",
     )
-    return estimates.those(estimates.estimate.lower > 0)
+    return estimates.select(estimates.estimate.lower > 0)
 
 
-def search(evidence: TextTally) -> list[bytes]:
+def search(text_tally: TextTally) -> list[bytes]:
     """The texts most likely to be frequent, by all groups but the one that is held out."""
-    form = evidence.form
+    coding = text_tally.coding
     beam, pool = _Likeliest([b""], np.full(1, math.inf)), dict[bytes, None]()
-    for group in range(1, form.groups):
+    for group in range(1, coding.groups):
         longer, texts = _Likeliest(), _Likeliest()
-        for family in PrefixExtension(evidence, group).families(beam.texts, beam.odds):
+        for family in PrefixExtension(text_tally, group).candidates(beam.texts, beam.odds):
             (longer if family.full else texts).add(family.prefix, family.tails, family.odds)
         beam = longer
         pool |= dict.fromkeys(filter(is_text, texts.texts))
     pool |= dict.fromkeys(filter(is_text, beam.texts))  # as long as a text may be
     texts_found = list(pool)
-    counts, trials = evidence.of(texts_found, held_out=False)
-    q = float(evidence.estimator.mechanism.q)
+    counts, trials = text_tally.of(texts_found, held_out=False)
+    q = float(text_tally.estimator.mechanism.q)
     with np.errstate(divide="ignore", invalid="ignore"):
         score = np.nan_to_num((counts - q * trials) / np.sqrt(q * (1 - q) * trials))
     order = np.argsort(-score, kind="stable")[:FINALISTS]

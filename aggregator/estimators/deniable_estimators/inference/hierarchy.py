@@ -112,7 +112,7 @@ class HierarchyEstimator(ABC):
         leaves = np.diff(band.values, prepend=0.0, append=1.0)
         return Cumulative(band, np.cumsum(self._presentable(leaves))[:-1])
 
-    def silent_levels(self, tally: Counts, n: int) -> list[int]:
+    def levels_without_reports(self, tally: Counts, n: int) -> list[int]:
         """The levels that no report tells of, from 1 on: without each of them nothing is known."""
         counts, reports = self.checked(tally, n)
         reports_of_level = self._strata(

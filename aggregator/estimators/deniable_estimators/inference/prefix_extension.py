@@ -28,7 +28,7 @@ from deniable_estimators.inference.utf8_candidates import (
     PartialCharacter,
     class_of,
     continuations,
-    log_chances,
+    log_probabilities,
     partial_character,
 )
 from deniable_shared.errors import ParameterError
@@ -69,10 +69,10 @@ class _CandidateCodes:
 class PrefixExtension:
     """The reports of one group of the search."""
 
-    evidence: TextTally
+    tally: TextTally
     group: int
 
-    def families(self, prefixes: Sequence[bytes], odds: Floats) -> Iterator[CandidateSet]:
+    def candidates(self, prefixes: Sequence[bytes], odds: Floats) -> Iterator[CandidateSet]:
         """Log-odds of all that may follow the prefixes: what goes on, and what ends before.
 
         A prefix as long as texts may be goes on nowhere, and is a text if it ends a character.
@@ -80,9 +80,9 @@ class PrefixExtension:
         families = [
             family
             for prefix, odd in zip(prefixes, odds.tolist(), strict=True)
-            for family in self._unread(prefix, -math.log1p(math.exp(-odd)))
+            for family in self._candidate_codes(prefix, -math.log1p(math.exp(-odd)))
         ]
-        counts = self._read_again(
+        counts = self._without_neighbours(
             families, self._counts(families, self._reports.supports.astype(float))
         )
         ends = accumulate(len(family.tails) for family in families)
@@ -91,35 +91,35 @@ class PrefixExtension:
             yield CandidateSet(family.prefix, family.tails, odds_now, family.full)
 
     @cached_property
-    def _form(self) -> PrefixCoding:
-        form = self.evidence.form
-        if not isinstance(form, PrefixCoding):
+    def _coding(self) -> PrefixCoding:
+        coding = self.tally.coding
+        if not isinstance(coding, PrefixCoding):
             raise ParameterError("form must be that of prefix-hash/1: others have no search")
-        return form
+        return coding
 
     @property
     def _reports(self) -> TableGroup:
-        return self.evidence.group(self.group)
+        return self.tally.group(self.group)
 
     @cached_property
     def _start(self) -> int:
         """Bytes that a prefix already has."""
-        return self._form.length(self.group - 1) if self.group > 1 else 0
+        return self._coding.length(self.group - 1) if self.group > 1 else 0
 
     @cached_property
     def _tails(self) -> dict[tuple[PartialCharacter, int], tuple[Bytes, Ints]]:
         return {}
 
-    def _unread(self, prefix: bytes, sure: float) -> Iterator[_CandidateCodes]:
-        size = self._form.length(self.group) - self._start
-        tables = self._form.tables_of(self.group)
-        codes = np.array([self._form.code(r, prefix) for r in tables], dtype=np.int64)
+    def _candidate_codes(self, prefix: bytes, sure: float) -> Iterator[_CandidateCodes]:
+        size = self._coding.length(self.group) - self._start
+        tables = self._coding.tables_of(self.group)
+        codes = np.array([self._coding.code(r, prefix) for r in tables], dtype=np.int64)
         state, run = partial_character(prefix), class_of(prefix)
         for length in range(size + 1):
             if length == 0 and (state.lacking or not prefix):
                 continue
             tails, steps = self._ending(state, length, whole=length < size)
-            prior = sure + log_chances(run, tails)
+            prior = sure + log_probabilities(run, tails)
             yield _CandidateCodes(prefix, tails, steps, codes, prior, full=length == size)
 
     def _counts(self, families: Sequence[_CandidateCodes], supports: Floats) -> Floats:
@@ -132,10 +132,10 @@ class PrefixExtension:
         ]
         return np.concatenate([np.zeros(0), *counts])
 
-    def _read_again(self, families: Sequence[_CandidateCodes], counts: Floats) -> Floats:
+    def _without_neighbours(self, families: Sequence[_CandidateCodes], counts: Floats) -> Floats:
         """The supports of each candidate without the people of those that stand out beside it."""
-        reports, form = self._reports, self._form
-        gap = float(self.evidence.estimator.mechanism.p - self.evidence.estimator.mechanism.q)
+        reports, coding = self._reports, self._coding
+        gap = float(self.tally.estimator.mechanism.p - self.tally.estimator.mechanism.q)
         starts = np.cumsum([0, *(len(family.tails) for family in families)])
         left, own = reports.supports.astype(float), np.zeros(len(counts))
         rows = np.arange(len(left))
@@ -143,16 +143,16 @@ class PrefixExtension:
         order = outstanding[np.argsort(-counts[outstanding], kind="stable")][:_MOST_TAKEN_OUT]
         for place in order.tolist():
             which = int(np.searchsorted(starts, place, side="right")) - 1
-            codes = families[which].codes_of(place - int(starts[which]), form.codes)
+            codes = families[which].codes_of(place - int(starts[which]), coding.codes)
             count = left[rows, codes].sum()
             if self._z(count) > _STANDS_OUT:
-                people = (count / reports.n - float(form.q)) / gap
+                people = (count / reports.n - float(coding.q)) / gap
                 left[rows, codes] -= people * reports.trials * gap
                 own[place] = people * reports.n * gap
         return self._counts(families, left) + own if own.any() else counts
 
     def _z(self, counts: Floats) -> Floats:
-        n, q = self._reports.n, float(self._form.q)
+        n, q = self._reports.n, float(self._coding.q)
         return np.asarray((counts - n * q) / math.sqrt(max(1, n) * q * (1 - q)))
 
     def _likelihood(self, counts: Floats) -> Floats:
@@ -165,23 +165,23 @@ class PrefixExtension:
         key = (state, length)
         if key not in self._tails:
             tails = continuations(state, length, whole=whole)
-            steps = np.zeros((self._form.tables, len(tails)), dtype=np.int64)
+            steps = np.zeros((self._coding.tables, len(tails)), dtype=np.int64)
             for place in range(length):
                 steps += self._entries[:, place][:, tails[:, place]]
-            self._tails[key] = tails, steps % self._form.codes
+            self._tails[key] = tails, steps % self._coding.codes
         return self._tails[key]
 
     @cached_property
     def _entries(self) -> Ints:
         """(R, step, 256): what each byte adds at each place after the prefix."""
-        form = self._form
+        coding = self._coding
         return np.array(
             [
                 [
-                    [form.entry(r, place, byte) % form.codes for byte in range(256)]
-                    for place in range(self._start, form.length(self.group))
+                    [coding.entry(r, place, byte) % coding.codes for byte in range(256)]
+                    for place in range(self._start, coding.length(self.group))
                 ]
-                for r in form.tables_of(self.group)
+                for r in coding.tables_of(self.group)
             ],
             dtype=np.int64,
         )

@@ -207,7 +207,7 @@ class TextEstimator(Estimator, Protocol):
     """The estimator of a mechanism for texts: it tells how often a given one occurs."""
 
     @property
-    def form(self) -> TextCoding:
+    def coding(self) -> TextCoding:
         """What says how texts become codes."""
 
     @property

@@ -47,7 +47,7 @@ def people_by_value(values: Counts, people: Counts, size: int) -> Counts:
     return counts
 
 
-def other_cells(cells: Counts, lies: npt.NDArray[np.bool_], g: int, draws: Generator) -> Counts:
+def different_cells(cells: Counts, lies: npt.NDArray[np.bool_], g: int, draws: Generator) -> Counts:
     """Any other cell where one is not told."""
     others = draws.integers(0, g - 1, len(cells))
     return np.where(lies, others + (others >= cells), cells)

@@ -56,14 +56,14 @@ def estimate_label_set(
     members = checked_set(mechanism, labels)
     count = int(estimator.supports(tally)[members].sum())
     return estimate_set(
-        law_of(estimator, members),
+        set_law_of(estimator, members),
         count,
         n,
         confidence=confidence,
         family=family,
         sets=sets,
         span=1 if estimator.repeat == "once" else epochs,
-        kept=kept_of(estimator, members),
+        kept=permanent_law_of(estimator, members),
     )
 
 
@@ -87,12 +87,12 @@ def checked_set(mechanism: Mechanism, labels: Sequence[int]) -> _Members:
     return np.array(labels, dtype=np.int64)
 
 
-def law_of(estimator: Estimator, members: _Members) -> SetLaw:
+def set_law_of(estimator: Estimator, members: _Members) -> SetLaw:
     """The law of k for one report; a code behind the labels may be a member, too."""
     return _law(estimator, estimator.mechanism, members)
 
 
-def kept_of(estimator: Estimator, members: _Members) -> PermanentSetLaw | None:
+def permanent_law_of(estimator: Estimator, members: _Members) -> PermanentSetLaw | None:
     """Of a chain, what all reports of one hold have in common."""
     chain = estimator.mechanism
     if not isinstance(chain, MemoizedChain):

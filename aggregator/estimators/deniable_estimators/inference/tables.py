@@ -86,16 +86,18 @@ def table(
     return _scored(source, n, settings, alike)
 
 
-def one_way(tabular: TableEstimator, tally: Counts, n: int, settings: IntervalSettings) -> Estimate:
+def one_way_tables(
+    tabular: TableEstimator, tally: Counts, n: int, settings: IntervalSettings
+) -> Estimate:
     """The table of each attribute alone, one after the other."""
     held = IntervalSettings(
         settings.confidence, settings.epochs, settings.family, sum(tabular.radices)
     )
     axes = range(len(tabular.radices))
-    return joined([table(tabular, tally, n, (axis,), held) for axis in axes])
+    return join_tables([table(tabular, tally, n, (axis,), held) for axis in axes])
 
 
-def joined(tables: Sequence[Estimate]) -> Estimate:
+def join_tables(tables: Sequence[Estimate]) -> Estimate:
     """Several tables of the same reports as one estimate; its influence is the largest."""
     first = tables[0]
     return Estimate(

@@ -53,7 +53,7 @@ class TextEstimates:
     reports: Counts
     estimate: Estimate
 
-    def those(self, chosen: npt.NDArray[np.bool_]) -> TextEstimates:
+    def select(self, chosen: npt.NDArray[np.bool_]) -> TextEstimates:
         """The chosen ones, the most frequent first."""
         order = np.argsort(-self.estimate.frequencies, kind="stable")
         order = order[chosen[order]]
@@ -74,9 +74,9 @@ class TextTally:
     _groups: dict[int, TableGroup] = field(default_factory=dict)
 
     @property
-    def form(self) -> TextCoding:
+    def coding(self) -> TextCoding:
         """What makes codes of texts."""
-        return self.estimator.form
+        return self.estimator.coding
 
     def group(self, number: int) -> TableGroup:
         """The reports of a group."""
@@ -100,9 +100,12 @@ class TextTally:
     def spelling(self, texts: Sequence[bytes]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
         """Each group and which of the texts it spells to their end."""
         lengths = np.array([len(text) for text in texts], dtype=np.int64)
-        form = self.form
-        for group in range(form.groups):
-            yield group, lengths < form.length(group) + (form.length(group) == form.domain_size)
+        coding = self.coding
+        for group in range(coding.groups):
+            yield (
+                group,
+                lengths < coding.length(group) + (coding.length(group) == coding.domain_size),
+            )
 
     def codes(self, group: int, texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
         """(tables of the group, hashes, texts): see `contract.TextEstimator`."""
@@ -111,21 +114,21 @@ class TextTally:
     @cached_property
     def second_moment(self) -> float:
         """Σf² over all texts, as much as it may well be: at most 1."""
-        read, form = self.group(0), self.form
+        read, coding = self.group(0), self.coding
         p, inside = float(self.estimator.mechanism.p), self.estimator.inside
-        n, k = read.trials[:, None], form.codes
+        n, k = read.trials[:, None], coding.codes
         if not read.trials.all():
             return 1.0
         raw = (read.supports / n - inside) / (p - inside)
         noise = k * inside * (1 - inside) / (p - inside) ** 2
-        noise += form.hashes * (1 - p - inside) / (p - inside)
-        squares = ((raw**2).sum(axis=1) - noise / read.trials) / form.hashes
+        noise += coding.hashes * (1 - p - inside) / (p - inside)
+        squares = ((raw**2).sum(axis=1) - noise / read.trials) / coding.hashes
         error = math.sqrt(2 / k / len(squares)) * float((noise / read.trials).mean())
         return min(1.0, max(0.0, float(squares.mean())) + _SURE * error)
 
 
 def estimate_texts(
-    evidence: TextTally,
+    text_tally: TextTally,
     texts: Sequence[bytes],
     *,
     held_out: bool,
@@ -139,39 +142,39 @@ def estimate_texts(
     spells a text to its end: for lists made without looking at these reports.
     ParameterError for confidence outside (0, 1), another family, or epochs < 1.
     """
-    counts, trials = evidence.of(texts, held_out=True)
+    counts, trials = text_tally.of(texts, held_out=True)
     if not held_out:
-        more = evidence.of(texts, held_out=False)
+        more = text_tally.of(texts, held_out=False)
         counts, trials = counts + more[0], trials + more[1]
-    tables = _tables(evidence, texts, held_out=held_out)
-    share = Fraction(int(tables.max(initial=1)), evidence.form.all_tables)
+    tables = _tables(text_tally, texts, held_out=held_out)
+    share = Fraction(int(tables.max(initial=1)), text_tally.coding.all_tables)
     raw = debias(
-        Channel(evidence.estimator.mechanism.p, evidence.estimator.mechanism.q),
+        Channel(text_tally.estimator.mechanism.p, text_tally.estimator.mechanism.q),
         counts,
-        evidence.estimator.reports_of(evidence.tally),
+        text_tally.estimator.reports_of(text_tally.tally),
         confidence=confidence,
         epochs=epochs,
         family=family if len(texts) else "each",
-        clusters=_clusters(evidence, epochs, share),
+        clusters=_clusters(text_tally, epochs, share),
         trials=trials,
-        sampling_fraction=evidence.form.sampling_fraction,
+        sampling_fraction=text_tally.coding.sampling_fraction,
     )
-    estimate = _without_collisions(evidence, texts, raw, held_out=held_out) if len(texts) else raw
+    estimate = _without_collisions(text_tally, texts, raw, held_out=held_out) if len(texts) else raw
     return TextEstimates(tuple(texts), np.minimum(trials, estimate.n), estimate)
 
 
-def _clusters(evidence: TextTally, epochs: int, share: Fraction) -> Clusters | None:
+def _clusters(text_tally: TextTally, epochs: int, share: Fraction) -> Clusters | None:
     """Bits of one device: see `inference.clusters`; `share` of its reports tell of one text.
 
     The bits that one report tells of a text depend on each other as reports of one device do.
     """
-    estimator, mechanism = evidence.estimator, evidence.estimator.mechanism
+    estimator, mechanism = text_tally.estimator, text_tally.estimator.mechanism
     check_epochs(epochs)
     reports = Fraction(1)
     if estimator.repeat != "once":
         memoized = isinstance(mechanism, MemoizedChain)
         reports = Fraction(epochs) if memoized else 1 + (epochs - 1) * share
-    bits = reports * evidence.form.hashes
+    bits = reports * text_tally.coding.hashes
     if bits == 1:
         return None
     if isinstance(mechanism, MemoizedChain):
@@ -181,22 +184,22 @@ def _clusters(evidence: TextTally, epochs: int, share: Fraction) -> Clusters | N
     return Clusters(mechanism.q, mechanism.p, bits)
 
 
-def _tables(evidence: TextTally, texts: Sequence[bytes], *, held_out: bool) -> Counts:
+def _tables(text_tally: TextTally, texts: Sequence[bytes], *, held_out: bool) -> Counts:
     """How many tables tell of each text."""
     tables = np.zeros(len(texts), dtype=np.int64)
-    for group, spelled in evidence.spelling(texts):
+    for group, spelled in text_tally.spelling(texts):
         if group == 0 or not held_out:
-            tables += spelled * len(evidence.form.tables_of(group))
+            tables += spelled * len(text_tally.coding.tables_of(group))
     return tables
 
 
-def _agreeing(evidence: TextTally, texts: Sequence[bytes], *, held_out: bool) -> Floats:
+def _agreeing(text_tally: TextTally, texts: Sequence[bytes], *, held_out: bool) -> Floats:
     """The share of the codes that tell of one text which another one has, too."""
     agreeing, own = np.zeros((len(texts), len(texts))), np.zeros(len(texts))
-    for group, spelled in evidence.spelling(texts):
+    for group, spelled in text_tally.spelling(texts):
         if held_out and group:
             break
-        for codes in evidence.codes(group, texts):
+        for codes in text_tally.codes(group, texts):
             for code in codes:
                 there = spelled & (code >= 0)
                 own += there
@@ -205,16 +208,16 @@ def _agreeing(evidence: TextTally, texts: Sequence[bytes], *, held_out: bool) ->
 
 
 def _without_collisions(
-    evidence: TextTally, texts: Sequence[bytes], raw: Estimate, *, held_out: bool
+    text_tally: TextTally, texts: Sequence[bytes], raw: Estimate, *, held_out: bool
 ) -> Estimate:
     """What the texts add to each other taken out, what others may add let into the errors."""
-    beta, hashes = evidence.estimator.agreeing, evidence.form.hashes
-    tables = _tables(evidence, texts, held_out=held_out)
-    shared = _agreeing(evidence, texts, held_out=held_out)
+    beta, hashes = text_tally.estimator.agreeing, text_tally.coding.hashes
+    tables = _tables(text_tally, texts, held_out=held_out)
+    shared = _agreeing(text_tally, texts, held_out=held_out)
     inverse = np.linalg.pinv((shared - beta) / (1 - beta))
     frequencies = np.asarray(inverse @ np.nan_to_num(raw.frequencies), dtype=np.float64)
     grown = np.sqrt(np.asarray(((inverse @ shared) * inverse).sum(axis=1), dtype=np.float64))
-    others = evidence.second_moment * beta / ((1 - beta) * hashes * tables)
+    others = text_tally.second_moment * beta / ((1 - beta) * hashes * tables)
     with np.errstate(divide="ignore", invalid="ignore"):
         grown = grown * np.sqrt(1 + others / raw.std_errors**2)
     has_reports = np.isfinite(raw.frequencies)

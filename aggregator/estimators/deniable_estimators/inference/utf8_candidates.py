@@ -4,7 +4,7 @@ Printable ASCII, and multi-byte characters as the table of well-formed sequences
 table 3-7). Whether a whole text is printable and composed is looked at when it is one.
 
 Characters come in runs: a letter is followed by a letter, a digit by a digit, one of a script by
-one of as many bytes. `log_chances` says so to a search, which orders its candidates by it:
+one of as many bytes. `log_probabilities` says so to a search, which orders its candidates by it:
 
     the next character is of the run with 4/5, each alike, and with 1/5 any character at all
 """
@@ -59,7 +59,7 @@ class CharacterClass(IntEnum):
     TWO_BYTES = auto()
     THREE_BYTES = auto()
     FOUR_BYTES = auto()
-    GOES_ON = auto()  # no character: a later byte of one
+    CONTINUATION = auto()  # no character: a later byte of one
 
 
 _STAYS = 0.8
@@ -74,7 +74,7 @@ def _class(byte: int) -> CharacterClass:
             (0xE0, CharacterClass.THREE_BYTES),
             (0xC0, CharacterClass.TWO_BYTES),
         )
-        return next((run for least, run in leads if byte >= least), CharacterClass.GOES_ON)
+        return next((run for least, run in leads if byte >= least), CharacterClass.CONTINUATION)
     kinds = (
         (str.islower, CharacterClass.LOWER),
         (str.isupper, CharacterClass.UPPER),
@@ -110,18 +110,18 @@ def class_of(prefix: Sequence[int]) -> CharacterClass:
     started = (
         CharacterClass(_CLASSES[byte])
         for byte in reversed(prefix)
-        if _CLASSES[byte] != CharacterClass.GOES_ON
+        if _CLASSES[byte] != CharacterClass.CONTINUATION
     )
     return next(started, CharacterClass.NONE)
 
 
-def log_chances(run: CharacterClass, tails: Bytes) -> Floats:
+def log_probabilities(run: CharacterClass, tails: Bytes) -> Floats:
     """The logarithms of the chances of tails (N, size), once the run before them is known."""
     runs, total = np.full(len(tails), run, dtype=np.int64), np.zeros(len(tails))
     for column in tails.T:
         total += _LOGS[runs, column]
         began = _CLASSES[column]
-        runs = np.where(began == CharacterClass.GOES_ON, runs, began)
+        runs = np.where(began == CharacterClass.CONTINUATION, runs, began)
     return total
 
 

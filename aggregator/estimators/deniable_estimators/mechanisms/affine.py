@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_estimators.inference.channel import Counts
-from deniable_estimators.inference.cyclic_intervals import arc_sums
+from deniable_estimators.inference.cyclic_intervals import interval_sums
 from deniable_estimators.inference.label_sums import LabelSums
 from deniable_estimators.inference.message_laws import TwoLevelLaw, one_code_law
 from deniable_estimators.inference.payload_arrays import (
@@ -54,12 +54,12 @@ class AffineEstimator(LabelSums):
     repeat: str = "once"
 
     @property
-    def _form(self) -> AffineResponse:
+    def _first_round(self) -> AffineResponse:
         """What says how large the sets are, and what names them."""
         return first_round_as(self.mechanism, AffineResponse, AffineResponse.id)
 
     def tally(self, payloads: Payloads) -> Counts:
-        rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._form
+        rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._first_round
         messages = _messages(rows)
         if len(rows) and messages.max() >= form.alphabet_size:
             raise DecodeError(
@@ -75,7 +75,7 @@ class AffineEstimator(LabelSums):
 
     def message_law(self) -> TwoLevelLaw | None:
         """Where a report holds one code, the counts of codes are those of messages."""
-        one = self._form.subset_size == 1
+        one = self._first_round.subset_size == 1
         return one_code_law(self.mechanism, self.mechanism.tally_size) if one else None
 
     def supports(self, tallies: Counts) -> Counts:
@@ -87,20 +87,20 @@ class AffineEstimator(LabelSums):
 
     def held_blocks(self, rows: Numbers) -> Iterator[Numbers]:
         """Σ of the weights of the codes that each message supports, for some multipliers each."""
-        form, count = self._form, len(rows)
+        form, count = self._first_round, len(rows)
         for _, arcs in _blocks(rows, form):
             yield arcs.reshape(count, -1)
 
     def squares(self, rows: Numbers) -> tuple[Numbers, Numbers]:
         """Σ of their squares over all messages, and over those that support each code."""
-        form, count = self._form, len(rows)
+        form, count = self._first_round, len(rows)
         codes, size = form.modulus, form.subset_size
         total = np.zeros(count, dtype=rows.dtype)
         supporting = np.zeros((count, codes), dtype=rows.dtype)
         for multipliers, arcs in _blocks(rows, form):
             squares = arcs**2
             total += squares.reshape(count, -1).sum(axis=1)
-            up_to = arc_sums(squares, size).reshape(count, -1)
+            up_to = interval_sums(squares, size).reshape(count, -1)
             first = (multipliers[:, None] * np.arange(codes) - (size - 1)) % codes
             first += codes * np.arange(len(multipliers))[:, None]
             supporting += up_to.take(first, axis=1).sum(axis=1)
@@ -108,7 +108,7 @@ class AffineEstimator(LabelSums):
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """The tally kernel counts what each sender says."""
-        form = self._form
+        form = self._first_round
         k, w = form.modulus, form.subset_size
         messages = [np.zeros((0, form.payload_size), dtype=np.uint8)]
         for truth in senders(values, people):
@@ -122,10 +122,10 @@ class AffineEstimator(LabelSums):
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports * self._form.subset_size:
+        if counts.sum() != reports * self._first_round.subset_size:
             raise ParameterError(
-                f"tally must add up to {self._form.subset_size} codes in each of n = {reports} "
-                f"reports, got {counts.sum()}"
+                f"tally must add up to {self._first_round.subset_size} codes in each of "
+                f"n = {reports} reports, got {counts.sum()}"
             )
         return counts, reports
 
@@ -149,7 +149,7 @@ def _blocks(rows: Numbers, form: AffineResponse) -> Iterator[tuple[Counts, Numbe
         multipliers = np.arange(first, min(first + step, form.multipliers + 1))
         there = _inverses(codes)[multipliers][:, None] * np.arange(codes) % codes
         around: Numbers = padded.take(there, axis=1).reshape(-1, codes)
-        yield multipliers, arc_sums(around, form.subset_size)
+        yield multipliers, interval_sums(around, form.subset_size)
 
 
 def _messages(rows: Payloads) -> Counts:
@@ -185,7 +185,7 @@ def _by_message(messages: Counts, form: AffineResponse) -> Counts:
     height = max(1, _AT_ONCE // k)
     for first in range(0, form.multipliers, height):
         block = seen[first : first + height]
-        windows = arc_sums(block, w)
+        windows = interval_sums(block, w)
         multipliers = np.arange(first + 1, first + 1 + len(block))[:, None]
         counts += np.take_along_axis(windows, -multipliers * np.arange(k) % k, axis=1).sum(axis=0)
     return counts

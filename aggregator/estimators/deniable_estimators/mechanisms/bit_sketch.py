@@ -118,7 +118,7 @@ class SketchEstimator(SupportEstimator):
         return first
 
     @property
-    def form(self) -> SketchCoding:
+    def coding(self) -> SketchCoding:
         """How texts become cells."""
         return SketchCoding(self.sketch)
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.difference_set_sums import (
+    reflect,
     shifted_shares,
     shifted_sums,
     spectrum_of,
-    turned_back,
 )
 from deniable_estimators.inference.sampling import Generator
 from deniable_estimators.mechanisms.geometric import GeometricEstimator, sample_distances
@@ -30,7 +30,7 @@ class CyclicEstimator(GeometricEstimator):
 
     @staticmethod
     def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
-        return turned_back(shifted_sums(turned_back(weights), q, t))
+        return reflect(shifted_sums(reflect(weights), q, t))
 
     @staticmethod
     def shares_of_codes(scores: Floats, q: int, t: int) -> Floats:
@@ -46,4 +46,4 @@ class CyclicEstimator(GeometricEstimator):
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """A distance each, in the difference set or not."""
-        return sample_distances(self.form, float(self.mechanism.p), values, people, draws)
+        return sample_distances(self.first_round, float(self.mechanism.p), values, people, draws)

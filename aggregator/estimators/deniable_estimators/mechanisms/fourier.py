@@ -30,7 +30,7 @@ from deniable_estimators.inference.payload_arrays import (
 )
 from deniable_estimators.inference.sampling import Generator, senders
 from deniable_estimators.inference.support_counts import histogram
-from deniable_estimators.inference.tables import IntervalSettings, one_way
+from deniable_estimators.inference.tables import IntervalSettings, one_way_tables
 from deniable_estimators.inference.walsh import walsh
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.fourier import FourierMarginals, place_of
@@ -48,13 +48,13 @@ class FourierEstimator:
     repeat: str = "once"
 
     @property
-    def _form(self) -> FourierMarginals:
+    def _first_round(self) -> FourierMarginals:
         return first_round_as(self.mechanism, FourierMarginals, FourierMarginals.id)
 
     @property
     def radices(self) -> tuple[int, ...]:
         """Two labels an attribute."""
-        return self._form.radices
+        return self._first_round.radices
 
     def tally(self, payloads: Payloads) -> Counts:
         rows = checked_payloads(payloads, self.mechanism.payload_size)
@@ -62,7 +62,7 @@ class FourierEstimator:
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """A set of attributes each, and the parity of its second labels told with p."""
-        form = self._form
+        form = self._first_round
         last = form.attributes - 1
         sets = (some for k in range(1, form.ways + 1) for some in combinations(range(last + 1), k))
         masks = np.array(
@@ -93,20 +93,20 @@ class FourierEstimator:
         family: str = "each",
     ) -> Estimate:
         """The labels of each attribute, one attribute after the other."""
-        return one_way(self, tally, n, IntervalSettings(confidence, epochs, family))
+        return one_way_tables(self, tally, n, IntervalSettings(confidence, epochs, family))
 
     def check(self, axes: Sequence[int]) -> None:
         """ParameterError for more than `ways` attributes."""
-        if len(axes) > self._form.ways:
+        if len(axes) > self._first_round.ways:
             raise ParameterError(
-                f"marginal must be of at most {self._form.ways} attributes, got {len(axes)}: that "
-                "is the ways of this fourier/1"
+                f"marginal must be of at most {self._first_round.ways} attributes, got "
+                f"{len(axes)}: that is the ways of this fourier/1"
             )
 
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Parities:
         """What is known of up to `ways` attributes."""
         counts, _ = self.checked(tally, n)
-        form = self._form
+        form = self._first_round
         self.check(axes)
         places = [place_of(sorted(subset), form.attributes) for subset in _subsets(axes)]
         even_and_odd = counts.reshape(-1, 2)[places]

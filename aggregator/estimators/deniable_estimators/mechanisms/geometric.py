@@ -36,7 +36,7 @@ class GeometricEstimator(MessageSums):
     repeat: str = "once"
 
     @property
-    def form(self) -> GeometricResponse:
+    def first_round(self) -> GeometricResponse:
         """What says which geometry it is."""
         first = first_round(self.mechanism)
         if not isinstance(first, GeometricResponse):
@@ -65,7 +65,7 @@ class GeometricEstimator(MessageSums):
 
     def message_law(self) -> TwoLevelLaw:
         """By Fourier transform."""
-        form = self.form
+        form = self.first_round
         d, k, space = form.domain_size, form.alphabet_size, (form.field_order, form.dimension)
 
         def forward(x: Floats) -> Floats:
@@ -78,7 +78,7 @@ class GeometricEstimator(MessageSums):
 
     def held(self, weights: Counts) -> Counts:
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
-        form = self.form
+        form = self.first_round
         unused = np.zeros(
             (*weights.shape[:-1], form.alphabet_size - weights.shape[-1]), dtype=np.int64
         )
@@ -87,7 +87,7 @@ class GeometricEstimator(MessageSums):
 
     def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
-        form = self.form
+        form = self.first_round
         return self.supports_of_codes(tallies, form.field_order, form.dimension)
 
     def supports(self, tallies: Counts) -> Counts:

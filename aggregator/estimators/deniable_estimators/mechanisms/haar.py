@@ -37,7 +37,7 @@ class HaarEstimator(HierarchyEstimator):
     """The estimator of "haar/1"."""
 
     @property
-    def _form(self) -> HaarResponse:
+    def _first_round(self) -> HaarResponse:
         return first_round_as(self.mechanism, HaarResponse, HaarResponse.id)
 
     @property
@@ -50,7 +50,7 @@ class HaarEstimator(HierarchyEstimator):
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """A level, one of its coefficients, and its parity told with p."""
-        form = self._form
+        form = self._first_round
         tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
         for truth in senders(values, people):
             level = draws.integers(0, form.levels, len(truth))
@@ -67,7 +67,7 @@ class HaarEstimator(HierarchyEstimator):
         return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
-        form = self._form
+        form = self._first_round
         gap, own = float(self.mechanism.p - self.mechanism.q), float(form.p - form.q)
         codes = 1 << form.levels
         padded = np.pad(rows, ((0, 0), (0, codes - rows.shape[1])), mode="edge")

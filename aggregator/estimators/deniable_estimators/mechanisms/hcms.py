@@ -38,7 +38,7 @@ class HadamardSketchEstimator(HistogramEstimator):
         return first_round_as(self.mechanism, HadamardSketch, HadamardSketch.id)
 
     @property
-    def form(self) -> SketchCoding:
+    def coding(self) -> SketchCoding:
         """How texts become cells."""
         return SketchCoding(self.sketch)
 

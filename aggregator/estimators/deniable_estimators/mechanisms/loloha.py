@@ -21,7 +21,7 @@ from deniable_estimators.inference.linear_hash_sums import (
 )
 from deniable_estimators.inference.message_laws import TwoLevelLaw, two_level_law
 from deniable_estimators.inference.payload_arrays import first_round_as
-from deniable_estimators.inference.sampling import Generator, other_cells, senders
+from deniable_estimators.inference.sampling import Generator, different_cells, senders
 from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.protocols import Mechanism
@@ -37,20 +37,20 @@ class LocalHashingEstimator(HistogramEstimator):
     repeat: str = "once"
 
     @property
-    def _form(self) -> LocalHashing:
+    def _first_round(self) -> LocalHashing:
         """What says which functions there are."""
         return first_round_as(self.mechanism, LocalHashing, LocalHashing.id)
 
     def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
-        form = self._form
+        form = self._first_round
         rows = tallies.reshape(-1, form.tally_size)
         sums = [supports_of_codes(row, form.field_order, form.dimension) for row in rows]
         return np.array(sums, dtype=np.int64).reshape(*tallies.shape[:-1], form.codes)
 
     def message_law(self) -> TwoLevelLaw:
         """Digit by digit."""
-        form = self._form
+        form = self._first_round
         d, family = form.domain_size, (form.field_order, form.dimension)
 
         def forward(x: Floats) -> Floats:
@@ -64,7 +64,7 @@ class LocalHashingEstimator(HistogramEstimator):
 
     def held(self, weights: Counts) -> Counts:
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
-        form = self._form
+        form = self._first_round
         unused = np.zeros((*weights.shape[:-1], form.codes - weights.shape[-1]), dtype=np.int64)
         rows = np.concatenate([weights, unused], axis=-1).reshape(-1, form.codes)
         sums = [cells_of_values(row, form.field_order, form.dimension) for row in rows]
@@ -72,13 +72,13 @@ class LocalHashingEstimator(HistogramEstimator):
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """A function each, and its cell told with p."""
-        form = self._form
+        form = self._first_round
         g, tally = form.field_order, np.zeros(form.tally_size, dtype=np.int64)
         for truth in senders(values, people):
             functions = draws.integers(0, form.public_outcomes, len(truth))
             cells = hashed(functions, truth, g, form.dimension)
             lies = draws.random(len(truth)) >= float(self.mechanism.p)
-            cells = other_cells(cells, lies, g, draws)
+            cells = different_cells(cells, lies, g, draws)
             tally += np.bincount(functions * g + cells, minlength=len(tally))
         return tally
 

@@ -20,7 +20,7 @@ from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.payload_arrays import Payloads, checked_tally, first_round_as
 from deniable_estimators.inference.pooled_tables import PooledTable, ReportGroup
 from deniable_estimators.inference.sampling import Generator
-from deniable_estimators.inference.tables import IntervalSettings, one_way
+from deniable_estimators.inference.tables import IntervalSettings, one_way_tables
 from deniable_estimators.mechanisms.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
@@ -41,24 +41,24 @@ class PairsEstimator:
     repeat: str = "once"
 
     @property
-    def _form(self) -> SampledPairs:
+    def _first_round(self) -> SampledPairs:
         return first_round_as(self.mechanism, SampledPairs, SampledPairs.id)
 
     @property
     def radices(self) -> tuple[int, ...]:
         """How many labels each attribute has."""
-        return self._form.radices
+        return self._first_round.radices
 
     def tally(self, payloads: Payloads) -> Counts:
-        return tally_of(payloads, self._form)
+        return tally_of(payloads, self._first_round)
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """Each choice is told by those who tossed it."""
-        return sample_tally_of(self.mechanism, self._form, values, people, draws)
+        return sample_tally_of(self.mechanism, self._first_round, values, people, draws)
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        supports_of(counts, reports, self._form)
+        supports_of(counts, reports, self._first_round)
         return counts, reports
 
     def supports(self, tallies: Counts) -> Counts:
@@ -75,7 +75,7 @@ class PairsEstimator:
         family: str = "each",
     ) -> Estimate:
         """The labels of each attribute, one attribute after the other."""
-        return one_way(self, tally, n, IntervalSettings(confidence, epochs, family))
+        return one_way_tables(self, tally, n, IntervalSettings(confidence, epochs, family))
 
     def check(self, axes: Sequence[int]) -> None:
         """ParameterError for more than two attributes."""
@@ -92,7 +92,7 @@ class PairsEstimator:
         return PooledTable(tuple(self._kinds(counts, reports, tuple(axes))))
 
     def _kinds(self, counts: Counts, n: int, axes: tuple[int, ...]) -> Iterator[ReportGroup]:
-        form = self._form
+        form = self._first_round
         reports, supports = supports_of(counts, n, form)
         for place, (pair, part) in enumerate(zip(form.pairs, supports, strict=True)):
             if set(axes) <= set(pair):
@@ -100,7 +100,7 @@ class PairsEstimator:
                 yield self._kind(place, int(reports[place]), _folded(table, pair, axes))
 
     def _kind(self, place: int, n: int, supports: Counts) -> ReportGroup:
-        choice = self._form.choices[place]
+        choice = self._first_round.choices[place]
         chain = self.mechanism
         kept = chain.keep_probability if isinstance(chain, MemoizedChain) else Fraction(1)
         return ReportGroup(
@@ -109,7 +109,7 @@ class PairsEstimator:
             choice.domain_size // len(supports),
             JointSupports.of(choice, kept=kept),
             JointSupports.of(choice) if isinstance(chain, MemoizedChain) else None,
-            self._form.sampling_fraction,
+            self._first_round.sampling_fraction,
         )
 
 

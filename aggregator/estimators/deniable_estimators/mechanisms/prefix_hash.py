@@ -24,7 +24,7 @@ import numpy.typing as npt
 from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.payload_arrays import first_round_as
 from deniable_estimators.inference.protocols import TableGroup
-from deniable_estimators.inference.sampling import Generator, other_cells, senders
+from deniable_estimators.inference.sampling import Generator, different_cells, senders
 from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
@@ -43,7 +43,7 @@ class PrefixHashEstimator(HistogramEstimator):
     repeat: str = "once"
 
     @property
-    def form(self) -> PrefixHash:
+    def coding(self) -> PrefixHash:
         """What says how texts become codes."""
         return first_round_as(self.mechanism, PrefixHash, PrefixHash.id)
 
@@ -52,63 +52,65 @@ class PrefixHashEstimator(HistogramEstimator):
 
     def group(self, tally: Counts, group: int) -> TableGroup:
         """What the reports of one group say of every code."""
-        form = self.form
-        tables = form.tables_of(group)
-        every = tally.reshape(form.all_tables, form.points, form.base)[tables.start : tables.stop]
-        supports = np.stack([_supports(each, form.base, form.digits) for each in every])
+        coding = self.coding
+        tables = coding.tables_of(group)
+        every = tally.reshape(coding.all_tables, coding.points, coding.base)[
+            tables.start : tables.stop
+        ]
+        supports = np.stack([_supports(each, coding.base, coding.digits) for each in every])
         return TableGroup(every.sum(axis=(1, 2)), supports)
 
     @property
     def agreeing(self) -> float:
         """1/K, over the choice of tables."""
-        return 1 / self.form.codes
+        return 1 / self.coding.codes
 
     @property
     def inside(self) -> float:
         """The chance that a report of a table supports a given other code of it."""
-        form, p = self.form, float(self.mechanism.p)
-        equal = (form.codes / form.base - 1) / (form.codes - 1)
-        return equal * p + (1 - equal) * (1 - p) / (form.base - 1)
+        coding, p = self.coding, float(self.mechanism.p)
+        equal = (coding.codes / coding.base - 1) / (coding.codes - 1)
+        return equal * p + (1 - equal) * (1 - p) / (coding.base - 1)
 
     def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
         """(tables of the group, 1, texts): the code of each text's prefix."""
-        form, tables = self.form, self.form.tables_of(group)
-        cut = [text[: form.length(group)] for text in texts]
+        coding, tables = self.coding, self.coding.tables_of(group)
+        cut = [text[: coding.length(group)] for text in texts]
         codes = np.zeros((len(tables), len(cut)), dtype=np.int64)
         for place in range(max(map(len, cut), default=0)):
             there = np.array([len(text) > place for text in cut])
             given = np.array([text[place] for text in cut if len(text) > place])
             distinct, where = np.unique(given, return_inverse=True)
             for row, table in enumerate(tables):
-                added = [entry(table, place, byte) % form.codes for byte in distinct.tolist()]
+                added = [entry(table, place, byte) % coding.codes for byte in distinct.tolist()]
                 codes[row, there] += np.array(added, dtype=np.int64)[where]
-        return (codes % form.codes)[:, None, :]
+        return (codes % coding.codes)[:, None, :]
 
     def sample_texts(self, texts: Sequence[bytes], people: Counts, draws: Generator) -> Counts:
         """A table and a point of it each, and the value there told with p."""
-        form, p = self.form, float(self.mechanism.p)
-        codes = np.concatenate([self.codes(group, texts)[:, 0] for group in range(form.groups)])
-        tally = np.zeros(form.tally_size, dtype=np.int64)
+        coding, p = self.coding, float(self.mechanism.p)
+        codes = np.concatenate([self.codes(group, texts)[:, 0] for group in range(coding.groups)])
+        tally = np.zeros(coding.tally_size, dtype=np.int64)
         for truth in senders(np.arange(len(texts)), people):
-            position = draws.integers(0, form.public_outcomes, len(truth))
-            table, point = np.divmod(position, form.points)
-            cells = sums(form, point, codes[table, truth])
+            position = draws.integers(0, coding.public_outcomes, len(truth))
+            table, point = np.divmod(position, coding.points)
+            cells = sums(coding, point, codes[table, truth])
             lies = draws.random(len(truth)) >= p
-            cells = other_cells(cells, lies, form.base, draws)
-            tally += np.bincount(position * form.base + cells, minlength=len(tally))
+            cells = different_cells(cells, lies, coding.base, draws)
+            tally += np.bincount(position * coding.base + cells, minlength=len(tally))
         return tally
 
 
-def sums(form: PrefixHash, point: Counts, code: Counts) -> Counts:
+def sums(coding: PrefixHash, point: Counts, code: Counts) -> Counts:
     """<j, code> mod g over the digits: vectors have a leading 1, the shortest come first."""
-    sizes = form.base ** np.arange(form.digits, dtype=np.int64)
+    sizes = coding.base ** np.arange(coding.digits, dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     place = np.searchsorted(starts, point, side="right") - 1
     vector = sizes[place] + point - starts[place]
     total = np.zeros(len(point), dtype=np.int64)
     for size in sizes:
-        total += (vector // size % form.base) * (code // size % form.base)
-    return np.asarray(total % form.base)
+        total += (vector // size % coding.base) * (code // size % coding.base)
+    return np.asarray(total % coding.base)
 
 
 def _supports(messages: Counts, base: int, digits: int) -> Counts:

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.difference_set_sums import (
+    reflect,
     shifted_shares,
     shifted_sums,
-    turned_back,
 )
 from deniable_estimators.inference.projective_cycle import cycle_points
 from deniable_estimators.inference.sampling import Generator
@@ -59,7 +59,7 @@ class ProjectiveEstimator(GeometricEstimator):
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """As on the circle of `cyclic/1`, where a value of turn l is supported from −l on."""
-        form, p = self.form, float(self.mechanism.p)
+        form, p = self.first_round, float(self.mechanism.p)
         point, value = cycle_points(form.field_order, form.dimension)
         turn, tally = np.empty_like(value), np.empty_like(point)
         turn[value] = np.arange(form.alphabet_size)
@@ -76,7 +76,7 @@ def _turned_shares(numbers: Floats, space: tuple[int, int]) -> Floats:
 
 def _around(numbers: Counts, taken: _Numbers, put: _Numbers, space: tuple[int, int]) -> Counts:
     """Numbers `taken` turn by turn, summed, and `put` where each turn belongs."""
-    sums = turned_back(shifted_sums(numbers[..., taken], *space))
+    sums = reflect(shifted_sums(numbers[..., taken], *space))
     placed = np.empty_like(sums)
     placed[..., put] = sums
     return placed

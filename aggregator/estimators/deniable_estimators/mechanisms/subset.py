@@ -40,12 +40,12 @@ class SubsetEstimator(LabelSums):
     repeat: str = "once"
 
     @property
-    def _form(self) -> SubsetResponse:
+    def _first_round(self) -> SubsetResponse:
         """What says how large the sets are, and how they are written."""
         return first_round_as(self.mechanism, SubsetResponse, SubsetResponse.id)
 
     def tally(self, payloads: Payloads) -> Counts:
-        rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._form
+        rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._first_round
         if not form.listed:
             return _checked(BitwiseEstimator(form).tally(rows), len(rows), form.subset_size)
         codes = np.ascontiguousarray(rows).view(f">u{form.payload_size // form.subset_size}")
@@ -56,7 +56,7 @@ class SubsetEstimator(LabelSums):
 
     def message_law(self) -> TwoLevelLaw | None:
         """Where a report holds one code, the counts of codes are those of messages."""
-        one = self._form.subset_size == 1
+        one = self._first_round.subset_size == 1
         return one_code_law(self.mechanism, self.mechanism.tally_size) if one else None
 
     def supports(self, tallies: Counts) -> Counts:
@@ -64,10 +64,10 @@ class SubsetEstimator(LabelSums):
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports * self._form.subset_size:
+        if counts.sum() != reports * self._first_round.subset_size:
             raise ParameterError(
-                f"tally must add up to {self._form.subset_size} choices in each of n = {reports} "
-                f"reports, got {counts.sum()}"
+                f"tally must add up to {self._first_round.subset_size} choices in each of "
+                f"n = {reports} reports, got {counts.sum()}"
             )
         return counts, reports
 

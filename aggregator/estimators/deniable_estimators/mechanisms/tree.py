@@ -41,27 +41,27 @@ class TreeEstimator(HierarchyEstimator):
     """The estimator of "tree/1"."""
 
     @property
-    def _form(self) -> TreeResponse:
+    def _first_round(self) -> TreeResponse:
         return first_round_as(self.mechanism, TreeResponse, TreeResponse.id)
 
     @property
     def _fan_out(self) -> int:
-        return self._form.fan_out
+        return self._first_round.fan_out
 
     def tally(self, payloads: Payloads) -> Counts:
-        return tally_of(payloads, self._form)
+        return tally_of(payloads, self._first_round)
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """Each choice is told by those who tossed it."""
-        return sample_tally_of(self.mechanism, self._form, values, people, draws)
+        return sample_tally_of(self.mechanism, self._first_round, values, people, draws)
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        supports_of(counts, reports, self._form)
+        supports_of(counts, reports, self._first_round)
         return counts, reports
 
     def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
-        form, chain = self._form, self.mechanism
+        form, chain = self._first_round, self.mechanism
         reports, supports = supports_of(counts, n, form)
         kept = chain.keep_probability if isinstance(chain, MemoizedChain) else Fraction(1)
         laws = [_Level(choice, kept) for choice in form.choices]

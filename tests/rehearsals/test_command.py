@@ -1,0 +1,36 @@
+"""A command is one file, and a line that gives its place and its summary in the help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.rehearsal import AGGREGATOR, Tree
+
+CLI = f"{AGGREGATOR}/cli"
+MODULE = '''
+"""`deniable hello`: a command of tests."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("name")
+def hello(name: str) -> None:
+    """Say good day."""
+    click.echo(f"Good day, {name}.")
+'''
+
+
+def test_a_command_is_one_file_and_a_line(tmp_path: Path) -> None:
+    tree = Tree.copied_to(tmp_path)
+    tree.add(f"{CLI}/hello.py", MODULE)
+    tree.enter(
+        f"{CLI}/__init__.py",
+        after='        "serve": Entry(f"{HERE}.serve", "serve", "Run the service."),',
+        entry='        "hello": Entry(f"{HERE}.hello", "hello", "Say good day."),',
+    )
+    assert tree.changes() == {f"{CLI}/__init__.py": "names one more", f"{CLI}/hello.py": "added"}
+    assert "Say good day." in tree.run("-m", "deniable_aggregator", "--help")
+    assert tree.run("-m", "deniable_aggregator", "hello", "Ada") == "Good day, Ada.\n"

@@ -1,0 +1,26 @@
+"""A kind of release is one file and a line; options, form, price and pages come from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.rehearsal import AGGREGATOR, SUPPORT, Tree
+
+USES = Path(__file__).parent / "use_release.py"
+KINDS = f"{AGGREGATOR}/releases/kinds"
+
+
+def test_a_kind_of_release_is_one_file_and_a_line(tmp_path: Path) -> None:
+    tree = Tree.copied_to(tmp_path)
+    tree.add(f"{KINDS}/majority.py", (SUPPORT / "toy_release.py").read_text())
+    tree.enter(
+        f"{KINDS}/__init__.py",
+        "from deniable_aggregator.releases.kinds import majority",
+        after='        "histogram": histogram,',
+        entry='        "majority": majority,',
+    )
+    assert tree.changes() == {
+        f"{KINDS}/__init__.py": "imports and names one more",
+        f"{KINDS}/majority.py": "added",
+    }
+    tree.run(str(USES))

@@ -1,0 +1,17 @@
+"""One request of each kind of release, for a choice of 1, 2, 5 and 10."""
+
+from __future__ import annotations
+
+REQUESTS: list[tuple[str, dict[str, object]]] = [
+    ("allocate", {"none": "1", "supply": [9, 9, 9], "start": "0.25", "epsilon": "0.5"}),
+    ("exponential", {"score": "mode", "epsilon": "0.5"}),
+    ("histogram", {"epsilon": "0.5"}),
+    ("median", {"epsilon": "1", "delta": "1e-6"}),
+    ("mwem", {"workload": [{"labels": ["5", "10"]}, {"labels": ["2"]}], "epsilon": "0.5"}),
+    ("noisy-max", {"score": "mode", "epsilon": "0.5", "noise": "gumbel"}),
+    ("price", {"highest": "5", "ratio": "1.5", "epsilon": "0.5"}),
+    ("queries", {"epsilon": "8"}),
+    ("sample-aggregate", {"epsilon": "1", "delta": "1e-6"}),
+    ("small-db", {"workload": "prefixes", "alpha": "0.5", "candidates": 9, "epsilon": "0.5"}),
+    ("top-k", {"k": 2, "epsilon": "0.5"}),
+]

@@ -1,0 +1,63 @@
+"""`majority`: whether a label has most of the reports, told with a random lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    decimal_text,
+    read_epsilon,
+    read_name,
+    with_defaults,
+)
+from deniable_aggregator.releases.kinds.contract import (
+    Parameter,
+    ReleaseContext,
+    ReleaseResult,
+    Tallies,
+)
+from deniable_central.adjacency import Adjacency
+from deniable_central.guarantee import Guarantee
+from deniable_central.release import ErrorBar
+from deniable_shared.coins import Coins
+from deniable_shared.domain import Choice
+from deniable_shared.dyadic import threshold
+from deniable_shared.errors import ParameterError
+
+PARAMETERS = (EPSILON, Parameter("contender", "a label of the collection"))
+
+
+@dataclass(frozen=True, slots=True)
+class Majority:
+    """A valid request: see `contract.PreparedRelease`."""
+
+    parameters: Mapping[str, object]
+    epsilon: Fraction
+    place: int
+    mechanism: str = "majority"
+    version: int = 1
+    law: str = "randomized response on one bit"
+    expected: tuple[ErrorBar, ...] = ()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.pure(self.epsilon, Adjacency.REPLACE)
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
+        truth = 2 * int(tallies.counts[self.place]) > tallies.n
+        truthful = (coins or Coins.system()).bernoulli(threshold(self.epsilon))
+        return ReleaseResult({"majority": truth == truthful}, ())
+
+
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Majority:
+    """ParameterError where this is no request over these context."""
+    if not isinstance(context.domain, Choice):
+        raise ParameterError("majority needs a choice")
+    complete = with_defaults("majority", PARAMETERS, arguments)
+    epsilon, labels = read_epsilon(complete["epsilon"]), context.domain.labels
+    contender = read_name("contender", complete["contender"], labels)
+    parameters = {"epsilon": decimal_text(epsilon), "contender": contender}
+    return Majority(parameters, epsilon, labels.index(contender))
