@@ -1,21 +1,60 @@
-"""From the schema before the ledger: everything that was there stays, and charging begins."""
+"""From each earlier schema to today's: everything that was there stays.
+
+The database in `tests/fixtures/kept_state` was made when Alembic ran the same scripts.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
-from deniable_aggregator.store.migrations import script
+import pytest
+
+from deniable_aggregator.store.postgres import schema as postgres_schema
 from deniable_aggregator.store.schema import HEAD
 from deniable_aggregator.store.sqlite import schema
 from deniable_aggregator.store.sqlite.store import SqliteStore
-from support import databases
-from support.databases import Sqlite
+from support import databases, kept_state
+from support.databases import KINDS, Database, Postgres, Sqlite
 from support.ledgers import admitted, charge_row, result_row
+from support.previous_schema import VERSIONS, postgres_before, sqlite_before
 from support.stores import COLLECTION, EPOCH, arrivals, counted, sums
 
 LEDGER = {"charges", "results", "session_records", "expired_epochs"}
 ACCESS = {"users", "sessions", "sign_in_links", "audit"}
+CHECKSUMS = {
+    "cells": "number, seal, body",
+    "closed_epochs": "collection, epoch, seal",
+    "expired_epochs": "collection, epoch, seal",
+    "charges": "position, checksum",
+    "session_records": "release, number, checksum",
+}
+"""What migration 0009 computes, by table."""
+
+SQLITE_COLUMNS = """
+select tables.name, group_concat(columns.name, ', ')
+from sqlite_master as tables, pragma_table_info(tables.name) as columns
+where tables.type = 'table' and tables.name <> 'alembic_version' group by 1"""
+POSTGRES_COLUMNS = """
+select table_name, string_agg(quote_ident(column_name), ', ' order by ordinal_position)
+from information_schema.columns join information_schema.tables using (table_schema, table_name)
+where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> 'alembic_version'
+group by 1"""
+SQLITE_SCHEMA = "select type, name, tbl_name, sql from sqlite_master order by type, name"
+POSTGRES_SCHEMA = """
+select table_name, concat_ws(' ', ordinal_position, column_name, data_type,
+                             character_maximum_length, is_nullable, is_identity, column_default)
+from information_schema.columns where table_schema = 'public'
+union all select conrelid::regclass::text, conname || ' ' || pg_get_constraintdef(oid)
+from pg_constraint where connamespace = 'public'::regnamespace and contype <> 'n'
+union all select tablename, indexdef from pg_indexes where schemaname = 'public'
+union all select tgrelid::regclass::text, pg_get_triggerdef(oid) from pg_trigger
+where not tgisinternal
+union all select viewname, definition from pg_views where schemaname = 'public'
+union all select proname, pg_get_functiondef(oid) from pg_proc
+where pronamespace = 'public'::regnamespace
+order by 1, 2"""
 
 
 def of_the_first_schema(folder: Path) -> Path:
@@ -28,19 +67,7 @@ def of_the_first_schema(folder: Path) -> Path:
     store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     store.count_rejections(COLLECTION, {"cannot-open": 2})
     store.close()
-    old = sqlite3.connect(folder / "old.db")
-    old.executescript((script.FOLDER / "sqlite" / "0001_spine.sql").read_text())
-    old.execute("create table alembic_version (version_num varchar(32) not null primary key)")
-    old.execute("insert into alembic_version values ('0001')")
-    old.execute("attach ? as whole", (str(full.path),))
-    for table in tables(old) - {"alembic_version", "closed_epochs"}:
-        columns = ", ".join(name for _, name, *_ in old.execute(f"pragma table_info({table})"))
-        old.execute(f"insert into {table} select {columns} from whole.{table}")  # noqa: S608
-    old.execute(
-        "insert into closed_epochs select collection, epoch, closed_at from whole.closed_epochs"
-    )
-    old.commit()
-    old.close()
+    sqlite_before(full.path, folder / "old.db", "0001")
     return folder / "old.db"
 
 
@@ -92,3 +119,72 @@ def test_an_upgraded_database_has_the_schema_of_a_new_one(tmp_path: Path) -> Non
     db = sqlite3.connect(old)
     assert tables(db) >= LEDGER | ACCESS
     db.close()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Database:
+    """What an earlier program made; it is read only."""
+    folder = kept_state.copied(tmp_path_factory.mktemp("kept") / "state")
+    if request.param == "sqlite":
+        return Sqlite(folder / "sqlite" / "data" / "deniable.db")
+    return Postgres(kept_state.restored_database(folder))
+
+
+@pytest.fixture
+def other(kept: Database, tmp_path: Path) -> Iterator[Database]:
+    """An empty one of the same kind."""
+    database = databases.unfilled("sqlite" if isinstance(kept, Sqlite) else "postgres", tmp_path)
+    yield database
+    database.delete()
+
+
+def test_a_new_database_has_the_schema_that_alembic_made(kept: Database, other: Database) -> None:
+    migrate(other)
+    assert definitions(other) == definitions(kept)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_database_of_every_version_keeps_its_rows_and_gets_the_same_schema(
+    kept: Database, other: Database, version: str
+) -> None:
+    age(kept, other, version)
+    columns = stored_columns(other)
+    before = rows(other, columns)
+    assert migrate(other) == (None if version == HEAD else version)
+    assert definitions(other) == definitions(kept)
+    assert rows(other, columns) == before
+    computed = {table: CHECKSUMS[table] for table in columns.keys() & CHECKSUMS}
+    assert rows(other, computed) == rows(kept, computed)
+    assert other.execute("select version_num from alembic_version") == [(HEAD,)]
+
+
+def age(kept: Database, old: Database, version: str) -> None:
+    if isinstance(kept, Sqlite) and isinstance(old, Sqlite):
+        sqlite_before(kept.path, old.path, version)
+    else:
+        postgres_before(kept.address, old.address, version)
+
+
+def migrate(database: Database) -> str | None:
+    if isinstance(database, Sqlite):
+        return schema.migrate(database.path)
+    return postgres_schema.migrate(database.address)
+
+
+def definitions(database: Database) -> list[tuple[object, ...]]:
+    """Every table, column, rule, index, trigger, view and function."""
+    return database.execute(SQLITE_SCHEMA if isinstance(database, Sqlite) else POSTGRES_SCHEMA)
+
+
+def stored_columns(database: Database) -> dict[str, str]:
+    """Table → its columns, as SQL."""
+    query = SQLITE_COLUMNS if isinstance(database, Sqlite) else POSTGRES_COLUMNS
+    return {str(table): str(names) for table, names in database.execute(query)}
+
+
+def rows(database: Database, columns: dict[str, str]) -> dict[str, list[tuple[object, ...]]]:
+    """Table → its rows in order, of these columns."""
+    return {
+        table: sorted(database.execute(f"select {names} from {table}"), key=repr)  # noqa: S608
+        for table, names in columns.items()
+    }

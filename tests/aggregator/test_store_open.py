@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from itertools import count
 from pathlib import Path
 
 import pytest
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.migrations import script
+from deniable_aggregator.store.sqlite import schema as sqlite_schema
 from support.databases import COLLECTION, KINDS, AnyStore, Database, Sqlite
 from support.stores import EPOCH, arrival, counted, sums
-
-TESTS = Path(__file__).parent.parent
 
 RELEASED = {
     "postgres/0001_spine.sql": "9fb72734acc403d7773449a2f3552776a628e81ebd05142af49b76fb2c04e453",
@@ -82,23 +79,26 @@ def test_a_closed_store_says_so(store: AnyStore) -> None:
         store.commit([arrival(1)], sums)
 
 
-def test_the_head_is_the_newest_migration() -> None:
-    config = Config()
-    config.set_main_option("script_location", "deniable_aggregator.store:migrations")
-    assert ScriptDirectory.from_config(config).get_current_head() == schema.HEAD
+def test_migrations_are_numbered_without_a_gap_up_to_the_head() -> None:
+    numbers = [name[:4] for name in sorted(path.name for path in scripts("sqlite"))]
+    assert numbers == [f"{number:04}" for number in range(1, int(schema.HEAD) + 1)]
+
+
+def scripts(kind: str) -> list[Path]:
+    return list((schema.FOLDER / kind).glob("*.sql"))
 
 
 def test_a_migration_that_was_released_is_never_changed_and_none_goes_unlisted() -> None:
     found = {
         f"{kind}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
         for kind in KINDS
-        for path in (script.FOLDER / kind).glob("*.sql")
+        for path in scripts(kind)
     }
     assert found == RELEASED
 
 
 def test_both_databases_have_the_same_migrations() -> None:
-    names = [{path.name for path in (script.FOLDER / kind).glob("*.sql")} for kind in KINDS]
+    names = [{path.name for path in scripts(kind)} for kind in KINDS]
     assert names[0] == names[1]
 
 
@@ -131,35 +131,55 @@ def is_file(database: Database) -> bool:
     return isinstance(database, Sqlite)
 
 
-def test_a_current_database_opens_without_the_migration_tools(database: Database) -> None:
-    code = (
-        "import sys\n"
-        "from support.databases import at\n"
-        "at(sys.argv[1]).close()\n"
-        "print(sorted({'alembic', 'sqlalchemy'} & set(sys.modules)))"
-    )
-    run = [sys.executable, "-c", code, database.address]
-    found = subprocess.run(
-        run, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(TESTS), "PATH": ""}
-    )
-    assert found.stdout.strip() == "[]"
-
-
 def test_a_migration_that_fails_leaves_nothing_behind(
     unfilled: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for kind in KINDS:
         (tmp_path / kind).mkdir()
-        whole = (script.FOLDER / kind / "0001_spine.sql").read_text()
+        whole = (schema.FOLDER / kind / "0001_spine.sql").read_text()
         (tmp_path / kind / "0001_spine.sql").write_text(f"{whole}\ncreate table log (n integer);\n")
-    monkeypatch.setattr(script, "FOLDER", tmp_path)
+    monkeypatch.setattr(schema, "FOLDER", tmp_path)
     with pytest.raises(StoreError, match=r"log.* already exists"):
         unfilled.open()
-    tables = {name for name, *_ in schema_of(unfilled) if name}
-    assert not any("cells" in str(name) for name in tables)
+    assert schema_of(unfilled) == []
     monkeypatch.undo()
     unfilled.open().close()
     assert unfilled.execute("select version_num from alembic_version") == [(schema.HEAD,)]
+
+
+def test_migrations_before_the_one_that_fails_stay(
+    unfilled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a migration computes is part of its transaction."""
+
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setitem(schema._COMPUTED, "0009", fail)
+        with pytest.raises(StoreError, match="disk is full"):
+            unfilled.open()
+    assert unfilled.execute("select version_num from alembic_version") == [("0008",)]
+    assert "seal" not in str(schema_of(unfilled))
+    unfilled.open().close()
+    assert unfilled.execute("select version_num from alembic_version") == [(schema.HEAD,)]
+
+
+def test_a_file_that_another_process_upgrades_meanwhile_is_upgraded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store.db"
+    begin = sqlite_schema._transaction
+    turns = count()
+
+    def begin_late(connection: sqlite3.Connection) -> AbstractContextManager[sqlite3.Connection]:
+        if next(turns) == 3:
+            sqlite_schema.migrate(path)
+        return begin(connection)
+
+    monkeypatch.setattr(sqlite_schema, "_transaction", begin_late)
+    assert sqlite_schema.migrate(path) is None
+    assert sqlite_schema.revision_of(path) == schema.HEAD
 
 
 def test_the_database_of_a_newer_program_is_refused(database: Database) -> None:

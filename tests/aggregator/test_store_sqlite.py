@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store.migrations import script
+from deniable_aggregator.store.sqlite.schema import split_script
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from support import databases
 from support.databases import Sqlite, register
@@ -86,12 +86,12 @@ def test_an_older_sqlite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_scripts_are_split_into_statements(text: str, wanted: list[str]) -> None:
-    assert [statement.strip() for statement in script.statements(text)] == wanted
+    assert [statement.strip() for statement in split_script(text)] == wanted
 
 
 def test_a_script_that_ends_inside_a_statement_is_refused() -> None:
     with pytest.raises(ValueError, match="inside a statement"):
-        list(script.statements("select 1;\nselect"))
+        list(split_script("select 1;\nselect"))
 
 
 def without_its_log(file: Sqlite, tmp_path: Path) -> SqliteStore:

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 BLOCKED = """
 import sys
-for name in ("click", "deniable_aggregator", "deniable_client", "flask", "httpx", "sqlalchemy"):
+for name in ("click", "deniable_aggregator", "deniable_client", "flask", "httpx", "sqlite_utils"):
     sys.modules[name] = None  # importing it fails
 """
 

@@ -1,4 +1,4 @@
-"""A database as the program before this one left it: the scripts but the last, the same rows."""
+"""A database as an earlier program left it: the scripts up to its version, the same rows."""
 
 from __future__ import annotations
 
@@ -9,29 +9,39 @@ from pathlib import Path
 import psycopg
 
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.migrations import script
 
-__all__ = ["postgres_before", "sqlite_before"]
+__all__ = ["PREVIOUS", "VERSIONS", "postgres_before", "sqlite_before"]
 
-_VERSION = "create table alembic_version (version_num varchar(32) not null primary key)"
+VERSIONS = tuple(f"{number:04}" for number in range(1, int(schema.HEAD) + 1))
+PREVIOUS = VERSIONS[-2]
+
+_VERSION = (
+    "CREATE TABLE alembic_version (\n"
+    "\tversion_num VARCHAR(32) NOT NULL, \n"
+    "\tCONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)\n)"
+)
+"""As Alembic wrote it, which earlier programs used."""
+
+_TABLES = """
+select name from sqlite_master
+where type = 'table' and name not like 'sqlite%' and name <> 'alembic_version'"""
 
 
-def scripts(kind: str) -> list[Path]:
-    """In order; the last of them leads to today's schema."""
-    found = sorted((script.FOLDER / kind).glob("*.sql"))
-    assert found[-1].name.startswith(schema.HEAD)
-    return found
+def scripts(kind: str, version: str) -> list[str]:
+    """The text of each, up to that version."""
+    paths = sorted((schema.FOLDER / kind).glob("*.sql"))
+    return [path.read_text() for path in paths if path.name[: len(version)] <= version]
 
 
-def sqlite_before(path: Path, old: Path) -> str:
-    """Write it to `old`; its revision."""
-    *before, _ = scripts("sqlite")
+def sqlite_before(path: Path, old: Path, version: str = PREVIOUS) -> str:
+    """Write it to `old`; its version."""
     with closing(sqlite3.connect(old)) as db:
-        for each in before:
-            db.executescript(each.read_text())
+        db.execute(_VERSION)
+        db.execute("insert into alembic_version values (?)", (version,))
+        for each in scripts("sqlite", version):
+            db.executescript(each)
         db.execute("attach ? as whole", (str(path),))
-        listed = "select name from sqlite_master where type = 'table' and name not like 'sqlite%'"
-        for (table,) in db.execute(listed).fetchall():
+        for (table,) in db.execute(_TABLES).fetchall():
             names = ", ".join(row[1] for row in db.execute(f"pragma table_info({table})"))
             triggers = db.execute(
                 "select name, sql from sqlite_master where type = 'trigger' and tbl_name = ?",
@@ -42,20 +52,15 @@ def sqlite_before(path: Path, old: Path) -> str:
             db.execute(f"insert into {table} ({names}) select {names} from whole.{table}")  # noqa: S608
             for _, text in triggers:
                 db.execute(text)
-        db.execute(_VERSION)
-        revision = before[-1].name[: len(schema.HEAD)]
-        db.execute("insert into alembic_version values (?)", (revision,))
         db.commit()
-    return revision
+    return version
 
 
-def postgres_before(address: str, old: str) -> str:
-    """Write it to the empty database `old`; its revision."""
-    *before, _ = scripts("postgres")
-    revision = before[-1].name[: len(schema.HEAD)]
+def postgres_before(address: str, old: str, version: str = PREVIOUS) -> str:
+    """Write it to the empty database `old`; its version."""
     with psycopg.connect(address) as source, psycopg.connect(old) as target:
-        for each in before:
-            target.execute(each.read_text().encode())
+        for each in scripts("postgres", version):
+            target.execute(each.encode())
         listed = target.execute(
             "select table_name, string_agg(quote_ident(column_name), ', ') "
             "from information_schema.columns join information_schema.tables "
@@ -71,5 +76,5 @@ def postgres_before(address: str, old: str) -> str:
         for (sequence,) in target.execute("select sequencename from pg_sequences").fetchall():
             target.execute(f"select setval('{sequence}', 1000000)".encode())
         target.execute(_VERSION)
-        target.execute("insert into alembic_version values (%s)", (revision,))
-    return revision
+        target.execute("insert into alembic_version values (%s)", (version,))
+    return version

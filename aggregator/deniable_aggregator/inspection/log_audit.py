@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.inspection.checkup import Check
 from deniable_aggregator.store.opening import open_read_only
+from deniable_aggregator.store.schema import READ_VERSION
 from deniable_aggregator.store.statements import Statements
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError, ForkError
@@ -38,7 +39,6 @@ _MANIFESTS = """
 select position, id, version, digest, envelope from manifests
 join collections on number = collection order by position"""
 _RESULTS = "select position, release, salt, document from results order by position"
-_REVISION = "select version_num from alembic_version"
 _FIRST_WITH_RELEASES = "0002"
 _FIRST_WITH_DELETED = "0010"
 _DELETED = "select count(*) from deleted_manifests"
@@ -163,7 +163,7 @@ def compare_chains(kept: Chain, served: Chain) -> Check:
 
 def _is_since(db: Statements, revision: str) -> bool:
     """Whether the database has had a program of that schema."""
-    return db.execute(_REVISION).fetchall() >= [(revision,)]
+    return db.execute(READ_VERSION).fetchall() >= [(revision,)]
 
 
 def _releases(chain: Chain, results: Iterable[tuple[int, str, bytes, bytes]]) -> Check:

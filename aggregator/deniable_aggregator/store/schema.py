@@ -1,38 +1,67 @@
-"""The schema of this program and how a database gets there; `sqlite.schema`, `postgres.schema`."""
+"""The database schema: which version this program has, and the scripts that lead there.
+
+A migration is a numbered SQL script, `migrations/<database>/<version>_<name>.sql`. Scripts run
+forward only: an older program never opens a newer database.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store.migrations import checksums
+from deniable_aggregator.store.statements import Statements
 
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
+FOLDER = Path(__file__).parent / "migrations"
 
 HEAD = "0010"
-"""The newest revision in migrations/versions."""
+"""The version of the newest script."""
+
+READ_VERSION = "select version_num from alembic_version"
+"""The table has the name that Alembic gave it, which ran the scripts of earlier programs."""
+
+# SQLite keeps this text in the schema: spelled as Alembic spelled it, it is the same in every file.
+_CREATE_VERSION_TABLE = (
+    "create table if not exists alembic_version (\n"
+    "\tversion_num VARCHAR(32) NOT NULL, \n"
+    "\tCONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)\n)"
+)
+
+_COMPUTED = {"0009": checksums.fill}
+"""By version, what SQL cannot do; it runs in the transaction of the script."""
 
 
-def refuse_newer(revision: str | None, where: str) -> None:
-    """StoreError for a schema that this program does not know."""
-    if revision is not None and revision > HEAD:
+def refuse_newer(version: str | None, where: str) -> None:
+    """Raises StoreError for a schema that this program does not know."""
+    if version is not None and version > HEAD:
         raise StoreError(
-            f"{where} has schema {revision}, this program knows up to {HEAD}: "
+            f"{where} has schema {version}, this program knows up to {HEAD}: "
             "install the deniable-aggregator that wrote it, or a newer one"
         )
 
 
-def upgrade(engine: Engine) -> None:
-    """Run what is missing, each migration in a transaction of its own."""
-    from alembic import command
-    from alembic.config import Config
-    from sqlalchemy.exc import DBAPIError
+def upgrade(
+    database: str,
+    begin: Callable[[], AbstractContextManager[Statements]],
+    *,
+    run_script: Callable[[str], object],
+) -> None:
+    """Run what is missing. `begin` opens a transaction and keeps other processes from migrating."""
+    for script in sorted((FOLDER / database).glob("*.sql")):
+        version = script.name.partition("_")[0]
+        with begin() as db:
+            if version > _version(db):
+                run_script(script.read_text(encoding="utf-8"))
+                if version in _COMPUTED:
+                    _COMPUTED[version](db, database)
+                db.execute("delete from alembic_version")
+                db.execute("insert into alembic_version (version_num) values (?)", (version,))
 
-    config = Config()
-    config.set_main_option("script_location", "deniable_aggregator.store:migrations")
-    with engine.connect() as connection:
-        config.attributes["connection"] = connection
-        try:
-            command.upgrade(config, "head")
-        except DBAPIError as error:
-            raise StoreError(f"the database cannot be upgraded: {error.orig}") from error
+
+def _version(db: Statements) -> str:
+    """The version that the database has now; before every other one where it has none."""
+    db.execute(_CREATE_VERSION_TABLE)
+    row = db.execute(READ_VERSION).fetchone()
+    return "" if row is None else str(row[0])

@@ -63,11 +63,9 @@ def current_revision(settings: Settings) -> str | None:
         path = settings.database
         return revision_of(path) if path.is_file() else None
     with open_read_only(settings) as db:
-        [[exists]] = db.execute("select to_regclass('alembic_version') is not null").fetchall()
-        if not exists:
-            return None
-        [[version]] = db.execute("select version_num from alembic_version").fetchall()
-    return str(version)
+        from deniable_aggregator.store.postgres import schema as postgres_schema
+
+        return postgres_schema.revision_of(db)
 
 
 def _record(store: Store, *, actor: str, at: float) -> None:

@@ -1,1 +1,1 @@
-"""Alembic's environment: plain SQL scripts, a folder for each database, one transaction each."""
+"""Numbered SQL scripts, a folder for each database. `store.schema` runs those that are missing."""

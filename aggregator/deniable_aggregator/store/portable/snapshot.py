@@ -179,7 +179,7 @@ def _deltas(session: Transaction) -> dict[int, _Backlog]:
 
 def _require_schema(db: Statements) -> None:
     try:
-        [[revision]] = db.execute("select version_num from alembic_version").fetchall()
+        [[revision]] = db.execute(schema.READ_VERSION).fetchall()
     except (StoreError, sqlite3.Error, ValueError):
         raise StoreError("the database is empty: there is nothing to read") from None
     schema.refuse_newer(revision, "the database")

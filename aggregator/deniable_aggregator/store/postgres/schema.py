@@ -1,8 +1,9 @@
-"""Brings a PostgreSQL database to this program's schema; Alembic loads only when there is work."""
+"""Brings a PostgreSQL database to this program's schema."""
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 import psycopg
 
@@ -11,14 +12,16 @@ from deniable_aggregator.store import schema
 from deniable_aggregator.store.postgres.pool import (
     Connection,
     Lock,
+    Transaction,
     conninfo,
     make_durable,
     translate_errors,
 )
+from deniable_aggregator.store.statements import Statements
 
 LEAST_POSTGRES = 15
 
-_TABLE = b"select to_regclass('alembic_version') is not null"
+_TABLE = "select to_regclass('alembic_version') is not null"
 _HOLD = b"select pg_advisory_lock(%s)"
 
 
@@ -31,11 +34,11 @@ def migrate(url: str) -> str | None:
     with translate_errors(), closing(psycopg.connect(conninfo(url))) as connection:
         _check_server(connection)
         make_durable(connection)
-        if revision_of(connection) == schema.HEAD:
+        if revision_of(Transaction(connection)) == schema.HEAD:
             return None
         connection.execute(_HOLD, (int(Lock.MIGRATION),))
         connection.commit()  # the lock stays until the connection ends
-        revision = revision_of(connection)
+        revision = revision_of(Transaction(connection))
         schema.refuse_newer(revision, "the database")
         connection.commit()
         if revision == schema.HEAD:
@@ -44,14 +47,10 @@ def migrate(url: str) -> str | None:
         return revision
 
 
-def revision_of(connection: Connection) -> str | None:
+def revision_of(db: Statements) -> str | None:
     """The schema's revision; None in an empty database."""
-    [[exists]] = connection.execute(_TABLE).fetchall()
-    row = (
-        connection.execute(b"select version_num from alembic_version").fetchone()
-        if exists
-        else None
-    )
+    [[exists]] = db.execute(_TABLE).fetchall()
+    row = db.execute(schema.READ_VERSION).fetchone() if exists else None
     return None if row is None else str(row[0])
 
 
@@ -64,9 +63,16 @@ def _check_server(connection: Connection) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
-    from sqlalchemy import create_engine, pool
+    def run_script(script: str) -> None:
+        connection.execute(script.encode())
 
-    engine = create_engine(
-        "postgresql+psycopg://", creator=lambda: connection, poolclass=pool.StaticPool
-    )
-    schema.upgrade(engine)
+    try:
+        schema.upgrade("postgres", lambda: _transaction(connection), run_script=run_script)
+    except psycopg.Error as error:
+        raise StoreError(f"the database cannot be upgraded: {error}") from error
+
+
+@contextmanager
+def _transaction(connection: Connection) -> Iterator[Transaction]:
+    with connection.transaction():
+        yield Transaction(connection)

@@ -28,6 +28,7 @@ from deniable_aggregator.store.rows import (
     TallyKernel,
     TallyKey,
 )
+from deniable_aggregator.store.schema import READ_VERSION
 
 MOST_KNOWN_CELLS = 100_000
 PING_SECONDS = 3.0
@@ -135,7 +136,7 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
 
     def ping(self) -> None:
         with self._connections.read_within(PING_SECONDS) as db:
-            db.execute("select version_num from alembic_version").fetchall()
+            db.execute(READ_VERSION).fetchall()
 
     def rollup_backlog(self) -> RollupBacklog:
         with self._connections.read_within(PING_SECONDS) as db:

@@ -1,10 +1,11 @@
-"""Brings a database file to this program's schema; Alembic loads only when there is work to do."""
+"""Brings a database file to this program's schema."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from deniable_aggregator.errors import StoreError
@@ -33,7 +34,7 @@ def revision_of(path: Path) -> str | None:
     """The schema's revision; None in an empty file."""
     with closing(sqlite3.connect(path)) as connection:
         try:
-            row = connection.execute("select version_num from alembic_version").fetchone()
+            row = connection.execute(schema.READ_VERSION).fetchone()
         except sqlite3.OperationalError:
             return None
         except sqlite3.DatabaseError as error:
@@ -59,13 +60,33 @@ def _create(path: Path) -> None:
 
 
 def _upgrade(path: Path) -> None:
-    from sqlalchemy import create_engine, event, pool
+    try:
+        # isolation_level None: Python begins and commits nothing, so that DDL rolls back, too.
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
 
-    # isolation_level None keeps the driver's hands off transactions: DDL rolls back like the rest.
-    engine = create_engine(
-        "sqlite://",
-        creator=lambda: sqlite3.connect(path, isolation_level=None),
-        poolclass=pool.NullPool,
-    )
-    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("begin immediate"))
-    schema.upgrade(engine)
+            def run_script(script: str) -> None:
+                for statement in split_script(script):
+                    connection.execute(statement)
+
+            schema.upgrade("sqlite", lambda: _transaction(connection), run_script=run_script)
+    except sqlite3.Error as error:
+        raise StoreError(f"the database cannot be upgraded: {error}") from error
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    connection.execute("begin immediate")
+    with connection:
+        yield connection
+
+
+def split_script(script: str) -> Iterator[str]:
+    """The statements of a script; a trigger's inner semicolons do not end it."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if pending.strip():
+        raise ValueError(f"the script ends inside a statement: {pending.strip()[:80]!r}")

@@ -25,6 +25,7 @@ from deniable_aggregator.store.rows import (
     RollupBacklog,
     TallyKernel,
 )
+from deniable_aggregator.store.schema import READ_VERSION
 from deniable_aggregator.store.sqlite import commit, schema
 from deniable_aggregator.store.sqlite.connections import Factory, SqliteConnections, require_intact
 
@@ -114,7 +115,7 @@ class SqliteStore(SqliteReports, CollectionTables, LedgerTables, AccessTables, A
     def ping(self) -> None:
         self._connections.require_same_file()
         with self._connections.read() as db:
-            db.execute("select version_num from alembic_version").fetchall()
+            db.execute(READ_VERSION).fetchall()
 
     def rollup_backlog(self) -> RollupBacklog:
         """Nothing ever does."""
