@@ -22,15 +22,6 @@ PRODUCT = ("aggregator", "client", "shared")
 WORN = frozenset({"asked", "found", "known", "shown", "told"})
 """They say nothing about a value: it is a row, an estimate, a manifest."""
 
-NOT_YET = tuple(
-    f"aggregator/deniable_aggregator/{room}"
-    for room in (
-        *("access", "backup", "clock", "keys", "operations", "process", "registry"),
-        "suspension",
-    )
-)
-"""Rooms that still have such names."""
-
 COLUMNS = frozenset({"client/deniable_client/collection_state.py: asked"})
 """Columns of a database, which keep their names."""
 
@@ -70,9 +61,8 @@ def worn_names() -> Iterator[str]:
     """File and name of each in product code."""
     for path in sorted(path for top in PRODUCT for path in (ROOT / top).rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
-        if not file.startswith(NOT_YET):
-            used = {name.strip("_") for name in bound(ast.parse(path.read_text()))}
-            yield from (f"{file}: {name}" for name in sorted(used & WORN))
+        used = {name.strip("_") for name in bound(ast.parse(path.read_text()))}
+        yield from (f"{file}: {name}" for name in sorted(used & WORN))
 
 
 def texts() -> Iterator[tuple[str, str]]:

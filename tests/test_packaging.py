@@ -77,7 +77,7 @@ def test_client_depends_on_cryptography_httpx_and_shared_only() -> None:
     assert names == {"cryptography", "deniable-shared", "httpcore", "httpx"}
 
 
-def test_estimators_install_five_packages_besides_themselves_and_no_web_server() -> None:
+def test_estimators_install_six_packages_besides_themselves_and_no_web_server() -> None:
     names = {Requirement(text).name for text in PROJECTS["estimators"]["dependencies"]}
     assert names == {"cryptography", "deniable-shared", "numpy", "scipy"}
     assert needed("deniable-estimators", set()) <= names | {"cffi", "pycparser"}

@@ -61,7 +61,7 @@ class Readiness:
         return "ok"
 
     def _keys(self) -> str:
-        active = [each.key for each in self.keys.standings if each.key.state == "active"]
+        active = [each.key for each in self.keys.listed_keys if each.key.state == "active"]
         if not active:
             return "no key is in use: devices cannot seal reports"
         if not any(self.keys.opener(key.id) for key in active):

@@ -47,7 +47,7 @@ class UnknownCollection(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class Registration:
     """The registered manifest; `created` is False when the very same was there."""
 
     manifest: Manifest
@@ -76,8 +76,8 @@ class Collection:
     archived: bool = False
 
     @classmethod
-    def begun_by(cls, manifest: Manifest) -> Collection:
-        """With its first version alone."""
+    def from_manifest(cls, manifest: Manifest) -> Collection:
+        """A collection that has this first version only."""
         mechanism = manifest.mechanism()
         return cls(
             id=manifest.collection,
@@ -93,8 +93,8 @@ class Collection:
             plaintext_size=manifest.plaintext_size,
         )
 
-    def followed_by(self, manifest: Manifest) -> Collection:
-        """With its next version."""
+    def with_next_version(self, manifest: Manifest) -> Collection:
+        """The collection with its next version."""
         return replace(
             self,
             manifest=manifest,
@@ -120,15 +120,15 @@ class Registry:
         *,
         trusted: Sequence[str],
         shared: bool = False,
-        once_known: Callable[[], frozenset[str]] = frozenset,
+        ever_registered: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         """Reads every manifest back; StoreError for one the operator did not sign.
 
         `shared`: other processes register collections too, so what is not known is looked for.
-        `once_known`: ids that were ever registered, also those that the store has lost.
+        `ever_registered`: ids that were ever registered, also those that the store has lost.
         """
         self._store = store
-        self._once_known = once_known
+        self._ever_registered = ever_registered
         self._shared = shared
         self._log_size = -1
         self._trusted = tuple(trusted)
@@ -137,9 +137,11 @@ class Registry:
         self._names: dict[str, str] = {}
         self._envelopes: dict[tuple[str, int], bytes] = {}
         self._rows: dict[str, CollectionRow] = {}
-        self._take_up()
+        self._reload()
 
-    def apply(self, envelope: bytes, *, replace: bool = False, audit: AuditEntry | None) -> Applied:
+    def apply(
+        self, envelope: bytes, *, replace: bool = False, audit: AuditEntry | None
+    ) -> Registration:
         """Register a signed manifest; the same one again changes nothing.
 
         Raises DecodeError or SignatureError for bytes the operator did not sign, ManifestError for
@@ -151,9 +153,9 @@ class Registry:
         manifest = parse_manifest(body)
         self.refresh()
         with self._applying:
-            if self._is_known(manifest):
-                return Applied(manifest, created=False)
-            self._check_place(manifest)
+            if self._is_registered(manifest):
+                return Registration(manifest, created=False)
+            self._check_version(manifest)
             self._check_deleted(manifest)
             self._check_name(manifest, replace=replace)
             self._store.add_manifest(
@@ -167,13 +169,13 @@ class Registry:
                 audit=audit,
             )
             self._remember(manifest, envelope)
-        return Applied(manifest, created=True)
+        return Registration(manifest, created=True)
 
     def refresh(self) -> None:
-        """Take up what other processes have registered, closed, archived and deleted."""
+        """Reload what other processes have registered, closed, archived and deleted."""
         if self._shared:
             with self._applying:
-                self._take_up()
+                self._reload()
 
     def get(self, id_or_name: str, *, version: int = 0) -> Collection:
         """By id, or by name the one it means now; raises UnknownCollection.
@@ -181,68 +183,68 @@ class Registry:
         Problem("unavailable") for one that the database has lost: its devices keep their reports.
         With `version` its versions up to that one are looked for, too.
         """
-        found = self.known(id_or_name)
-        if found is None or found.manifest.version < version:
+        collection = self.lookup(id_or_name)
+        if collection is None or collection.manifest.version < version:
             self.refresh()
-            found = self.known(id_or_name)
-        if found is None and id_or_name in self._once_known():
+            collection = self.lookup(id_or_name)
+        if collection is None and id_or_name in self._ever_registered():
             raise Problem("unavailable", LOST, retry_after=jittered(LOST_SECONDS))
-        if found is None:
+        if collection is None:
             raise _unknown(id_or_name)
-        return found
+        return collection
 
     def require_nothing_lost(self) -> None:
         """Raises Problem("unavailable") where a collection that was ever registered is not here."""
-        if self._once_known() - self._collections.keys():
+        if self._ever_registered() - self._collections.keys():
             raise Problem("unavailable", LOST, retry_after=jittered(LOST_SECONDS))
 
-    def known(self, id_or_name: str) -> Collection | None:
-        """The same from memory alone, which may not have taken up yet what others registered."""
-        found = self._collections.get(id_or_name)
-        return found or self._collections.get(self._names.get(id_or_name, ""))
+    def lookup(self, id_or_name: str) -> Collection | None:
+        """The same from memory alone, which may lack what other processes have registered."""
+        collection = self._collections.get(id_or_name)
+        return collection or self._collections.get(self._names.get(id_or_name, ""))
 
     def manifest(self, collection: str, version: int) -> Manifest | None:
         """One version of a collection, by id."""
-        found = self._collections.get(collection)
-        return None if found is None else found.versions.get(version)
+        known_collection = self._collections.get(collection)
+        return None if known_collection is None else known_collection.versions.get(version)
 
     def envelope(self, id_or_name: str, version: int | None = None) -> bytes:
         """The DSSE bytes as the operator signed them, by default the newest; UnknownCollection."""
-        found = self.get(id_or_name)
-        wanted = found.manifest.version if version is None else version
+        collection = self.get(id_or_name)
+        number = collection.manifest.version if version is None else version
         try:
-            return self._envelopes[found.id, wanted]
+            return self._envelopes[collection.id, number]
         except KeyError:
             raise UnknownCollection(
-                f"{found.id} has versions 1…{found.manifest.version}, got {wanted}"
+                f"{collection.id} has versions 1…{collection.manifest.version}, got {number}"
             ) from None
 
     def all(self) -> list[Collection]:
         """Every collection, by name and id."""
-        return sorted(self._collections.values(), key=lambda found: (found.name, found.id))
+        return sorted(self._collections.values(), key=lambda each: (each.name, each.id))
 
     def listed(self, *, archived: bool = False) -> list[Collection]:
         """Those to be shown in a list; with `archived` every one."""
-        return [found for found in self.all() if archived or not found.archived]
+        return [collection for collection in self.all() if archived or not collection.archived]
 
     def ids_of(self, collections: Sequence[str] | None) -> list[str] | None:
         """The ids of collections given by id or name, in order; None: all. UnknownCollection."""
         return None if collections is None else sorted({self.get(each).id for each in collections})
 
     def close(self, collection_id: str, *, audit: AuditEntry | None) -> None:
-        """Take no more reports for this collection, for good."""
+        """Take no more reports for this collection, permanently."""
         with self._applying:
-            found = self._held(collection_id)
-            if found.state == "open":
+            collection = self._require(collection_id)
+            if collection.state == "open":
                 self._store.set_collection_closed(collection_id, audit=audit)
-                self._collections[collection_id] = replace(found, state="closed")
+                self._collections[collection_id] = replace(collection, state="closed")
 
     def archive(self, collection_id: str, *, archived: bool, audit: AuditEntry | None) -> None:
         """Leave this collection out of lists, or no more; nothing else of it changes."""
         with self._applying:
-            found = self._held(collection_id)
+            collection = self._require(collection_id)
             self._store.set_collection_archived(collection_id, archived=archived, audit=audit)
-            self._collections[collection_id] = replace(found, archived=archived)
+            self._collections[collection_id] = replace(collection, archived=archived)
 
     def delete(self, collection_id: str, *, clock: Clock, audit: AuditEntry | None) -> None:
         """Remove this collection; its log entries stay.
@@ -252,46 +254,47 @@ class Registry:
         """
         self.refresh()
         with self._applying:
-            found = self._held(collection_id)
+            collection = self._require(collection_id)
+            begins = epoch_start(collection.first_epoch, collection.manifest.epoch_seconds)
 
-            def may(used: bool) -> None:
-                if used or clock() >= epoch_start(found.first_epoch, found.manifest.epoch_seconds):
+            def require_unused(used: bool) -> None:
+                if used or clock() >= begins:
                     raise Problem("conflict", TOO_LATE.format(collection_id))
 
-            self._store.delete_collection(collection_id, may, audit=audit)
+            self._store.delete_collection(collection_id, require_unused, audit=audit)
             self._forget(collection_id)
 
     def tally(self, cell: TallyKey, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """The kernel the store counts with."""
         return self._collections[cell.collection].estimator.tally(payloads)
 
-    def _held(self, collection_id: str) -> Collection:
+    def _require(self, collection_id: str) -> Collection:
         """By id, for those who hold the lock; raises UnknownCollection."""
-        found = self._collections.get(collection_id)
-        if found is None:
+        collection = self._collections.get(collection_id)
+        if collection is None:
             raise _unknown(collection_id)
-        return found
+        return collection
 
-    def _take_up(self) -> None:
+    def _reload(self) -> None:
         """Read what the store has and memory has not; no manifest where the log has not grown."""
         rows = self._store.collections()
         for collection_id in [
             collection_id
             for collection_id in self._collections
-            if self._is_gone(collection_id, rows)
+            if self._is_deleted(collection_id, rows)
         ]:
             self._forget(collection_id)
         size, _ = self._store.log_head()
         if size != self._log_size:
             for row in self._store.manifests():
                 if (row.collection, row.version) not in self._envelopes:
-                    self._remember(self._read_back(row), row.envelope)
+                    self._remember(self._parse_stored(row), row.envelope)
             self._log_size = size
         for collection_id in rows.keys() & self._collections.keys():
-            self._mark(collection_id, rows[collection_id])
+            self._set_state(collection_id, rows[collection_id])
         self._rows = rows
 
-    def _read_back(self, row: ManifestRow) -> Manifest:
+    def _parse_stored(self, row: ManifestRow) -> Manifest:
         try:
             body = dsse.verify(row.envelope, payload_type=MANIFEST_TYPE, trusted=self._trusted)
             manifest = parse_manifest(body)
@@ -308,26 +311,26 @@ class Registry:
             )
         return manifest
 
-    def _is_known(self, manifest: Manifest) -> bool:
-        known = self.manifest(manifest.collection, manifest.version)
-        if known is not None and known.digest != manifest.digest:
+    def _is_registered(self, manifest: Manifest) -> bool:
+        registered = self.manifest(manifest.collection, manifest.version)
+        if registered is not None and registered.digest != manifest.digest:
             raise ManifestError(
                 f"version {manifest.version} of {manifest.collection} is registered with another "
                 f"body: a change takes version {self.get(manifest.collection).manifest.version + 1}"
             )
-        return known is not None
+        return registered is not None
 
-    def _check_place(self, manifest: Manifest) -> None:
-        known = self._collections.get(manifest.collection)
-        wanted = 1 if known is None else known.manifest.version + 1
-        if known is not None and known.state == "closed":
-            raise Problem("conflict", f"{known.id} is closed: it takes no new version")
-        if manifest.version != wanted:
+    def _check_version(self, manifest: Manifest) -> None:
+        registered = self._collections.get(manifest.collection)
+        expected = 1 if registered is None else registered.manifest.version + 1
+        if registered is not None and registered.state == "closed":
+            raise Problem("conflict", f"{registered.id} is closed: it takes no new version")
+        if manifest.version != expected:
             raise ManifestError(
-                f"version must be {wanted}, the next one here, got {manifest.version}"
+                f"version must be {expected}, the next one here, got {manifest.version}"
             )
-        if known is not None:
-            check_successor(known.manifest, manifest, known.first)
+        if registered is not None:
+            check_successor(registered.manifest, manifest, registered.first)
 
     def _check_deleted(self, manifest: Manifest) -> None:
         """Devices that have a deleted manifest seal to its digest: no other takes its place."""
@@ -352,24 +355,28 @@ class Registry:
             )
 
     def _remember(self, manifest: Manifest, envelope: bytes) -> None:
-        known = self._collections.get(manifest.collection)
+        registered = self._collections.get(manifest.collection)
         self._envelopes[manifest.collection, manifest.version] = envelope
         self._collections[manifest.collection] = (
-            Collection.begun_by(manifest) if known is None else known.followed_by(manifest)
+            Collection.from_manifest(manifest)
+            if registered is None
+            else registered.with_next_version(manifest)
         )
         self._names[manifest.name] = manifest.collection
 
-    def _mark(self, collection_id: str, row: CollectionRow) -> None:
-        found = self._collections[collection_id]
-        state = "closed" if row.closed else found.state
-        if (state, row.archived) != (found.state, found.archived):
-            self._collections[collection_id] = replace(found, state=state, archived=row.archived)
+    def _set_state(self, collection_id: str, row: CollectionRow) -> None:
+        collection = self._collections[collection_id]
+        state = "closed" if row.closed else collection.state
+        if (state, row.archived) != (collection.state, collection.archived):
+            self._collections[collection_id] = replace(
+                collection, state=state, archived=row.archived
+            )
 
-    def _is_gone(self, collection_id: str, rows: Mapping[str, CollectionRow]) -> bool:
+    def _is_deleted(self, collection_id: str, rows: Mapping[str, CollectionRow]) -> bool:
         """Whether the collection in memory was deleted, perhaps another one has its id now."""
-        known = self._rows.get(collection_id)
+        row = self._rows.get(collection_id)
         return collection_id not in rows or (
-            known is not None and known.number != rows[collection_id].number
+            row is not None and row.number != rows[collection_id].number
         )
 
     def _forget(self, collection_id: str) -> None:

@@ -15,10 +15,10 @@ from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.metrics import Metrics
 from deniable_aggregator.metrics.rates import ReportRates
 from deniable_aggregator.metrics.store_health import StoreHealth
-from deniable_aggregator.operations import changes
+from deniable_aggregator.operations import settings_changes
 from deniable_aggregator.operations.maintenance import ScheduledMaintenance
 from deniable_aggregator.readiness import Readiness
-from deniable_aggregator.registry import Applied, Collection, Registry
+from deniable_aggregator.registry import Collection, Registration, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.protocols import Store
@@ -29,10 +29,10 @@ from deniable_gateway.suspension import Suspension
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_aggregator.access.sessions import Sessions
+    from deniable_aggregator.access.sessions import SignInSessions
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.access.users import Users
-    from deniable_aggregator.keys.rotation import Standing
+    from deniable_aggregator.keys.rotation import ListedKey
     from deniable_aggregator.metrics.gauges import ServiceGauges
     from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
     from deniable_aggregator.releases.rollback_guard.database_check import (
@@ -84,7 +84,7 @@ class Service:
             store,
             trusted=[self.keys.trust],
             shared=settings.shared,
-            once_known=lambda: self.rollback_guard.collection_ids,
+            ever_registered=lambda: self.rollback_guard.collection_ids,
         )
         self.voucher_keys = VoucherKeys.open(settings.data / "keys")
         self.ingest = Ingest(
@@ -172,11 +172,11 @@ class Service:
         return Users(self.store, clock=self.clock)
 
     @cached_property
-    def sessions(self) -> Sessions:
+    def sessions(self) -> SignInSessions:
         """Who is signed in, and one-time links."""
-        from deniable_aggregator.access.sessions import Sessions
+        from deniable_aggregator.access.sessions import SignInSessions
 
-        return Sessions(self.store, clock=self.clock)
+        return SignInSessions(self.store, clock=self.clock)
 
     @cached_property
     def rollback_guard(self) -> FileRollbackGuard:
@@ -209,7 +209,7 @@ class Service:
 
     def register(
         self, envelope: bytes, *, replace: bool = False, audit: AuditEntry | None
-    ) -> Applied:
+    ) -> Registration:
         """As `Registry.apply`; afterwards the data directory knows the collection, too.
 
         One that the database had lost with its charges is charged its whole budget. Problem
@@ -223,7 +223,7 @@ class Service:
             self._charge_again(applied.manifest.collection)
         return applied
 
-    def rotate_key(self, suite: int, *, at_once: bool, audit: AuditEntry | None) -> Standing:
+    def rotate_key(self, suite: int, *, at_once: bool, audit: AuditEntry | None) -> ListedKey:
         """As `Keys.rotate`, with the database that the data directory knows and a clock that holds.
 
         Problem("unavailable") otherwise.
@@ -312,7 +312,7 @@ class Service:
         confirmed = self.clock_watch.take_confirmation()
         if leads:
             if confirmed is not None:
-                changes.record_confirmation(self.store, confirmed)
+                settings_changes.record_confirmation(self.store, confirmed)
             self._maintenance.run()
             self.metrics.led_at.set(self.clock())
         self.rollback_guard.try_advance()

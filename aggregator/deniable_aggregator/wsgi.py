@@ -12,11 +12,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from deniable_gateway.housekeeping import (
+from deniable_gateway.background_threads import (
     LOOK_SECONDS,
-    Housekeeping,
-    ended_at_once,
-    keep_house,
+    PeriodicThread,
+    default_sigterm,
+    start_threads,
 )
 
 if TYPE_CHECKING:
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 @cache
 def app() -> Flask:
     """The one application of this process, from the environment (DENIABLE_DATA, …)."""
-    with ended_at_once():
+    with default_sigterm():
         return _open()
 
 
 def _open() -> Flask:
-    from deniable_aggregator.process.awaiting import once_available
+    from deniable_aggregator.process.wait_for_database import open_when_available
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.tracing.exporters import tracer_from_environment
 
     settings, tracer = Settings.load(), tracer_from_environment()
-    return with_maintenance(once_available(lambda: Service.open(settings, tracer=tracer)))
+    return with_maintenance(open_when_available(lambda: Service.open(settings, tracer=tracer)))
 
 
 def with_maintenance(service: Service) -> Flask:
@@ -53,9 +53,9 @@ def with_maintenance(service: Service) -> Flask:
         service.close()
         service.tracer.close()
 
-    keep_house(
-        Housekeeping(service.tick),
-        Housekeeping(body_guard.cut_off, every_seconds=LOOK_SECONDS),
+    start_threads(
+        PeriodicThread(service.tick),
+        PeriodicThread(body_guard.cut_off, every_seconds=LOOK_SECONDS),
         finish=finish,
     )
     return application

@@ -56,9 +56,9 @@ __all__ = [
 GOOD_ENOUGH_RATIO = Fraction(21, 20)
 """How many times the least error is as good as that."""
 
-_LIGHT = 16
+_MAX_ADDITIONS = 16
 _EXACT = 1 + Fraction(1, 1 << 30)  # what the grid of 64-bit coins can cost, up to ε = 20
-_NOTHING: Mapping[str, int] = MappingProxyType({})
+_NO_PARAMETERS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def recommend(
     permanent: Fraction | None = None,
     linkable: bool = False,
     releases_only: bool = False,
-    decided: Mapping[str, int] = _NOTHING,
+    decided: Mapping[str, int] = _NO_PARAMETERS,
 ) -> Recommendation:
     """The mechanism for a type of domain and its size, at the ε of one report.
 
@@ -115,16 +115,16 @@ def recommend(
     if permanent is not None and not epsilon < parse_epsilon(permanent, argument="permanent"):
         raise ParameterError(f"permanent must be more than epsilon = {epsilon}, got {permanent}")
     tells = "bits" if domain_type == Bits.type else "choice"
-    able = list(_able(tells, domain_size, epsilon, permanent, decided))
+    candidates = list(_candidates(tells, domain_size, epsilon, permanent, decided))
     if releases_only:
-        able = [each for each in able if each.releasable] or able
-    if not able:
+        candidates = [each for each in candidates if each.releasable] or candidates
+    if not candidates:
         raise ParameterError(
             f"no mechanism answers for a {domain_type} of size {domain_size} at this epsilon: "
             "use a smaller domain or another epsilon"
         )
-    unlinked = [each for each in able if linkable or linkage(each) <= MAX_LINKAGE]
-    best, any_best = _best(unlinked or able), _best(able)
+    unlinked = [each for each in candidates if linkable or linkage(each) <= MAX_LINKAGE]
+    best, any_best = _best(unlinked or candidates), _best(candidates)
     ratio = ratio_to_optimum(best)
     reason = _reason(best, ratio)
     if best.id != any_best.id:
@@ -224,7 +224,7 @@ def _tenths(number: Fraction) -> str:
     return f"{tenths // 10}.{tenths % 10}"
 
 
-def _able(
+def _candidates(
     tells: str,
     size: int,
     epsilon: Fraction,
@@ -244,9 +244,9 @@ def _able(
                 yield chain
 
 
-def _best(able: Sequence[Mechanism]) -> Mechanism:
-    errors = [(mechanism_error(each), each) for each in able]
-    near = [each for each in able if (ratio_to_optimum(each) or 2) <= GOOD_ENOUGH_RATIO]
+def _best(candidates: Sequence[Mechanism]) -> Mechanism:
+    errors = [(mechanism_error(each), each) for each in candidates]
+    near = [each for each in candidates if (ratio_to_optimum(each) or 2) <= GOOD_ENOUGH_RATIO]
     if not near:
         enough = min(error for error, _ in errors) * GOOD_ENOUGH_RATIO
         near = [each for error, each in errors if error <= enough]
@@ -256,8 +256,8 @@ def _best(able: Sequence[Mechanism]) -> Mechanism:
 def _rank(mechanism: Mechanism) -> tuple[object, ...]:
     return (
         mechanism.payload_size,
-        _additions(mechanism) >= _LIGHT,
-        _form(mechanism).public_outcomes > 1,
+        _additions(mechanism) >= _MAX_ADDITIONS,
+        _payload_mechanism(mechanism).public_outcomes > 1,
         mechanism_error(mechanism),
         len(mechanisms.pinned_parameters(mechanism.id)),
         mechanism.id,
@@ -266,13 +266,13 @@ def _rank(mechanism: Mechanism) -> tuple[object, ...]:
 
 def _additions(mechanism: Mechanism) -> Fraction:
     """How many integers of a tally one report changes: 1 where a tally counts messages."""
-    form = _form(mechanism)
+    form = _payload_mechanism(mechanism)
     if form.coordinates == 1 and form.tally_size == form.alphabet_size * form.public_outcomes:
         return Fraction(1)
     return form.sampling_fraction * (form.p + (form.tally_size - 1) * form.q)
 
 
-def _form(mechanism: Mechanism) -> Memoizable:
+def _payload_mechanism(mechanism: Mechanism) -> Memoizable:
     """The mechanism whose payload a report has."""
     return mechanism.first if isinstance(mechanism, MemoizedChain) else cast(Memoizable, mechanism)
 

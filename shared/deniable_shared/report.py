@@ -37,7 +37,7 @@ __all__ = [
     "encode_upload",
     "padded_size",
     "seal_info",
-    "seal_info_around",
+    "seal_info_parts",
     "split_report",
     "split_upload",
 ]
@@ -127,18 +127,18 @@ class Report:
 class Frame(NamedTuple):
     """A report of an upload whose header was not looked into.
 
-    `terms` is the header after its id: reports of one request have few different ones, so that a
-    header is decoded once for all reports that share it.
+    `header_rest` is the header after its id. Reports of one request have few different ones, so
+    that a header is decoded once for all reports that share it.
     """
 
     report_id: bytes
-    terms: bytes
+    header_rest: bytes
     sealed: bytes
 
     @property
     def header(self) -> ReportHeader:
-        """Decoded; DecodeError for terms that no header has."""
-        return ReportHeader.decode(self.report_id + self.terms)
+        """Decoded. Raises DecodeError if the bytes are no header."""
+        return ReportHeader.decode(self.report_id + self.header_rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +202,12 @@ def seal_info(collection: str, manifest_digest: bytes, header: ReportHeader) -> 
     return _bound_to_collection(collection, manifest_digest) + lp(header.encode())
 
 
-def seal_info_around(collection: str, manifest_digest: bytes, terms: bytes) -> tuple[bytes, bytes]:
-    """What stands before and after the report id in `seal_info`, for headers of these terms."""
-    length = _UINT16.pack(_ID_BYTES + len(terms))
-    return _bound_to_collection(collection, manifest_digest) + length, terms
+def seal_info_parts(
+    collection: str, manifest_digest: bytes, header_rest: bytes
+) -> tuple[bytes, bytes]:
+    """The bytes of `seal_info` before and after the report id, for headers that end in the rest."""
+    length = _UINT16.pack(_ID_BYTES + len(header_rest))
+    return _bound_to_collection(collection, manifest_digest) + length, header_rest
 
 
 @lru_cache(maxsize=256)
@@ -227,24 +229,24 @@ def decode_upload(body: bytes) -> list[Report]:
 
 
 def split_upload(body: bytes) -> list[Frame]:
-    """The reports of one request. DecodeError where a length does not fit; `terms` stay bytes.
+    """The reports of one request; headers stay bytes. Raises DecodeError if a length does not fit.
 
-    Where the terms and the length of the sealed bytes are those of the report before, nothing of
-    them is looked into again, and the two share their `terms`.
+    If the rest of the header and the length of the sealed bytes are those of the report before,
+    they are not checked again, and the two frames share `header_rest`.
     """
     _check_length("upload", body, 1, MAX_UPLOAD_BYTES)
     frames: list[Frame] = []
     at, end = 0, len(body)
-    terms = like = b""
+    header_rest = like = b""
     sealed_at = size = 0  # from where a report begins
     while at < end and len(frames) <= MAX_REPORTS:
-        terms_at = at + _ID_BYTES
-        if not like or at + size > end or not body.startswith(like, terms_at):
+        rest_at = at + _ID_BYTES
+        if not like or at + size > end or not body.startswith(like, rest_at):
             length_at = _after(body, at + _EXTENSIONS_AT, 0, _MAX_EXTENSIONS)
             size = _after(body, length_at, 1, _MAX_SEALED) - at
-            terms, like = body[terms_at:length_at], body[terms_at : length_at + 2]
+            header_rest, like = body[rest_at:length_at], body[rest_at : length_at + 2]
             sealed_at = length_at + 2 - at
-        frames.append(Frame(body[at:terms_at], terms, body[at + sealed_at : at + size]))
+        frames.append(Frame(body[at:rest_at], header_rest, body[at + sealed_at : at + size]))
         at += size
     _check_count(len(frames))
     return frames

@@ -269,9 +269,9 @@ def test_other_processes_take_up_what_one_has_archived_and_deleted(tmp_path: Pat
         found = second.service.registry
         first.service.registry.archive(first.manifest.collection, archived=True, audit=None)
         first.service.delete(mistake.collection, audit=None)
-        assert found.known(mistake.collection) is not None
+        assert found.lookup(mistake.collection) is not None
         second.service.tick()
-        assert found.known(mistake.collection) is None
+        assert found.lookup(mistake.collection) is None
         with pytest.raises(UnknownCollection):
             found.get("mistake")
         assert found.get("settings").archived

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from deniable_aggregator.access import users
 from deniable_aggregator.cli import main
-from deniable_aggregator.operations import changes
+from deniable_aggregator.operations import settings_changes
 from deniable_aggregator.queries.access import audit_rows
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
@@ -129,7 +129,7 @@ def test_a_change_of_settings_is_recorded_once_without_secrets(tmp_path: Path) -
     for days, secret in ((90, ""), (90, ""), (30, ""), (30, "hidden"), (30, "hidden")):
         changed = Settings(data=settings.data, rotate_keys_days=days, oidc_client_secret=secret)
         service = Service.open(changed)
-        changes.record(service.store, changed, service.clock())
+        settings_changes.record(service.store, changed, service.clock())
         rows = [row.entry.decode() for row in audit_rows(service.store)]
         service.close()
     assert sum('"settings-changed"' in row for row in rows) == 3

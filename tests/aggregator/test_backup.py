@@ -14,7 +14,7 @@ import pytest
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import SessionRow, Token, User
-from deniable_aggregator.backup import archive, copying, keys
+from deniable_aggregator.backup import archive, copying, sealed_keys
 from deniable_aggregator.errors import KeyFileError, StoreError
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
@@ -92,7 +92,7 @@ def empty(kind: str, folder: Path) -> Settings:
     return Settings(data=folder / "data", store=postgres_server.empty())
 
 
-def restored(target: Settings, path: Path, **more: bool) -> copying.Restored:
+def restored(target: Settings, path: Path, **more: bool) -> copying.RestoreResult:
     return copying.restore(
         target,
         path,
@@ -244,7 +244,7 @@ def test_a_restored_directory_with_keys_serves_at_once(tmp_path: Path) -> None:
     old = prepared(tmp_path / "old")
     path = copying.back_up(old, tmp_path, PASSPHRASE, NOON)
     target = Settings(data=tmp_path / "new" / "data")
-    assert restored(target, path).keys
+    assert restored(target, path).has_keys
     names = {path.name for path in (old.data / "keys").iterdir()}
     for name in names:
         made = target.data / "keys" / name
@@ -258,12 +258,12 @@ def test_a_restored_directory_with_keys_serves_at_once(tmp_path: Path) -> None:
 def test_keys_need_their_passphrase_and_a_long_one(tmp_path: Path) -> None:
     folder = prepared(tmp_path / "old").data / "keys"
     with pytest.raises(KeyFileError, match="at least 12 characters"):
-        keys.sealed(folder, "short")
-    sealed = keys.sealed(folder, PASSPHRASE)
+        sealed_keys.seal_keys(folder, "short")
+    sealed = sealed_keys.seal_keys(folder, PASSPHRASE)
     with pytest.raises(KeyFileError, match="passphrase"):
-        keys.put_back(tmp_path / "keys", sealed, PASSPHRASE + "!")
+        sealed_keys.restore_keys(tmp_path / "keys", sealed, PASSPHRASE + "!")
     with pytest.raises(DataDirectoryError, match="never overwritten"):
-        keys.put_back(folder, sealed, PASSPHRASE)
+        sealed_keys.restore_keys(folder, sealed, PASSPHRASE)
     assert not (tmp_path / "keys").exists()
 
 
@@ -312,8 +312,11 @@ def test_an_archive_of_another_schema_or_kind_is_refused(
     old = prepared(tmp_path / "old")
     path = copying.back_up(old, tmp_path / "b.zip", None, NOON)
     (tmp_path / "text.zip").write_bytes(b"no archive")
-    with pytest.raises(StoreError, match="is no backup"), archive.opened(tmp_path / "text.zip"):
+    with (
+        pytest.raises(StoreError, match="is no backup"),
+        archive.open_archive(tmp_path / "text.zip"),
+    ):
         pass
     monkeypatch.setattr(schema, "HEAD", "9999")
-    with pytest.raises(StoreError, match="this program 9999"), archive.opened(path):
+    with pytest.raises(StoreError, match="this program 9999"), archive.open_archive(path):
         pass

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.process import server_file
+from deniable_aggregator.process import running_server
 from support import postgres_server
 from support.deniable_command import Deniable, wait_until
 
@@ -32,7 +32,7 @@ def test_a_backup_of_a_running_service_is_restored_elsewhere_and_serves(
 ) -> None:
     passphrase = tmp_path / "passphrase.txt"
     with deniable.process("serve", "--port", "0"):
-        wait_until("the service runs", lambda: server_file.find(deniable.data))
+        wait_until("the service runs", lambda: running_server.find(deniable.data))
         made = deniable.json("backup", tmp_path, "--keys", "--passphrase-file", passphrase)
     before = names(deniable)
     deniable.environ["DENIABLE_DATA"] = str(tmp_path / "elsewhere" / "data")

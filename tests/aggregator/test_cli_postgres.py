@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from deniable_aggregator.inspection import checkup
-from deniable_aggregator.process import server_file
+from deniable_aggregator.process import running_server
 from deniable_aggregator.settings import Settings
 from support import postgres_server
 from support.deniable_command import Deniable, wait_until
@@ -107,9 +107,9 @@ def test_workers_serve_one_directory_and_one_that_is_killed_is_replaced(
     deniable: Deniable,
 ) -> None:
     with deniable.process("serve", "--port", "0", "--workers", "2") as process:
-        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
         assert "is registered" in applied(deniable)
-        live = server_file.read(deniable.data)
+        live = running_server.read(deniable.data)
         assert live is not None
         ask = f"{live.address}/v1/collections/settings/manifest"
         before = workers(live.pid)
@@ -121,7 +121,7 @@ def test_workers_serve_one_directory_and_one_that_is_killed_is_replaced(
         assert [asked(ask).status_code for _ in range(10)] == [200] * 10
         os.kill(live.pid, signal.SIGKILL)  # granian drains late when a worker is this new
         assert process.wait(timeout=PATIENCE) == 1
-    assert server_file.read(deniable.data) is None
+    assert running_server.read(deniable.data) is None
 
 
 @pytest.mark.processes
@@ -130,8 +130,8 @@ def test_any_worker_tells_the_counters_of_all_and_forgets_those_of_the_last_serv
 ) -> None:
     for _ in range(2):
         with deniable.process("serve", "--port", "0", "--workers", "2"):
-            wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
-            live = server_file.read(deniable.data)
+            wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
+            live = running_server.read(deniable.data)
             assert live is not None
             collections = f"{live.address}/v1/collections"
             assert [asked(collections).status_code for _ in range(20)] == [200] * 20
@@ -169,11 +169,11 @@ def test_two_servers_share_one_directory_and_leave_each_others_token_alone(
     deniable: Deniable,
 ) -> None:
     with deniable.process("serve", "--port", "0"):
-        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
-        first = server_file.read(deniable.data)
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
+        first = running_server.read(deniable.data)
         assert first is not None
         with deniable.process("serve", "--port", "0"):
-            wait_until("another", lambda: server_file.find(deniable.data) != first)
+            wait_until("another", lambda: running_server.find(deniable.data) != first)
             tokens = f"{first.address}/v1/tokens"
             bearer = {"Authorization": f"Bearer {first.token}"}
             assert asked(tokens, bearer).status_code == 200

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.process import server_file
+from deniable_aggregator.process import running_server
 from deniable_aggregator.process.serving import free_port, granian_arguments, running
 from deniable_aggregator.settings import Settings
 from support.deniable_command import Deniable, wait_until
@@ -35,7 +35,7 @@ def deniable(tmp_path: Path) -> Deniable:
 @pytest.fixture
 def server(deniable: Deniable) -> Iterator[subprocess.Popen[str]]:
     with deniable.process("serve", "--port", "0") as process:
-        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
         yield process
 
 
@@ -50,7 +50,7 @@ def running_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deni
 
 
 def address(deniable: Deniable) -> str:
-    live = server_file.read(deniable.data)
+    live = running_server.read(deniable.data)
     assert live is not None
     return live.address
 
@@ -66,7 +66,7 @@ def test_it_says_where_it_is_and_is_ready_when_it_says_so(
 def test_server_json_is_the_owners_and_goes_when_it_stops(
     deniable: Deniable, server: subprocess.Popen[str]
 ) -> None:
-    file = deniable.data / server_file.NAME
+    file = deniable.data / running_server.NAME
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     server.send_signal(signal.SIGINT)
     assert server.wait(timeout=PATIENCE) == 0
@@ -76,7 +76,7 @@ def test_server_json_is_the_owners_and_goes_when_it_stops(
 def test_commands_reach_it_and_its_token_ends_with_it(
     deniable: Deniable, server: subprocess.Popen[str]
 ) -> None:
-    live = server_file.read(deniable.data)
+    live = running_server.read(deniable.data)
     assert live is not None
     path = deniable.write("settings.toml")
     assert deniable.json("collections", "apply", path, "--key", deniable.key)["created"]
@@ -111,7 +111,7 @@ def test_a_second_server_is_refused_and_the_first_stays(
 ) -> None:
     deniable, _ = running_one
     assert "open" in deniable.refused("serve", "--port", "0")
-    assert server_file.find(deniable.data) is not None
+    assert running_server.find(deniable.data) is not None
 
 
 def test_a_request_under_way_is_answered_before_it_stops(
@@ -131,11 +131,11 @@ def test_a_request_under_way_is_answered_before_it_stops(
 def test_nothing_outlives_it_when_it_is_killed(
     deniable: Deniable, server: subprocess.Popen[str]
 ) -> None:
-    live = server_file.read(deniable.data)
+    live = running_server.read(deniable.data)
     assert live is not None
     server.kill()
     wait_until("the child drains", lambda: not Path(f"/proc/{live.pid}").exists())
-    assert server_file.find(deniable.data) is None
+    assert running_server.find(deniable.data) is None
     assert deniable.json("collections", "list") == {"collections": []}
     checks = deniable.json("doctor")["checks"]
     assert any("left over" in check["message"] for check in checks)
@@ -144,7 +144,7 @@ def test_nothing_outlives_it_when_it_is_killed(
 def test_a_server_that_is_killed_ends_the_command_with_1(
     deniable: Deniable, server: subprocess.Popen[str]
 ) -> None:
-    live = server_file.read(deniable.data)
+    live = running_server.read(deniable.data)
     assert live is not None
     os.kill(live.pid, signal.SIGKILL)
     assert server.wait(timeout=PATIENCE) == 1
@@ -176,7 +176,7 @@ def test_serving_needs_a_prepared_directory(tmp_path: Path) -> None:
 
 def test_no_line_of_the_access_log_holds_an_address(deniable: Deniable) -> None:
     with deniable.process("serve", "--port", "0", "--access-log") as process:
-        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
         httpx.get(address(deniable) + "/v1/collections?who=127.0.0.1", timeout=PATIENCE)
         process.terminate()
         _, logged = process.communicate(timeout=PATIENCE)

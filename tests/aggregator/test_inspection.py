@@ -14,7 +14,7 @@ from deniable_aggregator import readiness
 from deniable_aggregator.inspection import checkup, installation
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.keys import DELEGATION_SECONDS
-from deniable_aggregator.process import server_file
+from deniable_aggregator.process import running_server
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import schema
 from support.data_directory import DAY, NOON, prepared
@@ -169,9 +169,9 @@ def test_a_directory_that_cannot_be_written_fails(
 
 
 def test_what_a_killed_server_left_is_told_of(settings: Settings) -> None:
-    live = server_file.LiveServer(address="http://127.0.0.1:9", token="dn_x", pid=2**22 - 1)
+    live = running_server.RunningServer(address="http://127.0.0.1:9", token="dn_x", pid=2**22 - 1)
     assert levels(settings, "server") == ["ok"]
-    server_file.write(settings.data, live)
+    running_server.write(settings.data, live)
     assert levels(settings, "server") == ["warn"]
 
 

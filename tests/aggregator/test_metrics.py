@@ -163,7 +163,7 @@ def test_a_round_that_fails_is_counted_and_the_store_is_down_until_one_succeeds(
         raise StoreError("the database refuses: gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.service.store, "waiting", gone)
+        patch.setattr(world.service.store, "rollup_backlog", gone)
         with pytest.raises(StoreError):
             world.service.tick()
         numbers = scraped(world)
@@ -203,7 +203,9 @@ def test_keys_tell_their_age_and_until_when_they_hold(world: World) -> None:
     world.clock.now += 3 * DAY
     numbers = scraped(world)
     keys = world.service.keys
-    assert numbers['deniable_key_age_seconds{suite="1"}'] == world.clock() - keys.standings[0].since
+    assert (
+        numbers['deniable_key_age_seconds{suite="1"}'] == world.clock() - keys.listed_keys[0].since
+    )
     assert numbers["deniable_key_list_expires_timestamp_seconds"] == keys.listed_until
     assert numbers["deniable_delegation_expires_timestamp_seconds"] == keys.delegated_until
 

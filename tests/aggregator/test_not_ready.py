@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.process import server_file
+from deniable_aggregator.process import running_server
 from deniable_aggregator.process.serving import Server, ServingError
 from support.deniable_command import Deniable, wait_until
 
@@ -74,8 +74,8 @@ def test_a_service_with_a_lost_database_waits_for_the_command_and_goes_on(tmp_pa
     for file in deniable.data.glob("deniable.db*"):
         file.unlink()
     with deniable.process("serve", "--port", "0"):
-        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
-        live = server_file.read(deniable.data)
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
+        live = running_server.read(deniable.data)
         assert live is not None
         upload = f"{live.address}/v1/collections/{collection}/reports"
         before = httpx.post(upload, timeout=PATIENCE)

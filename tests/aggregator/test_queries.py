@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import UNSET
 
-from deniable_aggregator.access import acts
+from deniable_aggregator.access import changes
 from deniable_aggregator.documents.access import NewLink, NewToken, NewUser
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.queries import access
@@ -157,18 +157,18 @@ def test_an_entry_of_the_log_is_explained_to_those_who_may_know(
 def test_tokens_are_made_listed_and_revoked(reader: Reader) -> None:
     tokens = reader.service.tokens
     new = NewToken(role="viewer", label="notebook", expires_days=1)
-    made = acts.make_token(tokens, new, scope=["one"], now=NOON, audit=None)
+    made = changes.make_token(tokens, new, scope=["one"], now=NOON, audit=None)
     listed = access.tokens(tokens).tokens[-1]
     assert (listed.id, listed.collections, listed.expires) == (made.id, ["one"], made.expires)
-    acts.revoke_token(tokens, made.id, audit=None)
+    changes.revoke_token(tokens, made.id, audit=None)
     assert access.tokens(tokens).tokens[-1].revoked == NOON
     with pytest.raises(Problem, match="no token has the id"):
-        acts.revoke_token(tokens, "nothing", audit=None)
+        changes.revoke_token(tokens, "nothing", audit=None)
 
 
 def test_a_label_that_would_forge_a_line_is_refused(reader: Reader) -> None:
     with pytest.raises(Problem, match="printable"):
-        acts.make_token(
+        changes.make_token(
             reader.service.tokens,
             NewToken(role="viewer", label="a\nb"),
             scope=None,
@@ -180,19 +180,19 @@ def test_a_label_that_would_forge_a_line_is_refused(reader: Reader) -> None:
 def test_people_are_added_listed_and_removed(reader: Reader) -> None:
     users = reader.service.users
     ada = NewUser(name="ada", role="viewer", password="correct horse battery")
-    acts.add_user(users, ada, scope=None, audit=None)
+    changes.add_user(users, ada, scope=None, audit=None)
     assert access.users(users).users == [access.user(reader.service.store, "ada")]
     with pytest.raises(Problem, match="already"):
-        acts.add_user(users, ada, scope=None, audit=None)
-    acts.remove_user(users, "ada", audit=None)
+        changes.add_user(users, ada, scope=None, audit=None)
+    changes.remove_user(users, "ada", audit=None)
     assert access.users(users).users == []
     with pytest.raises(Problem, match="has the name"):
-        acts.remove_user(users, "ada", audit=None)
+        changes.remove_user(users, "ada", audit=None)
 
 
 def test_a_link_begins_a_session_that_can_be_ended(reader: Reader) -> None:
     sessions = reader.service.sessions
-    link = acts.make_link(
+    link = changes.make_link(
         sessions,
         NewLink(name="ada"),
         scope=None,
@@ -203,10 +203,10 @@ def test_a_link_begins_a_session_that_can_be_ended(reader: Reader) -> None:
     sessions.use_link(link.path)
     [session] = access.sessions(sessions).sessions
     assert (session.name, session.via, link.expires) == ("ada", "link", NOON + 900)
-    acts.end_session(sessions, session.id, audit=None)
+    changes.end_session(sessions, session.id, audit=None)
     assert access.sessions(sessions).sessions == []
     with pytest.raises(Problem, match="no session has the id"):
-        acts.end_session(sessions, session.id, audit=None)
+        changes.end_session(sessions, session.id, audit=None)
 
 
 def test_the_audit_log_is_a_document(reader: Reader) -> None:

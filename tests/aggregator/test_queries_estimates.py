@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Iterator[AnyStore]:
 
 def filled(store: AnyStore, values: Sequence[object], **terms: Any) -> Collection:
     """A collection with these values in each of the last three epochs."""
-    collection = Collection.begun_by(authored(**terms))
+    collection = Collection.from_manifest(authored(**terms))
     register(store, collection.id)
     manifest, coins = collection.manifest, Coins.system()
     arrivals = [

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from deniable_aggregator.keys.rotation import (
     PENDING_SECONDS,
-    Standing,
-    advanced,
+    ListedKey,
     newest,
     next_id,
-    outlived,
+    next_states,
+    overdue_suites,
 )
 from deniable_shared.envelope import KEY_BYTES
 from deniable_shared.key_list import PublicKey
@@ -20,13 +20,13 @@ from deniable_shared.key_succession import NEXT_STATES
 NOW = 1_800_000_000
 
 
-def standing(key_id: int, state: str, *, age: int = 0, suite: int = 1) -> Standing:
+def standing(key_id: int, state: str, *, age: int = 0, suite: int = 1) -> ListedKey:
     public = bytes([key_id]) * KEY_BYTES[suite]
-    return Standing(PublicKey(key_id, suite, public, state), NOW - age)
+    return ListedKey(PublicKey(key_id, suite, public, state), NOW - age)
 
 
-def states(*standings: Standing, at_once: int | None = None) -> dict[int, str]:
-    return {key.id: key.state for key in advanced(standings, now=NOW, at_once=at_once)}
+def states(*standings: ListedKey, at_once: int | None = None) -> dict[int, str]:
+    return {key.id: key.state for key in next_states(standings, now=NOW, at_once=at_once)}
 
 
 def test_a_pending_key_waits_a_day() -> None:
@@ -79,9 +79,9 @@ keys = st.lists(
 
 @given(keys, st.none() | st.integers(0, 9))
 def test_no_key_skips_a_state_and_one_of_a_suite_is_active(
-    standings: list[Standing], at_once: int | None
+    standings: list[ListedKey], at_once: int | None
 ) -> None:
-    after = advanced(standings, now=NOW, at_once=at_once)
+    after = next_states(standings, now=NOW, at_once=at_once)
     before = {each.key.id: each.key.state for each in standings}
     assert [key.id for key in after] == sorted(before)
     assert all(key.state in NEXT_STATES[before[key.id]] for key in after)
@@ -92,9 +92,9 @@ def test_no_key_skips_a_state_and_one_of_a_suite_is_active(
 
 def test_a_key_is_outlived_by_its_time_in_use_unless_its_successor_waits() -> None:
     old, young = standing(1, "active", age=100), standing(2, "active", age=99, suite=2)
-    assert outlived([old, young], now=NOW, seconds=100) == [1]
-    assert outlived([old, young, standing(3, "pending")], now=NOW, seconds=100) == []
-    assert outlived([standing(1, "expired", age=100)], now=NOW, seconds=100) == []
+    assert overdue_suites([old, young], now=NOW, seconds=100) == [1]
+    assert overdue_suites([old, young, standing(3, "pending")], now=NOW, seconds=100) == []
+    assert overdue_suites([standing(1, "expired", age=100)], now=NOW, seconds=100) == []
 
 
 def test_the_newest_of_a_suite_and_state() -> None:

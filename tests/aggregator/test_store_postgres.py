@@ -93,7 +93,7 @@ def test_where_another_process_folds_the_lag_is_told(
 ) -> None:
     first.commit([arrival(1)], sums)
     with second._connections.begin() as db:
-        db.wait_for(Lock.FOLD)
+        db.lock(Lock.FOLD)
         assert first.roll_up() == 1
     assert first.roll_up() == 0
 

@@ -30,7 +30,7 @@ def known(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Users:
 
 
 def test_what_is_kept_is_scrypt_of_32_mib_with_a_salt_of_its_own() -> None:
-    one, other = users.hashed(PASSWORD), users.hashed(PASSWORD)
+    one, other = users.hash_password(PASSWORD), users.hash_password(PASSWORD)
     assert one.startswith("scrypt$15$8$3$")
     assert one != other
     salt, output = (urlsafe_b64decode(part) for part in one.split("$")[4:])

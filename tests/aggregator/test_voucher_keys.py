@@ -13,10 +13,15 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.backup.keys import put_back, sealed
+from deniable_aggregator.backup.sealed_keys import restore_keys, seal_keys
 from deniable_aggregator.cli import main
 from deniable_aggregator.ingest.extensions import VoucherVerifier
-from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS, Spell, VoucherKeys, next_first
+from deniable_aggregator.keys.vouchers import (
+    CLOCKS_APART_SECONDS,
+    VoucherKeys,
+    VoucherPeriod,
+    next_first,
+)
 from deniable_aggregator.registry import Collection
 from deniable_shared.epochs import starts_too_early
 from deniable_shared.voucher import decode_voucher, format_key, issue
@@ -56,8 +61,8 @@ def test_every_epoch_has_one_key_whatever_is_replaced_when(keys: VoucherKeys) ->
     after = [keys.of(SURVEY, epoch) for epoch in range(12)]
     assert after[:5] == before[:5]
     assert [after.count(after[epoch]) for epoch in (4, 5, 9)] == [5, 4, 3]
-    assert [keys.spell(SURVEY, epoch) for epoch in (4, 8, 9)] == [
-        *(Spell(0, 5), Spell(5, 9), Spell(9, None))
+    assert [keys.period(SURVEY, epoch) for epoch in (4, 8, 9)] == [
+        *(VoucherPeriod(0, 5), VoucherPeriod(5, 9), VoucherPeriod(9, None))
     ]
 
 
@@ -170,7 +175,7 @@ def test_a_backup_with_keys_has_them_all_and_only_their_owner_reads_them(
         keys.replace(name, 4_000_000_000)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
     restored = tmp_path / "restored"
-    put_back(restored, sealed(tmp_path, "correct horse battery"), "correct horse battery")
+    restore_keys(restored, seal_keys(tmp_path, "correct horse battery"), "correct horse battery")
     opened = VoucherKeys.open(restored)
     for name in (SURVEY, long):
         for epoch in (7, 4_000_000_001):

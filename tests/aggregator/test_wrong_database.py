@@ -308,7 +308,7 @@ def test_no_key_is_rotated_with_the_wrong_database_by_api_or_page(site: Site) ->
     """The page once asked for the right clock only."""
     removed(site)
     world = site.world
-    keys = world.service.keys.standings
+    keys = world.service.keys.listed_keys
     admin = Browser.signed_in(world.app, world.service, "admin")
     assert admin.post("/keys", act="key-rotated", suite="1", now="true").status_code == 503
     token = world.service.tokens.create("admin", "admin", audit=None)[1]
@@ -316,7 +316,7 @@ def test_no_key_is_rotated_with_the_wrong_database_by_api_or_page(site: Site) ->
         "/v1/keys/rotate", headers={"Authorization": f"Bearer {token}"}
     )
     assert rotate.status_code == 503
-    assert world.service.keys.standings == keys
+    assert world.service.keys.listed_keys == keys
 
 
 def test_another_process_that_makes_the_database_new_stops_this_one(tmp_path: Path) -> None:

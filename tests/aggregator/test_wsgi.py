@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_gateway.housekeeping import Housekeeping, ended_at_once
+from deniable_gateway.background_threads import PeriodicThread, default_sigterm
 from support.data_directory import prepared_at
 
 PATIENCE = 60.0
@@ -38,8 +38,8 @@ class Ticks:
         return all(self.seen.acquire(timeout=PATIENCE) for _ in range(self.enough))
 
 
-def kept(tick: Callable[[], None]) -> Housekeeping:
-    housekeeping = Housekeeping(tick, every_seconds=SOON)
+def kept(tick: Callable[[], None]) -> PeriodicThread:
+    housekeeping = PeriodicThread(tick, every_seconds=SOON)
     housekeeping.start()
     return housekeeping
 
@@ -122,11 +122,11 @@ def test_a_process_that_is_still_opening_ends_at_a_sigterm_whatever_it_has_inher
     code = (
         "import os, signal\n"
         "signal.signal(signal.SIGTERM, lambda *_: print('lost', flush=True))\n"
-        "from deniable_gateway import housekeeping\n"
-        "with housekeeping.ended_at_once():\n"
+        "from deniable_gateway import background_threads\n"
+        "with background_threads.default_sigterm():\n"
         "    pass\n"
         "os.kill(os.getpid(), signal.SIGTERM)\n"
-        "with housekeeping.ended_at_once():\n"
+        "with background_threads.default_sigterm():\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    print('goes on')"
     )
@@ -139,7 +139,7 @@ def test_beside_the_main_thread_opening_changes_no_signal() -> None:
     found: list[object] = []
 
     def open_beside() -> None:
-        with ended_at_once():
+        with default_sigterm():
             found.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=open_beside)

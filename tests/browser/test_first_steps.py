@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deniable_aggregator.process import server_file
+from deniable_aggregator.process import running_server
 from support.chrome import Window, opened
 from support.dashboard_site import Site
 from support.deniable_command import Deniable, wait_until
@@ -47,8 +47,8 @@ def served(deniable: Deniable) -> Iterator[str]:
     """A new service, as `init` and `serve` make it; its address."""
     deniable.done("init")
     with deniable.process("serve", "--port", "0"):
-        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
-        live = server_file.read(deniable.data)
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
+        live = running_server.read(deniable.data)
         assert live is not None
         yield live.address
 

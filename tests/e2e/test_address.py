@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from deniable_aggregator.process import server_file
+from deniable_aggregator.process import running_server
 from deniable_aggregator.process.serving import free_port
 from deniable_client import Ceiling, Client, ConfigurationError
 from support.deniable_command import Deniable, wait_until
@@ -68,8 +68,10 @@ class Quick:
         )
         with process:
             try:
-                wait_until("it serves", lambda: server_file.find(self.folder / "data") is not None)
-                live = server_file.find(self.folder / "data")
+                wait_until(
+                    "it serves", lambda: running_server.find(self.folder / "data") is not None
+                )
+                live = running_server.find(self.folder / "data")
                 assert live is not None
                 yield live.address
             finally:
@@ -215,6 +217,6 @@ def test_doctor_and_serve_say_that_devices_are_sent_elsewhere(tmp_path: Path) ->
     with deniable.process("serve", "--port", "0") as process:
         assert process.stderr is not None
         assert f"devices are sent to {elsewhere}" in process.stderr.readline()
-        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
         said = deniable.done("doctor")
         assert f"{elsewhere} does not answer with a key list" in " ".join(said.split())

@@ -98,7 +98,10 @@ def test_epochs_of_one_device_do_not_make_a_label_significant_more_often(
     of = collected("grr/1", 10, "1", repeat, 8)
     counts, chances = law_of_sum(of, 0.0, faithful(of, devices))
     p, q = of.mechanism.p, of.mechanism.q
-    low, kept = getattr(of.mechanism, "blurred", q), getattr(of.mechanism, "kept", p - q)
+    low, kept = (
+        getattr(of.mechanism, "redraw_support", q),
+        getattr(of.mechanism, "keep_probability", p - q),
+    )
     evidence = SupportEvidence(
         counts, np.full(len(counts), 8 * devices), Clusters(low, low + kept, Fraction(8))
     )

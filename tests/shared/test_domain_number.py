@@ -36,7 +36,7 @@ def test_every_label_is_encoded_as_its_place(domain: Number, data: st.DataObject
     text = domain.labels[index]
     assert domain.encode(text) == domain.encode(Decimal(text)) == index
     assert domain.encode(domain.value(index)) == index
-    assert domain.named(index) == text
+    assert domain.decode(index) == text
 
 
 @given(numbers(), micros)

@@ -26,7 +26,7 @@ def test_every_combination_has_an_index_of_its_own_in_order() -> None:
         {"os": os, "beta": beta} for os, beta in product(("mac", "linux", "other"), ("yes", "no"))
     ]
     assert [SETUP.encode(row) for row in rows] == list(range(SETUP.size)) == list(range(6))
-    assert [SETUP.named(index) for index in range(6)] == rows
+    assert [SETUP.decode(index) for index in range(6)] == rows
     assert SETUP.labels[3] == "os=linux, beta=no"
 
 

@@ -189,6 +189,6 @@ def test_a_baseline_would_never_be_recommended(
         whole = 2 * epsilon if permanent else None
         without = recommend("choice", size, epsilon, permanent=whole, releases_only=released)
         with monkeypatch.context() as patched:
-            patched.setattr(mechanisms, "recommendable", mechanisms.ids_for_domain_type)
+            patched.setattr(mechanisms, "recommendable_ids", mechanisms.ids_for_domain_type)
             every = recommend("choice", size, epsilon, permanent=whole, releases_only=released)
         assert (every.id, every.reason) == (without.id, without.reason)

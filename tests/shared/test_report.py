@@ -110,8 +110,8 @@ def test_an_upload_is_split_into_ids_terms_and_sealed_bytes(sent: list[Report]) 
     assert [frame.header for frame in frames] == [each.header for each in sent]
     assert [frame.sealed for frame in frames] == [each.sealed for each in sent]
     for frame, each in zip(frames, sent, strict=True):
-        assert frame.report_id + frame.terms == each.header.encode()
-        before, after = report.seal_info_around("lunch", bytes(32), frame.terms)
+        assert frame.report_id + frame.header_rest == each.header.encode()
+        before, after = report.seal_info_parts("lunch", bytes(32), frame.header_rest)
         assert before + frame.report_id + after == report.seal_info("lunch", bytes(32), each.header)
 
 
@@ -142,7 +142,7 @@ ALIKE = b"".join(Report(HEADER, sealed).encode() for sealed in (b"one", b"two", 
 def test_reports_that_look_alike_share_their_terms() -> None:
     first, second, third = report.split_upload(ALIKE)
     assert (first.sealed, second.sealed, third.sealed) == (b"one", b"two", b"six")
-    assert first.terms is second.terms is third.terms
+    assert first.header_rest is second.header_rest is third.header_rest
 
 
 def test_reports_that_look_alike_are_cut_only_where_one_ends() -> None:

@@ -20,8 +20,8 @@ from deniable_aggregator import wsgi
 from deniable_aggregator.process import serving
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
+from deniable_gateway.background_threads import PeriodicThread
 from deniable_gateway.clock.reading import boot_time
-from deniable_gateway.housekeeping import Housekeeping
 from support.deniable_command import wait_until
 from support.live_service import Live, live
 
@@ -100,7 +100,7 @@ def app() -> Flask:
             file.write(b".")
 
     service.tick = noted  # type: ignore[method-assign]
-    often = partial(Housekeeping, every_seconds=TICK_SECONDS)
+    often = partial(PeriodicThread, every_seconds=TICK_SECONDS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wsgi, "Housekeeping", often)
+        patch.setattr(wsgi, "PeriodicThread", often)
         return wsgi.with_maintenance(service)

@@ -19,7 +19,7 @@ import numpy as np
 
 from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.keys import initialise, read_seed
-from deniable_aggregator.process import server_file
+from deniable_aggregator.process import running_server
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.roles import PEOPLE
@@ -211,8 +211,8 @@ def served(folder: Path) -> Iterator[Site]:
         }
     deniable = Deniable(folder)
     with deniable.process("serve", "--port", "0"):
-        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
-        live = server_file.read(deniable.data)
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
+        live = running_server.read(deniable.data)
         assert live is not None
         yield Site(live.address, token, sessions, link, made, releases)
 

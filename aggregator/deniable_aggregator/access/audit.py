@@ -79,7 +79,7 @@ class AuditEntry:
         )
 
 
-def detailed(entry: AuditEntry | None, /, **details: object) -> AuditEntry | None:
+def with_details(entry: AuditEntry | None, /, **details: object) -> AuditEntry | None:
     """The entry with these details too; None where there is no entry."""
     return None if entry is None else entry.with_details(**details)
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from deniable_aggregator.access.audit import AuditEntry, detailed
+from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import LinkRow, SessionRow
 from deniable_aggregator.roles import Identity, scope_of
 from deniable_shared.epochs import Clock
@@ -54,7 +54,7 @@ class SessionStore(Protocol):
         """The one of this hash."""
 
 
-class Sessions:
+class SignInSessions:
     """Begins, recognizes, lists and ends sessions; makes the links that begin one."""
 
     def __init__(self, store: SessionStore, *, clock: Clock) -> None:
@@ -101,7 +101,7 @@ class Sessions:
         secret = secrets.token_urlsafe(32)
         expires = int(self._clock()) + LINK_SECONDS
         row = LinkRow(_hash(secret), name, role, scope_of(collections), expires)
-        audit = detailed(audit, name=name, role=role, collections=row.collections)
+        audit = with_details(audit, name=name, role=role, collections=row.collections)
         self._store.add_link(row, audit=audit)
         return secret
 
@@ -112,13 +112,13 @@ class Sessions:
 
     def use_link(self, link: str) -> str | None:
         """The cookie of the session that the link begins; None unless it still holds."""
-        found = self._store.find_link(_hash(link)) if _is_secret(link) else None
-        if found is None:
+        link_row = self._store.find_link(_hash(link)) if _is_secret(link) else None
+        if link_row is None:
             return None
         now, secret = self._clock(), secrets.token_urlsafe(32)
-        row = self._row(secret, found.name, found.role, found.collections, "link")
+        row = self._row(secret, link_row.name, link_row.role, link_row.collections, "link")
         entry = AuditEntry.of("sign-in", actor=_actor(row), at=now, via="link", role=row.role)
-        used = self._store.use_link(found.hash, row, now=now, audit=entry)
+        used = self._store.use_link(link_row.hash, row, now=now, audit=entry)
         return secret if used else None
 
     def _row(

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from deniable_aggregator.access.audit import AuditEntry, detailed
+from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import Token
 from deniable_aggregator.roles import scope_of
 from deniable_shared.epochs import Clock
@@ -54,7 +54,7 @@ class Tokens:
         collections: Iterable[str] | None = None,
         audit: AuditEntry | None,
     ) -> tuple[str, str]:
-        """(id, token). The token is not kept: whoever loses it makes another.
+        """(id, token). The token is not stored: make another if it is lost.
 
         `expires` is in unix seconds; None never expires. `collections` are ids, None for all.
         Raises ValueError for an unknown role, a bad label, an empty scope or an expiry in the past.
@@ -72,7 +72,7 @@ class Tokens:
             expires=None if expires is None else int(expires),
             collections=scope_of(collections),
         )
-        audit = detailed(
+        audit = with_details(
             audit, token=token.id, role=role, label=label, collections=token.collections
         )
         self._store.add_token(token, audit=audit)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from deniable_aggregator.access.audit import AuditEntry, detailed
+from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import User
 from deniable_aggregator.roles import scope_of
 from deniable_shared.epochs import Clock
@@ -37,7 +37,7 @@ class UserStore(Protocol):
     """The part of a store that keeps users."""
 
     def add_user(self, user: User, *, audit: AuditEntry | None) -> bool:
-        """False, and nothing kept, where somebody has the name."""
+        """False, and nothing stored, if a user has the name."""
 
     def users(self) -> Sequence[User]:
         """In the order they were added."""
@@ -69,8 +69,8 @@ class Users:
         scope = scope_of(collections)
         User(name, role, scope, "", 0)  # its checks come before the long computation
         check_password(password)
-        audit = detailed(audit, user=name, role=role, collections=scope)
-        user = User(name, role, scope, hashed(password), int(self._clock()))
+        audit = with_details(audit, user=name, role=role, collections=scope)
+        user = User(name, role, scope, hash_password(password), int(self._clock()))
         return self._store.add_user(user, audit=audit)
 
     def recognize(self, name: str, password: str) -> User | None:
@@ -100,7 +100,7 @@ def check_password(password: str) -> None:
         )
 
 
-def hashed(password: str) -> str:
+def hash_password(password: str) -> str:
     """What is kept of it: "scrypt$15$8$3$salt$output"."""
     cost = Cost(LOG2_N, R, P)
     salt = secrets.token_bytes(16)
@@ -127,12 +127,12 @@ class Cost:
             )
 
 
-def _matches(password: str, kept: str) -> bool:
+def _matches(password: str, stored: str) -> bool:
     if len(password) > LONGEST_PASSWORD:
         return False
-    _, log2_n, r, p, salt, output = kept.split("$")
-    found = Cost(int(log2_n), int(r), int(p)).output(password, _read(salt))
-    return hmac.compare_digest(found, _read(output))
+    _, log2_n, r, p, salt, expected = stored.split("$")
+    output = Cost(int(log2_n), int(r), int(p)).output(password, _read(salt))
+    return hmac.compare_digest(output, _read(expected))
 
 
 def _spelled(data: bytes) -> str:

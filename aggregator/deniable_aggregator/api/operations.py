@@ -109,7 +109,7 @@ def _with_span(act: SpanName, view: View) -> View:
 
     def call_in_span(**path: str) -> Response:
         with service().tracer.span(act) as span:
-            registered = service().registry.known(path["collection"])
+            registered = service().registry.lookup(path["collection"])
             span.collection = None if registered is None else registered.id
             response = view(**path)
             span.outcome = "answered"

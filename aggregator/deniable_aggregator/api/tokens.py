@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from deniable_aggregator.access import acts
+from deniable_aggregator.access import changes
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.access import (
@@ -40,7 +40,9 @@ def create_token(body: NewToken, audit: AuditEntry) -> Response:
     With `collections` it is limited to what is about these; a name stands for what it means now.
     """
     scope = service().registry.ids_of(body.collections)
-    made = acts.make_token(service().tokens, body, scope=scope, now=service().clock(), audit=audit)
+    made = changes.make_token(
+        service().tokens, body, scope=scope, now=service().clock(), audit=audit
+    )
     return answer(made, 201)
 
 
@@ -54,5 +56,5 @@ def create_token(body: NewToken, audit: AuditEntry) -> Response:
 )
 def revoke_token(token_id: str, audit: AuditEntry) -> Response:
     """Make a token invalid from now on. Revoking it again changes nothing."""
-    acts.revoke_token(service().tokens, token_id, audit=audit)
+    changes.revoke_token(service().tokens, token_id, audit=audit)
     return Response(status=204)

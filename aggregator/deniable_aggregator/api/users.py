@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from deniable_aggregator.access import acts
+from deniable_aggregator.access import changes
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.access import (
@@ -41,7 +41,7 @@ def users() -> Response:
 def add_user(body: NewUser, audit: AuditEntry) -> Response:
     """Let a person sign in with a password, of which only scrypt's output is kept."""
     scope = service().registry.ids_of(body.collections)
-    acts.add_user(service().users, body, scope=scope, audit=audit)
+    changes.add_user(service().users, body, scope=scope, audit=audit)
     return answer(access.user(service().store, body.name), 201)
 
 
@@ -58,7 +58,7 @@ def remove_user(name: str, audit: AuditEntry) -> Response:
 
     Somebody whom a provider lets in may sign in again: remove them there, too.
     """
-    acts.remove_user(service().users, name, audit=audit)
+    changes.remove_user(service().users, name, audit=audit)
     return Response(status=204)
 
 
@@ -79,7 +79,7 @@ def sessions() -> Response:
 )
 def end_session(session_id: str, audit: AuditEntry) -> Response:
     """Sign somebody out, from the next request on."""
-    acts.end_session(service().sessions, session_id, audit=audit)
+    changes.end_session(service().sessions, session_id, audit=audit)
     return Response(status=204)
 
 
@@ -95,7 +95,7 @@ def end_session(session_id: str, audit: AuditEntry) -> Response:
 def make_link(body: NewLink, audit: AuditEntry) -> Response:
     """Make a link that signs one person in, once, within 15 minutes."""
     scope = service().registry.ids_of(body.collections)
-    made = acts.make_link(
+    made = changes.make_link(
         service().sessions,
         body,
         scope=scope,

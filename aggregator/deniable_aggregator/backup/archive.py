@@ -66,7 +66,7 @@ class Archive:
             raise StoreError(f"the archive is damaged in {table.name}: {error}") from error
 
 
-def file_in(place: Path, now: float) -> Path:
+def archive_path(place: Path, now: float) -> Path:
     """`place`, or in a directory a name that says when."""
     if not place.is_dir():
         return place
@@ -74,7 +74,7 @@ def file_in(place: Path, now: float) -> Path:
 
 
 def write(
-    path: Path, found: Snapshot, *, trust: bytes, sealed_keys: bytes | None, now: float
+    path: Path, database: Snapshot, *, trust: bytes, sealed_keys: bytes | None, now: float
 ) -> Manifest:
     """Whole, on disk and 0600, or not at all; StoreError rather than overwrite anything.
 
@@ -82,15 +82,15 @@ def write(
     """
     if path.exists():
         raise StoreError(f"{path} is there already: choose another name")
-    require_integrity(found)
+    require_integrity(database)
     draft = path.with_name(path.name + ".new")
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with os.fdopen(descriptor, "w+b") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped:
-                tables = {table.name: _written(zipped, table, found) for table in TABLES}
+                tables = {table.name: _write_table(zipped, table, database) for table in TABLES}
                 manifest = Manifest(
-                    schema.HEAD, int(now), tables, read_chain_heads(found.statements)
+                    schema.HEAD, int(now), tables, read_chain_heads(database.statements)
                 )
                 zipped.writestr(_TRUST, trust)
                 if sealed_keys is not None:
@@ -105,7 +105,7 @@ def write(
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Archive]:
+def open_archive(path: Path) -> Iterator[Archive]:
     """StoreError for a file that is no archive, or one of another schema."""
     try:
         zipped = zipfile.ZipFile(path)
@@ -117,12 +117,12 @@ def opened(path: Path) -> Iterator[Archive]:
             trust = _read(zipped, _TRUST)
         except (KeyError, msgspec.DecodeError, zipfile.BadZipFile) as error:
             raise StoreError(f"{path} is no backup of ours: {error}") from error
-        _require_ours(manifest, path)
+        _require_readable(manifest, path)
         sealed = _read(zipped, _KEYS) if _KEYS in zipped.namelist() else None
         yield Archive(manifest, trust, sealed, zipped)
 
 
-def _require_ours(manifest: Manifest, path: Path) -> None:
+def _require_readable(manifest: Manifest, path: Path) -> None:
     if manifest.spec != SPEC:
         raise StoreError(f"{path} must be {SPEC}, it is {manifest.spec[:40]!r}")
     if manifest.schema != schema.HEAD:
@@ -134,15 +134,15 @@ def _require_ours(manifest: Manifest, path: Path) -> None:
         raise StoreError(f"{path} must name every table of schema {schema.HEAD}")
 
 
-def _written(zipped: zipfile.ZipFile, table: Table, found: Snapshot) -> TableDigest:
-    rows, hashed = 0, sha256()
+def _write_table(zipped: zipfile.ZipFile, table: Table, database: Snapshot) -> TableDigest:
+    rows, digest = 0, sha256()
     with zipped.open(_member(table), "w", force_zip64=True) as file:
-        for row in found.rows(table):
+        for row in database.rows(table):
             line = msgspec.json.encode(row) + b"\n"
             file.write(line)
-            hashed.update(line)
+            digest.update(line)
             rows += 1
-    return TableDigest(rows, hashed.hexdigest())
+    return TableDigest(rows, digest.hexdigest())
 
 
 def _read(zipped: zipfile.ZipFile, name: str) -> bytes:

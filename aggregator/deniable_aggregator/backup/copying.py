@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.backup import archive, keys
+from deniable_aggregator.backup import archive, sealed_keys
 from deniable_aggregator.backup.archive import Archive, Manifest
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.keys import read_trust
@@ -32,7 +32,7 @@ from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
 from deniable_shared.epochs import Clock
 
-_MAY_LIE_THERE = {
+_ALLOWED_FILES = {
     *("trust", "keys", "deniable.toml", "lock", "lost+found"),
     *(heads_file.NAME, "heads.lock", "deniable.db.filling"),
     *(clock_record.NAME, clock_record.CONFIRMED),
@@ -40,21 +40,23 @@ _MAY_LIE_THERE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
-    """`behind`: releases wait. `keys`: whether the directory has them."""
+class RestoreResult:
+    """`behind`: releases wait. `has_keys`: whether the directory has its keys."""
 
     manifest: Manifest
-    keys: bool
+    has_keys: bool
     behind: bool
 
 
 def back_up(settings: Settings, place: Path, passphrase: str | None, now: float) -> Path:
     """One snapshot, beside a service that runs or of a directory at rest; where it was written."""
     trust = read_trust(settings.data)
-    sealed = None if passphrase is None else keys.sealed(settings.data / "keys", passphrase)
-    path = archive.file_in(place, now)
-    with snapshot(settings) as found:
-        archive.write(path, found, trust=f"{trust}\n".encode(), sealed_keys=sealed, now=now)
+    sealed = (
+        None if passphrase is None else sealed_keys.seal_keys(settings.data / "keys", passphrase)
+    )
+    path = archive.archive_path(place, now)
+    with snapshot(settings) as database:
+        archive.write(path, database, trust=f"{trust}\n".encode(), sealed_keys=sealed, now=now)
     return path
 
 
@@ -65,7 +67,7 @@ def restore(
     passphrase: Callable[[], str],
     nothing_released_since: bool,
     clock: Clock = time.time,
-) -> Restored:
+) -> RestoreResult:
     """Into an empty data directory and an empty store; every row and both heads are verified.
 
     The audit log gets one entry more, which says so.
@@ -73,29 +75,29 @@ def restore(
     `passphrase` is asked only if the archive holds keys that the directory lacks.
     """
     _require_empty(settings.data)
-    with archive.opened(path) as found:
+    with archive.open_archive(path) as backup:
         make_directory(settings.data)
         lock = DirectoryLock.acquire(settings.data)
         try:
-            return _restored(settings, found, passphrase, nothing_released_since, clock())
+            return _restored(settings, backup, passphrase, nothing_released_since, clock())
         finally:
             lock.release()
 
 
 def copy_store(settings: Settings, url: str) -> dict[str, TableDigest]:
-    """Everything into the empty store at `url`, while nobody writes; what was copied."""
+    """Copy everything into the empty store at `url`, while no process writes; the digests."""
     target = replace(settings, store=url, workers=1)
     if target.store == settings.store:
         raise StoreError("the store to copy to must be another than the present one")
     lock = DirectoryLock.acquire(settings.data)
     try:
-        with snapshot(settings) as found:
-            require_integrity(found)
-            wanted = digests(found)
+        with snapshot(settings) as database:
+            require_integrity(database)
+            wanted = digests(database)
             fill(
                 target,
-                Source(found.rows, lambda: wanted),
-                _same_ends(read_chain_heads(found.statements)),
+                Source(database.rows, lambda: wanted),
+                _require_chain_heads(read_chain_heads(database.statements)),
             )
     finally:
         lock.release()
@@ -104,48 +106,48 @@ def copy_store(settings: Settings, url: str) -> dict[str, TableDigest]:
 
 def _restored(
     settings: Settings,
-    found: Archive,
+    backup: Archive,
     passphrase: Callable[[], str],
     nothing_released_since: bool,
     now: float,
-) -> Restored:
-    _keep_trust(settings.data, found.trust)
+) -> RestoreResult:
+    _keep_trust(settings.data, backup.trust)
     folder = settings.data / "keys"
-    if found.sealed_keys is not None and not folder.exists():
-        keys.put_back(folder, found.sealed_keys, passphrase())
-    known = heads_file.read(settings.data)
-    if known is None:  # whatever ends this run, the directory says that something may be missing
+    if backup.sealed_keys is not None and not folder.exists():
+        sealed_keys.restore_keys(folder, backup.sealed_keys, passphrase())
+    heads = heads_file.read(settings.data)
+    if heads is None:  # whatever ends this run, the directory says that something may be missing
         heads_file.write(settings.data, Heads(unknown=True))
-    manifest = found.manifest
+    manifest = backup.manifest
     after: list[Heads] = []
 
     def check(filled: Snapshot) -> None:
-        _same_ends(manifest.ends)(filled)
-        audit_log.append(filled.statements, _entry(known, now))
+        _require_chain_heads(manifest.ends)(filled)
+        audit_log.append(filled.statements, _entry(heads, now))
         after.append(heads_of(filled.statements))
 
     try:
-        fill(settings, Source(found.rows, lambda: manifest.tables), check)
+        fill(settings, Source(backup.rows, lambda: manifest.tables), check)
     except BaseException:
-        if known is None:
+        if heads is None:
             heads_file.remove(settings.data)
         raise
-    if known is None:
-        known = replace(after[0], unknown=not nothing_released_since)
-    known = replace(known, audit=after[0].audit)
-    heads_file.write(settings.data, known)
-    same = (known.ledger, known.log) == (after[0].ledger, after[0].log)
-    return Restored(manifest, folder.is_dir(), known.unknown or not same)
+    if heads is None:
+        heads = replace(after[0], unknown=not nothing_released_since)
+    heads = replace(heads, audit=after[0].audit)
+    heads_file.write(settings.data, heads)
+    same = (heads.ledger, heads.log) == (after[0].ledger, after[0].log)
+    return RestoreResult(manifest, folder.is_dir(), heads.unknown or not same)
 
 
-def _entry(known: Heads | None, now: float) -> AuditEntry:
+def _entry(heads: Heads | None, now: float) -> AuditEntry:
     """What the audit log says of it: also where it was known to end, which may be further on."""
-    was = known.audit if known is not None else ChainHead()
+    was = heads.audit if heads is not None else ChainHead()
     end = f"{was.size}:{was.head}" if was.size else None
     return AuditEntry.of("restored", actor="deniable restore", at=now, known_to_end=end)
 
 
-def _same_ends(wanted: ChainHeads) -> Callable[[Snapshot], None]:
+def _require_chain_heads(wanted: ChainHeads) -> Callable[[Snapshot], None]:
     def check(filled: Snapshot) -> None:
         require_integrity(filled)
         if read_chain_heads(filled.statements) != wanted:
@@ -156,7 +158,7 @@ def _same_ends(wanted: ChainHeads) -> Callable[[Snapshot], None]:
 
 def _require_empty(data: Path) -> None:
     names = sorted(path.name for path in data.iterdir()) if data.is_dir() else []
-    foreign = [name for name in names if name not in _MAY_LIE_THERE]
+    foreign = [name for name in names if name not in _ALLOWED_FILES]
     if foreign:
         raise DataDirectoryError(
             f"{data} must be empty, but for keys, trust, deniable.toml and heads.json of the "

@@ -81,11 +81,11 @@ def restore(
         nothing_released_since=nothing_released_since,
     )
     if as_json:
-        emit({"data": str(settings.data), "keys": done.keys, "behind": done.behind})
+        emit({"data": str(settings.data), "keys": done.has_keys, "behind": done.behind})
         return
     rows = sum(table.rows for table in done.manifest.tables.values())
     click.echo(f"Restored {rows:,} rows into {settings.data}, and read every one back")
-    if not done.keys:
+    if not done.has_keys:
         click.echo(f"Put the keys into {settings.data / 'keys'} before `deniable serve`")
     if done.behind:
         click.echo(

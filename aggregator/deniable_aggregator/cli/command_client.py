@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.process import server_file
+from deniable_aggregator.process import running_server
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
@@ -32,7 +32,7 @@ def connect(
     """The client a command uses; see the module for the order and `local` for `migrate`."""
     if url:
         return remote(url, environ.get("DENIABLE_TOKEN"))
-    live = server_file.find(settings.data)
+    live = running_server.find(settings.data)
     if live is not None:
         return remote(live.address, live.token, trust_env=False)
     return local(settings, migrate=migrate)

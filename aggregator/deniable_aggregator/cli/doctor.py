@@ -68,7 +68,7 @@ def _checks(target: Target) -> Iterator[Check]:
 def _addresses(target: Target, settings: Settings, client: ServiceClient) -> Iterator[Check]:
     """Of the settings, where they are this service's, and of the collections that are open."""
     from deniable_aggregator.inspection import addresses
-    from deniable_aggregator.process import server_file
+    from deniable_aggregator.process import running_server
 
     rows = client.collections(archived=True).document.collections
     origins = addresses.ingest_origins(
@@ -76,5 +76,5 @@ def _addresses(target: Target, settings: Settings, client: ServiceClient) -> Ite
     )
     if target.url is None:
         origins.add(target.origin_of(client.address))
-    running = target.url is not None or server_file.find(settings.data) is not None
+    running = target.url is not None or running_server.find(settings.data) is not None
     yield from addresses.checks(origins, client, running=running)

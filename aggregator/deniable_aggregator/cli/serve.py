@@ -70,7 +70,7 @@ def serve(
     With --spool it needs no data directory: it takes uploads and answers what is public, as
     `deniable open` has written it there, and nothing else.
     """
-    from deniable_aggregator.process import first_link, serving
+    from deniable_aggregator.process import serving, sign_in_link
 
     given = {"block_format": spool_format, "wait_ms": spool_wait_ms}
     options = {name: value for name, value in given.items() if value is not None}
@@ -92,7 +92,7 @@ def serve(
         if server.suspended is not None:
             say(f"Warning: {server.suspended}. Uploads get 503 until then.")
         _warn_about_public_url(settings)
-        with first_link.shown(settings, server):
+        with sign_in_link.publish_link(settings, server):
             try:
                 code = server.wait()
             except KeyboardInterrupt:

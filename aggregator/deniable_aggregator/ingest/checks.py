@@ -28,7 +28,7 @@ from deniable_shared.report import (
     Plaintext,
     ReportHeader,
     ReportStatus,
-    seal_info_around,
+    seal_info_parts,
     split_upload,
 )
 
@@ -43,7 +43,7 @@ class Upload:
     def __init__(self, frames: list[Frame]) -> None:
         """Raises DecodeError for terms that no header has."""
         self.frames = frames
-        first = {frame.terms: frame for frame in reversed(frames)}
+        first = {frame.header_rest: frame for frame in reversed(frames)}
         self.headers = {terms: frame.header for terms, frame in first.items()}
 
     @classmethod
@@ -82,7 +82,7 @@ def check_reports(
     accepted: list[AcceptedReport] = []
     rejected: list[ReportStatus] = []
     for frame in upload.frames:
-        outcome = groups[frame.terms].check(frame)
+        outcome = groups[frame.header_rest].check(frame)
         if isinstance(outcome, AcceptedReport):
             accepted.append(outcome)
         else:
@@ -139,7 +139,7 @@ class HeaderGroup:
         collection = self._context.collection
         terms = self._header.encode()[len(self._header.report_id) :]
         self._open = opener.open
-        self._before, self._after = seal_info_around(collection.id, manifest.digest, terms)
+        self._before, self._after = seal_info_parts(collection.id, manifest.digest, terms)
         self._size = collection.plaintext_size
         self._required = manifest.requires
         self._start, self._end = _around_plain(collection.mechanism.payload_size, self._size)

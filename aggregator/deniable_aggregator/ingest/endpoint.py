@@ -98,7 +98,7 @@ class UploadEndpoint:
     ) -> tuple[str, Headers, bytes]:
         """The span names a registered collection: what a stranger made up is not repeated."""
         with self._tracer.span("upload") as span:
-            registered = self._registry.known(collection)
+            registered = self._registry.lookup(collection)
             span.collection = None if registered is None else registered.id
             status, headers, errors = self._admit(collection, environ)
             span.outcome = "turned-away" if errors else "accepted"

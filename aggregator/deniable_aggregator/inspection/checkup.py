@@ -22,7 +22,7 @@ from deniable_aggregator.inspection import installation
 from deniable_aggregator.inspection.audit_view import audit_check
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.inspection.damage import damage_checks
-from deniable_aggregator.process import server_file
+from deniable_aggregator.process import running_server
 from deniable_aggregator.settings_sources import FILE_NAME
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.schema_version import current_revision
@@ -97,7 +97,7 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
 
 def can_open(settings: Settings) -> bool:
     """Whether looking at the service leaves the database's schema as it is."""
-    runs = server_file.find(settings.data) is not None
+    runs = running_server.find(settings.data) is not None
     return runs or current_revision(settings) == schema.HEAD
 
 
@@ -213,10 +213,12 @@ def of_postgres(settings: Settings) -> Iterator[Check]:
 
 def _server(settings: Settings) -> Check:
     data = settings.data
-    live = server_file.find(data)
+    live = running_server.find(data)
     if live is not None:
         return Check("ok", "server", f"runs at {live.address}")
-    left = " (server.json is left over from one that was killed)" if server_file.read(data) else ""
+    left = (
+        " (server.json is left over from one that was killed)" if running_server.read(data) else ""
+    )
     try:
         DirectoryLock.acquire(data, shared=settings.shared).release()
     except LockedError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deniable_aggregator.keys.directory import (
     DELEGATION_SECONDS,
-    Initialised,
+    InitialisedDirectory,
     Keys,
     initialise,
     read_seed,
@@ -14,7 +14,7 @@ from deniable_aggregator.keys.directory import (
 
 __all__ = [
     "DELEGATION_SECONDS",
-    "Initialised",
+    "InitialisedDirectory",
     "Keys",
     "initialise",
     "read_seed",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DELEGATION_SECONDS",
-    "Initialised",
+    "InitialisedDirectory",
     "Keys",
     "initialise",
     "read_seed",
@@ -55,7 +55,7 @@ _OURS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Initialised:
+class InitialisedDirectory:
     """What `deniable init` has to tell: compile `trust` into the apps, keep `admin_token`."""
 
     trust: str
@@ -63,7 +63,7 @@ class Initialised:
     operator_key: Path
 
 
-def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initialised:
+def initialise(settings: Settings, *, operator_key: Path, now: float) -> InitialisedDirectory:
     """Prepare the data directory, or finish what an interrupted run began.
 
     An operator key that is there is used. DataDirectoryError if the directory is prepared already
@@ -80,7 +80,7 @@ def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initial
         lock.release()
 
 
-def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialised:
+def _initialise(settings: Settings, operator_key: Path, now: float) -> InitialisedDirectory:
     from deniable_aggregator.access.audit import AuditEntry
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.store import schema
@@ -99,7 +99,7 @@ def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialis
         _, token = Tokens(store, clock=lambda: now).create("admin", "deniable init", audit=entry)
     finally:
         store.close()
-    return Initialised(trust, token, operator_key)
+    return InitialisedDirectory(trust, token, operator_key)
 
 
 def renew_delegation(data: Path, *, operator_seed: bytes, now: float) -> None:

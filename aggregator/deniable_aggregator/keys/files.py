@@ -58,12 +58,12 @@ def read_private(path: Path, *, kind: str) -> bytes:
         raise KeyFileError(f"{path} cannot be read as a key file: {error}") from error
     if mode & 0o077:
         raise KeyFileError(f"{path} is open to others (mode {mode:04o}): chmod 600 {path}")
-    found, _, encoded = text.partition(":")
+    prefix, _, encoded = text.partition(":")
     try:
         raw = base64.b64decode(encoded + "=", altchars=b"-_", validate=True)
     except ValueError:
         raw = b""
-    if found != kind or len(raw) != SECRET_BYTES:
+    if prefix != kind or len(raw) != SECRET_BYTES:
         raise KeyFileError(
             f"{path} must hold one line “{kind}:” and 43 base64url characters; is it another file?"
         )

@@ -20,7 +20,7 @@ from deniable_aggregator.keys import rotation
 from deniable_aggregator.keys.files import read_public, read_seed, read_trust
 from deniable_aggregator.keys.lists import KeyLists, Signer
 from deniable_aggregator.keys.report_keys import ReportKey, ReportKeys
-from deniable_aggregator.keys.rotation import Standing
+from deniable_aggregator.keys.rotation import ListedKey
 from deniable_gateway.problem import Problem
 from deniable_shared.envelope import Opener
 from deniable_shared.epochs import Clock
@@ -80,9 +80,9 @@ class Keys:
         return self._lists.current()
 
     @property
-    def standings(self) -> tuple[Standing, ...]:
+    def listed_keys(self) -> tuple[ListedKey, ...]:
         """The keys of the current list, each in its state."""
-        return self._lists.standings
+        return self._lists.listed_keys
 
     @property
     def listed_from(self) -> int:
@@ -115,7 +115,7 @@ class Keys:
 
     def rotate(
         self, suite: int = 1, *, at_once: bool = False, audit: AuditEntry | None
-    ) -> Standing:
+    ) -> ListedKey:
         """A new key of that suite, pending, or the one that is; `at_once` makes it active.
 
         Problem("conflict") where the online key is not delegated any more, where this machine has
@@ -125,18 +125,18 @@ class Keys:
             self._require_signer()
             self._files.reread()
             self._renew()
-            found = rotation.newest(self._lists.standings, suite=suite, state="pending")
-            key_id = self._make(suite) if found is None else found.key.id
+            pending = rotation.newest(self._lists.listed_keys, suite=suite, state="pending")
+            key_id = self._make(suite) if pending is None else pending.key.id
             audit = None if self._renew(audit=audit) else audit
             if at_once and self._renew(at_once=key_id, audit=audit):
                 audit = None
-            if found is None and audit is not None:  # another process has listed the key
+            if pending is None and audit is not None:  # another process has listed the key
                 self._store.record_act(audit)
-            return next(each for each in self._lists.standings if each.key.id == key_id)
+            return next(each for each in self._lists.listed_keys if each.key.id == key_id)
 
-    def rotate_outlived(self, seconds: int) -> None:
+    def rotate_overdue(self, seconds: int) -> None:
         """A pending successor for every active key that has been in use for so long."""
-        old = rotation.outlived(self._lists.standings, now=self._clock(), seconds=seconds)
+        old = rotation.overdue_suites(self._lists.listed_keys, now=self._clock(), seconds=seconds)
         for suite in old if self._lists.delegated else ():
             self.rotate(suite, audit=None)
 
@@ -144,7 +144,7 @@ class Keys:
         """Destroy expired keys once `finished` says so of the second in which they expired."""
         over = [
             each.key
-            for each in self._lists.standings
+            for each in self._lists.listed_keys
             if each.key.state == "expired" and finished(each.since)
         ]
         with self._changing:
@@ -157,28 +157,28 @@ class Keys:
 
     def _renew(self, *, at_once: int | None = None, audit: AuditEntry | None = None) -> bool:
         """One list after the other until every key is where it should be."""
-        signed = False
+        has_signed = False
         for _ in range(STEPS):
             if not self._lists.renew(lambda: self._wanted(at_once), audit=audit):
                 break
-            signed, audit = True, None
-        listed = {each.key.id for each in self._lists.standings}
+            has_signed, audit = True, None
+        listed = {each.key.id for each in self._lists.listed_keys}
         self._openers = {
             key_id: key.opener for key_id, key in self._files.all.items() if key_id in listed
         }
-        return signed
+        return has_signed
 
     def _wanted(self, at_once: int | None) -> tuple[PublicKey, ...]:
         """Files are read after the list: a key has a file before it is listed."""
         self._files.reread()
-        return rotation.advanced(self._found(), now=self._clock(), at_once=at_once)
+        return rotation.next_states(self._usable_keys(), now=self._clock(), at_once=at_once)
 
-    def _found(self) -> list[Standing]:
+    def _usable_keys(self) -> list[ListedKey]:
         """The keys of the list that have a file, and those with a file that are new."""
         now, files = int(self._clock()), self._files.all
-        first = not self._lists.standings
-        found = []
-        for each in self._lists.standings:
+        first = not self._lists.listed_keys
+        usable = []
+        for each in self._lists.listed_keys:
             file = files.get(each.key.id)
             if file is not None and file.public_key != each.key.public_key:
                 raise KeyFileError(
@@ -186,28 +186,28 @@ class Keys:
                     "a new key takes a new id"
                 )
             if file is not None:
-                found.append(each)
+                usable.append(each)
             elif self._shared:
-                found += self._elsewhere(each)
+                usable += self._elsewhere(each)
             elif each.key.state == "active":
                 logger.error("report-%d.key is gone: reports sealed to it are lost", each.key.id)
-                found.append(Standing(replace(each.key, state="expired"), now))
-        known = {each.key.id for each in self._lists.standings}
+                usable.append(ListedKey(replace(each.key, state="expired"), now))
+        listed_ids = {each.key.id for each in self._lists.listed_keys}
         for key in files.values():
-            if key.id not in known and not self._was_destroyed(key):
+            if key.id not in listed_ids and not self._was_destroyed(key):
                 state = "active" if first else "pending"
                 listed = PublicKey(key.id, key.suite, key.public_key, state)
-                found.append(Standing(listed, now))
-        return found
+                usable.append(ListedKey(listed, now))
+        return usable
 
-    def _elsewhere(self, standing: Standing) -> list[Standing]:
+    def _elsewhere(self, listed: ListedKey) -> list[ListedKey]:
         """A key whose file is not here stays listed, unless this process destroyed it."""
-        key = standing.key
+        key = listed.key
         if key.public_key in self._destroyed:
             return []
         if key.state != "expired":
             logger.error("report-%d.key is not here: what is sealed to it cannot be opened", key.id)
-        return [standing]
+        return [listed]
 
     def _was_destroyed(self, key: ReportKey) -> bool:
         """Whether the file is back from a backup: nothing may open what was sealed to it."""
@@ -221,7 +221,7 @@ class Keys:
         return True
 
     def _make(self, suite: int) -> int:
-        used = {each.key.id for each in self._lists.standings} | self._files.all.keys()
+        used = {each.key.id for each in self._lists.listed_keys} | self._files.all.keys()
         key_id = rotation.next_id(sorted(used))
         if key_id is None:
             raise Problem("conflict", "256 keys are listed: wait until expired ones are destroyed")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import KeyFileError, StoreError
-from deniable_aggregator.keys.rotation import Standing
+from deniable_aggregator.keys.rotation import ListedKey
 from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS
 from deniable_aggregator.store.protocols import Collections
 from deniable_aggregator.store.rows import KeyListRow
@@ -65,8 +65,8 @@ class Signer:
 
     def signed(self, envelope: bytes) -> bool:
         """Whether an earlier list carries this very delegation."""
-        found = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
-        return found.signatures[0].extra["delegation"] == dsse.strict_json(self.delegation)
+        decoded = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
+        return decoded.signatures[0].extra["delegation"] == dsse.strict_json(self.delegation)
 
 
 class KeyLists:
@@ -92,11 +92,11 @@ class KeyLists:
         return self._envelope
 
     @property
-    def standings(self) -> tuple[Standing, ...]:
+    def listed_keys(self) -> tuple[ListedKey, ...]:
         """The keys of the newest list; none before the first."""
         if self._last is None:
             return ()
-        return tuple(Standing(key, self._since[key.id]) for key in self._last.keys)
+        return tuple(ListedKey(key, self._since[key.id]) for key in self._last.keys)
 
     @property
     def issued(self) -> int:
@@ -163,14 +163,14 @@ class KeyLists:
             self._take(self._verified(row), row.envelope)
         return self._last
 
-    def _take(self, found: KeyList, envelope: bytes) -> None:
+    def _take(self, key_list: KeyList, envelope: bytes) -> None:
         """A list that this process did not sign, or signed in an earlier life."""
         before = set(self._last.keys) if self._last else set()
         self._since = {
-            key.id: self._since[key.id] if key in before else self._entered(key, found.version)
-            for key in found.keys
+            key.id: self._since[key.id] if key in before else self._entered(key, key_list.version)
+            for key in key_list.keys
         }
-        self._last, self._envelope = found, envelope
+        self._last, self._envelope = key_list, envelope
 
     def _of_version(self, version: int) -> KeyList:
         row = self._store.key_list(version)

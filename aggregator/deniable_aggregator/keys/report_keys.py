@@ -64,8 +64,8 @@ class ReportKeys:
         self._keys = {**self._keys, key_id: _read(key_id, path)}
 
     def destroy(self, key_id: int) -> None:
-        """For good: what was sealed to it opens for nobody any more."""
-        self._keys = {known: key for known, key in self._keys.items() if known != key_id}
+        """Permanently: what was sealed to it can never be opened again."""
+        self._keys = {other_id: key for other_id, key in self._keys.items() if other_id != key_id}
         key_files.destroy(self._folder / f"report-{key_id}.key")
 
 

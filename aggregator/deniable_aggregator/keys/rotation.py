@@ -22,15 +22,15 @@ _IDS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ListedKey:
     """A key in its state, and the second since when it has been in it."""
 
     key: PublicKey
     since: int
 
 
-def advanced(
-    standings: Iterable[Standing], *, now: float, at_once: int | None = None
+def next_states(
+    keys: Iterable[ListedKey], *, now: float, at_once: int | None = None
 ) -> tuple[PublicKey, ...]:
     """Every key in the state it should have in the next list, by id.
 
@@ -38,7 +38,7 @@ def advanced(
     suite only the newest active key stays active. Without any active key devices could not seal at
     all: then the newest pending one of the oldest suite is used early.
     """
-    ordered = sorted(standings, key=_age)
+    ordered = sorted(keys, key=_age)
     early = {at_once, _needed_early(ordered)}
     active: dict[int, int] = {}
     for each in sorted(ordered, key=lambda each: each.key.state == "pending"):
@@ -46,12 +46,12 @@ def advanced(
         if each.key.state == "active" or (each.key.state == "pending" and waited):
             active[each.key.suite] = each.key.id
     return tuple(
-        _placed(each.key, in_use=active.get(each.key.suite) == each.key.id)
+        _with_state(each.key, in_use=active.get(each.key.suite) == each.key.id)
         for each in sorted(ordered, key=lambda each: each.key.id)
     )
 
 
-def _needed_early(ordered: Sequence[Standing]) -> int | None:
+def _needed_early(ordered: Sequence[ListedKey]) -> int | None:
     if any(each.key.state == "active" for each in ordered):
         return None
     pending = [each for each in ordered if each.key.state == "pending"]
@@ -59,25 +59,25 @@ def _needed_early(ordered: Sequence[Standing]) -> int | None:
     return max((each.key.id for each in pending if each.key.suite == oldest), default=None)
 
 
-def _placed(key: PublicKey, *, in_use: bool) -> PublicKey:
+def _with_state(key: PublicKey, *, in_use: bool) -> PublicKey:
     if in_use:
         return replace(key, state="active")
     return replace(key, state="expired") if key.state == "active" else key
 
 
-def newest(standings: Iterable[Standing], *, suite: int, state: str) -> Standing | None:
+def newest(keys: Iterable[ListedKey], *, suite: int, state: str) -> ListedKey | None:
     """Of that suite and state, the one that has been in it for the shortest time."""
-    found = [each for each in standings if (each.key.suite, each.key.state) == (suite, state)]
-    return max(found, key=_age, default=None)
+    matching = [each for each in keys if (each.key.suite, each.key.state) == (suite, state)]
+    return max(matching, key=_age, default=None)
 
 
-def outlived(standings: Iterable[Standing], *, now: float, seconds: int) -> list[int]:
+def overdue_suites(listed: Iterable[ListedKey], *, now: float, seconds: int) -> list[int]:
     """Suites whose active key has been in use for so long and has no successor on its way."""
-    found = list(standings)
-    waiting = {each.key.suite for each in found if each.key.state == "pending"}
+    keys = list(listed)
+    waiting = {each.key.suite for each in keys if each.key.state == "pending"}
     return sorted(
         each.key.suite
-        for each in found
+        for each in keys
         if each.key.state == "active"
         and each.key.suite not in waiting
         and each.since + seconds <= now
@@ -95,5 +95,5 @@ def next_id(used: Sequence[int]) -> int | None:
     return next((key_id for key_id in range(_IDS) if key_id not in used), None)
 
 
-def _age(standing: Standing) -> tuple[int, int]:
-    return standing.since, standing.key.id
+def _age(listed: ListedKey) -> tuple[int, int]:
+    return listed.since, listed.key.id

@@ -33,7 +33,7 @@ _PREFIX, _SUFFIX = "vouchers-", ".key"
 
 
 @dataclass(frozen=True, slots=True)
-class Spell:
+class VoucherPeriod:
     """The epochs of one key: from `first` to before `next`, which is None for the newest key."""
 
     first: int
@@ -64,14 +64,14 @@ class VoucherKeys:
 
     def of(self, collection: str, epoch: int) -> bytes:
         """The one key of this epoch; KeyFileError where its file cannot be read."""
-        first = self.spell(collection, epoch).first
+        first = self.period(collection, epoch).first
         path = self._path(collection, first)
         return self._read(path) if first else self._first(collection)
 
-    def spell(self, collection: str, epoch: int) -> Spell:
+    def period(self, collection: str, epoch: int) -> VoucherPeriod:
         """Which epochs have the key of this one."""
         firsts = self._firsts(collection)
-        return Spell(
+        return VoucherPeriod(
             max((first for first in firsts if first <= epoch), default=0),
             min((first for first in firsts if first > epoch), default=None),
         )

@@ -90,7 +90,7 @@ class ServiceGauges(Collector):
             "How long the key that reports are sealed to has been in use.",
             labels=["suite"],
         )
-        for each in keys.standings:
+        for each in keys.listed_keys:
             if each.key.state == "active":
                 ages.add_metric([str(each.key.suite)], max(0.0, now - each.since))
         yield ages

@@ -60,7 +60,7 @@ class ScheduledMaintenance:
 
     def _maintain_keys(self, counted: float) -> None:
         if self._rotate_keys_days:
-            self._keys.rotate_outlived(self._rotate_keys_days * DAY_SECONDS)
+            self._keys.rotate_overdue(self._rotate_keys_days * DAY_SECONDS)
         self._keys.destroy_expired(partial(self._is_over, now=counted))
 
     def _is_over(self, moment: int, *, now: float) -> bool:

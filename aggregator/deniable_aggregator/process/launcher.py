@@ -1,4 +1,4 @@
-"""Run granian until it is told to stop, or until whoever started it is gone.
+"""Run granian until a signal ends it, or until the process that started it is gone.
 
 `python -m deniable_aggregator.process.launcher [--delete DIRECTORY] -- GRANIAN ARGUMENTS`. Only the
 starter holds the other end of standard input, a pipe: when the starter dies, however it dies, the

@@ -21,8 +21,8 @@ from typing import IO, TYPE_CHECKING
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.errors import AggregatorError
-from deniable_aggregator.operations import changes
-from deniable_aggregator.process import server_file
+from deniable_aggregator.operations import settings_changes
+from deniable_aggregator.process import running_server
 from deniable_gateway import serving
 from deniable_gateway.serving import Listening
 
@@ -145,12 +145,12 @@ def running(
     server = Server(process, address=settings.own_address, token=token, link=link)
     try:
         server.await_ready(time.monotonic() + READY_SECONDS)
-        live = server_file.LiveServer(address=server.address, token=token, pid=server.pid)
-        server_file.write(settings.data, live)
+        live = running_server.RunningServer(address=server.address, token=token, pid=server.pid)
+        running_server.write(settings.data, live)
         yield server
         _revoke(server, token_id)
     finally:
-        server_file.remove(settings.data, server.pid)
+        running_server.remove(settings.data, server.pid)
         server.stop()
 
 
@@ -210,7 +210,7 @@ def _local_access(settings: Settings) -> tuple[str, str, str | None]:
     label = _local_label(settings)
     service = Service.open(settings)
     try:
-        changes.record(service.store, settings, service.clock())
+        settings_changes.record(service.store, settings, service.clock())
         for token in service.tokens.list():
             if token.label == label and token.revoked is None:
                 revoked = _entry(service, "token-revoked", token=token.id)
@@ -224,7 +224,7 @@ def _local_access(settings: Settings) -> tuple[str, str, str | None]:
 
 def _first_link(service: Service) -> str | None:
     """Nobody has a default password: the first person comes in by a link that is printed once."""
-    if service.users.list() or changes.last(service.store, "sign-in") is not None:
+    if service.users.list() or settings_changes.last(service.store, "sign-in") is not None:
         return None
     entry = _entry(service, "sign-in-link-made")
     return service.sessions.make_link("first sign-in", audit=entry)

@@ -8,7 +8,7 @@ import msgspec
 
 from deniable_aggregator.access.audit import parse
 from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
-from deniable_aggregator.access.sessions import Sessions
+from deniable_aggregator.access.sessions import SignInSessions
 from deniable_aggregator.access.tokens import Tokens
 from deniable_aggregator.access.users import Users
 from deniable_aggregator.documents.access import (
@@ -39,7 +39,7 @@ def user(store: Access, name: str) -> UserDocument:
     return msgspec.convert(store.find_user(name), UserDocument, from_attributes=True)
 
 
-def sessions(kept: Sessions) -> SessionsDocument:
+def sessions(kept: SignInSessions) -> SessionsDocument:
     """Every session that lasts, oldest first."""
     return SessionsDocument(
         msgspec.convert(kept.list(), list[SessionDocument], from_attributes=True)

@@ -157,7 +157,7 @@ def _confidence(question: EstimatesArguments, together: int) -> float:
 def _range_document(
     domain: Number, n: int, ends: tuple[int, int], share: Quantity
 ) -> RangeDocument:
-    first, last = map(domain.named, ends)
+    first, last = map(domain.decode, ends)
     return RangeDocument(
         low=first,
         high=last,

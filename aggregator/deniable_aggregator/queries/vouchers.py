@@ -22,7 +22,7 @@ def require_vouchers(collection: Collection) -> None:
 
 def voucher_key(keys: VoucherKeys, collection: Collection, epoch: int) -> VoucherKeyDocument:
     """The key of an epoch, and the epochs that it counts for."""
-    spell = keys.spell(collection.id, epoch)
+    spell = keys.period(collection.id, epoch)
     key = format_key(keys.of(collection.id, epoch))
     return VoucherKeyDocument(collection=collection.id, key=key, first=spell.first, next=spell.next)
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from deniable_aggregator.access.audit import AuditEntry, detailed
+from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.documents.releases import PlannedDocument, QuoteDocument, ReleaseDocument
 from deniable_aggregator.queries.accounts import account_of, charge_of
 from deniable_aggregator.queries.pooled_tallies import cells_of
@@ -215,7 +215,7 @@ class ReleaseService:
         with suppress(AccountError):  # refused inside only: the same request may pay meanwhile
             decide(self._store.charges(collection.id))
         try:
-            return self._store.charge(row, decide, audit=detailed(audit, release=row.release))
+            return self._store.charge(row, decide, audit=with_details(audit, release=row.release))
         except BudgetError as error:
             raise _exhausted(error) from error
         except AccountError as error:

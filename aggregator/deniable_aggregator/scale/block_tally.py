@@ -129,9 +129,9 @@ def _frame(data: bytes, headers: dict[bytes, bool]) -> Frame | None:
         frame = split_report(data)
     except DecodeError:
         return None
-    good = headers.get(frame.terms)
+    good = headers.get(frame.header_rest)
     if good is None:
-        good = headers[frame.terms] = _is_header(frame)
+        good = headers[frame.header_rest] = _is_header(frame)
     return frame if good else None
 
 

@@ -81,7 +81,9 @@ def load_context(context: WorkerContext) -> LoadedContext:
     for manifest in map(parse_manifest, context.manifests):
         earlier = collections.get(manifest.collection)
         collections[manifest.collection] = (
-            Collection.begun_by(manifest) if earlier is None else earlier.followed_by(manifest)
+            Collection.from_manifest(manifest)
+            if earlier is None
+            else earlier.with_next_version(manifest)
         )
     cohorts = Cohorts.read(folder)
     contexts = {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from deniable_aggregator.access.audit import AuditEntry, detailed
+from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import LinkRow, SessionRow, Token, User
 from deniable_aggregator.store import audit_log
 from deniable_aggregator.store.common_tables import CommonTables
@@ -77,7 +77,7 @@ class AccessTables(CommonTables):
             )
             removed = bool(users or sessions or links)
             if removed:
-                audit_log.append(db, detailed(audit, sessions=sessions, links=links))
+                audit_log.append(db, with_details(audit, sessions=sessions, links=links))
         return removed
 
     def add_session(self, row: SessionRow, *, audit: AuditEntry | None) -> bool:

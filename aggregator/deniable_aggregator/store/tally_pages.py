@@ -17,7 +17,7 @@ on conflict (cell, page) do update set counts = excluded.counts"""
 
 
 def add_to_pages(db: Statements, cell: int, delta: Counts) -> None:
-    """Add a tally to what a cell's pages hold; the caller sees to it that nobody else does."""
+    """Add a tally to a cell's pages. The caller holds the lock that keeps others from doing so."""
     add_pages(db, cell, changed_pages(delta))
 
 

@@ -53,7 +53,7 @@ def entries(db: Statements, first: int) -> list[LogEntry]:
 
 
 def add_manifest(db: Statements, row: ManifestRow) -> int:
-    """Append a version and its log entry; returns the number that stands for the collection."""
+    """Append a version and its log entry; returns the number of the collection."""
     position = append(db, LogEntry("manifest", row.digest))
     db.execute("insert into collections (id) values (?) on conflict do nothing", (row.collection,))
     [[number]] = db.execute("select number from collections where id = ?", (row.collection,))

@@ -58,7 +58,7 @@ def _on_damage(error: DamagedError) -> Response:
 
 def damage_problem(error: DamagedError) -> Problem:
     """The refusal, with the date of the epoch where the collection is known."""
-    collection = service().registry.known(error.collection)
+    collection = service().registry.lookup(error.collection)
     return damage.problem_of(error, None if collection is None else collection.manifest)
 
 

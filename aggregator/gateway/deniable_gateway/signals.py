@@ -26,7 +26,7 @@ TIMES, PAUSE_SECONDS = 3, 0.2
 """It may have looked for signals just before one came, and wait a moment later: not twice."""
 
 
-def wake_main_thread_to_end() -> None:
+def wake_main_thread_on_exit() -> None:
     """From now on, in the main thread of a worker; elsewhere signals are not ours."""
     if parent_process() is None or threading.current_thread() is not threading.main_thread():
         return

@@ -82,7 +82,7 @@ def encode(domain: Domain, value: object) -> tuple[int | Sequence[int], bytes]:
 def manifest_value(domain: Domain, value: object) -> object:
     """A value in the one spelling a manifest has for it; DomainError unless it is one."""
     if isinstance(domain, Bits):
-        return domain.named(domain.encode(value))
+        return domain.decode(domain.encode(value))
     if isinstance(domain, Text):
-        return domain.named(domain.encode(value))
-    return domain.named(domain.encode(value))
+        return domain.decode(domain.encode(value))
+    return domain.decode(domain.encode(value))

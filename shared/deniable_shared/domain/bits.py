@@ -101,7 +101,7 @@ class Bits:
         size = (self.size + 7) >> 3
         return (pack(encoded) << ((size << 3) - self.size)).to_bytes(size, "big")
 
-    def named(self, encoded: tuple[int, ...]) -> dict[str, bool]:
+    def decode(self, encoded: tuple[int, ...]) -> dict[str, bool]:
         """The answer as a manifest spells it: {label: bool, …}, every label named."""
         return dict(zip(self.labels, map(bool, encoded), strict=True))
 

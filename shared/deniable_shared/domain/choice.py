@@ -56,7 +56,7 @@ class Choice:
         """The index, big-endian, as wide as the last one: what keys this answer's coins."""
         return encoded.to_bytes(bytes_for(self.size), "big")
 
-    def named(self, encoded: int) -> str:
+    def decode(self, encoded: int) -> str:
         """The answer as a manifest spells it: its label."""
         return self.labels[encoded]
 

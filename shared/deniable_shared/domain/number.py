@@ -89,7 +89,7 @@ class Number:
         """The index, big-endian, as wide as the last one: what keys this answer's coins."""
         return encoded.to_bytes(bytes_for(self.size), "big")
 
-    def named(self, encoded: int) -> str:
+    def decode(self, encoded: int) -> str:
         """The answer as a manifest spells it: its decimal text."""
         return decimal_text(self.value(encoded))
 
@@ -154,4 +154,4 @@ def _decimal(value: Decimal) -> Fraction:
 
 @lru_cache(maxsize=64)
 def _labels(domain: Number) -> tuple[str, ...]:
-    return tuple(map(domain.named, range(domain.size)))
+    return tuple(map(domain.decode, range(domain.size)))

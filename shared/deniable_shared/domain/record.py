@@ -93,7 +93,7 @@ class Record:
         """The index, big-endian, as wide as the last one: what keys this answer's coins."""
         return encoded.to_bytes(bytes_for(self.size), "big")
 
-    def named(self, encoded: int) -> dict[str, str]:
+    def decode(self, encoded: int) -> dict[str, str]:
         """The answer as a manifest spells it: {attribute: label, …}."""
         digits = zip(self.attributes, self.label_indices(encoded), strict=True)
         return {name: labels[place] for (name, labels), place in digits}

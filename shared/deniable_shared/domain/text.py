@@ -65,7 +65,7 @@ class Text:
         """The length in one byte, then the text: what keys this answer's coins."""
         return bytes((len(encoded), *encoded))
 
-    def named(self, encoded: Sequence[int]) -> str:
+    def decode(self, encoded: Sequence[int]) -> str:
         """The answer as a manifest spells it: the text."""
         return bytes(encoded).decode()
 

@@ -38,11 +38,11 @@ _MAX_PAYLOADS = 65_536
 
 @dataclass(frozen=True, slots=True)
 class OneOfChoices(IndexInput, ABC):
-    """`choices` are the best for one report; `narrowest` is that of least w/d."""
+    """`choices` are the best for one report; `sparsest` is that of least w/d."""
 
-    thing: ClassVar[str] = "choice"
+    part_name: ClassVar[str] = "choice"
     choices: tuple[SubsetResponse, ...] = field(init=False, repr=False)
-    narrowest: SubsetResponse = field(init=False, repr=False)
+    sparsest: SubsetResponse = field(init=False, repr=False)
     payload_size: int = field(init=False)
     _head: int = field(init=False, repr=False)
 
@@ -51,7 +51,7 @@ class OneOfChoices(IndexInput, ABC):
         by_size = {size: _choice(size, parse_epsilon(epsilon), report) for size in {*sizes}}
         head = bytes_for(len(sizes))
         object.__setattr__(self, "choices", tuple(by_size[size] for size in sizes))
-        object.__setattr__(self, "narrowest", min(by_size.values(), key=_share))
+        object.__setattr__(self, "sparsest", min(by_size.values(), key=_share))
         object.__setattr__(self, "_head", head)
         longest = max(choice.payload_size for choice in by_size.values())
         object.__setattr__(self, "payload_size", head + longest)
@@ -73,27 +73,27 @@ class OneOfChoices(IndexInput, ABC):
     @property
     def threshold(self) -> int:
         """T of the choice of least w/d; those of the others follow from ε as well."""
-        return self.narrowest.threshold
+        return self.sparsest.threshold
 
     @property
     def p(self) -> Fraction:
         """Exact probability that the true code of that choice is supported."""
-        return self.narrowest.p
+        return self.sparsest.p
 
     @property
     def q(self) -> Fraction:
         """Exact probability that one given other code of that choice is supported."""
-        return self.narrowest.q
+        return self.sparsest.q
 
     @property
     def alphabet_size(self) -> int:
         """A symbol is a set of codes: as many as that choice has."""
-        return self.narrowest.alphabet_size
+        return self.sparsest.alphabet_size
 
     @property
     def support_size(self) -> int:
         """The sets that hold one code of that choice."""
-        return self.narrowest.support_size
+        return self.sparsest.support_size
 
     @property
     def sampling_fraction(self) -> Fraction:
@@ -142,7 +142,9 @@ class OneOfChoices(IndexInput, ABC):
         if len(payload) != self.payload_size:
             raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
         if int.from_bytes(payload[: self._head], "big") >= len(self.choices):
-            raise DecodeError(f"payload must name a {self.thing} in [0, {len(self.choices) - 1}]")
+            raise DecodeError(
+                f"payload must name a {self.part_name} in [0, {len(self.choices) - 1}]"
+            )
         place, answer = self.read(payload)
         if any(payload[self._head + len(answer) :]):
             raise DecodeError("payload must be padded with zeros")

@@ -38,7 +38,7 @@ class SampledPairs(OneOfChoices):
     """Two of the attributes that have `radices` labels; `choices` are the best for a `report`."""
 
     id: ClassVar[str] = "pairs/1"
-    thing: ClassVar[str] = "pair"
+    part_name: ClassVar[str] = "pair"
     domain_types: ClassVar[frozenset[str]] = frozenset({"record"})
     targets: ClassVar[frozenset[str]] = frozenset({"tables"})
     radices: tuple[int, ...]

@@ -38,7 +38,7 @@ class TreeResponse(OneOfChoices):
     """D = `leaves` equally spaced values, B = `fan_out`; `choices` are the levels, leaves last."""
 
     id: ClassVar[str] = "tree/1"
-    thing: ClassVar[str] = "level"
+    part_name: ClassVar[str] = "level"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
     targets: ClassVar[frozenset[str]] = frozenset({"ranges"})
     parameters: ClassVar[tuple[str, ...]] = ("fan_out",)

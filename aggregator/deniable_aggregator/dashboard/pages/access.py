@@ -10,7 +10,7 @@ from typing import Annotated
 from flask import Response, request
 from msgspec import Meta, field
 
-from deniable_aggregator.access import acts
+from deniable_aggregator.access import changes
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.dashboard.admin_forms import administrator, perform, read_form
 from deniable_aggregator.dashboard.page import Context, Page, Post
@@ -109,14 +109,16 @@ def _make_token(audit: AuditEntry) -> Context:
         expires_days=token_form.expires_days,
     )
     scope = service().registry.ids_of(body.collections)
-    made = acts.make_token(service().tokens, body, scope=scope, now=service().clock(), audit=audit)
+    made = changes.make_token(
+        service().tokens, body, scope=scope, now=service().clock(), audit=audit
+    )
     return {"made_token": made}
 
 
 def _revoke_token(audit: AuditEntry) -> Context:
     token_id = read_form(Identifier).id
     audit = audit.with_details(token_id=token_id)
-    acts.revoke_token(service().tokens, token_id, audit=audit)
+    changes.revoke_token(service().tokens, token_id, audit=audit)
     return {}
 
 
@@ -129,20 +131,20 @@ def _add_user(audit: AuditEntry) -> Context:
         collections=person_form.collections or None,
     )
     scope = service().registry.ids_of(body.collections)
-    acts.add_user(service().users, body, scope=scope, audit=audit)
+    changes.add_user(service().users, body, scope=scope, audit=audit)
     return {}
 
 
 def _remove_user(audit: AuditEntry) -> Context:
     name = read_form(Identifier).id
-    acts.remove_user(service().users, name, audit=audit.with_details(name=name))
+    changes.remove_user(service().users, name, audit=audit.with_details(name=name))
     return {}
 
 
 def _end_session(audit: AuditEntry) -> Context:
     session_id = read_form(Identifier).id
     audit = audit.with_details(session_id=session_id)
-    acts.end_session(service().sessions, session_id, audit=audit)
+    changes.end_session(service().sessions, session_id, audit=audit)
     return {}
 
 
@@ -152,7 +154,7 @@ def _make_link(audit: AuditEntry) -> Context:
         name=link_form.name, role=link_form.role, collections=link_form.collections or None
     )
     scope = service().registry.ids_of(body.collections)
-    made = acts.make_link(
+    made = changes.make_link(
         service().sessions,
         body,
         scope=scope,

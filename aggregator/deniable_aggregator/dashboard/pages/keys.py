@@ -24,7 +24,7 @@ def view(query: Arguments) -> Context:  # noqa: ARG001 - every view takes the qu
     keys = service().keys
     return {
         "keys": keys,
-        "standings": sorted(keys.standings, key=lambda each: (-each.since, -each.key.id)),
+        "standings": sorted(keys.listed_keys, key=lambda each: (-each.since, -each.key.id)),
         "suites": SUITES,
         "pending_seconds": PENDING_SECONDS,
         "rotate_days": service().settings.rotate_keys_days,

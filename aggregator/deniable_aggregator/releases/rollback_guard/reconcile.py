@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from deniable_aggregator.access.audit import AuditEntry, detailed
+from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.queries.accounts import budget_of, is_substitute, substitute_request
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.rollback_guard import heads_file
@@ -76,13 +76,13 @@ def reconcile(
         cut = not audit_log_continues(heads, store)
         if cut:
             end = f"{heads.audit.size}:{heads.audit.head}"
-            audit = detailed(audit, audit_log=f"goes on without {end}")
+            audit = with_details(audit, audit_log=f"goes on without {end}")
         if not is_behind(heads, store) and not owes_charges(heads, store):
             if cut:
                 _record(store, audit)
                 heads_file.write(data, updated_heads(replace(heads, audit=ChainHead()), store))
             return Reconciliation(lost=lost)
-        audit = detailed(audit, lost=lost or None)
+        audit = with_details(audit, lost=lost or None)
         registered = [each for each in collections if each.id in stored_ids]
         result = replace(_gap(heads, store, registered, now), lost=lost)
         _charge(store, result.charged, audit)

@@ -156,7 +156,7 @@ def commit_blocks(
 def close(db: Transaction, number: int, epoch: int, now: float) -> bool:
     """Fold what is left, store the fact; False if it was stored before."""
     db.execute(_ALONE, (number, epoch))
-    db.wait_for(Lock.FOLD)
+    db.lock(Lock.FOLD)
     rollup.fold_epoch(db, number, epoch)
     return epoch_closing.close(db, number, epoch, now)
 

@@ -1,8 +1,8 @@
-"""One process keeps house: whoever holds a lock that lasts as long as a connection does.
+"""One process runs the maintenance: the one with a lock that lasts as long as a connection does.
 
-A leader that dies, however it dies, loses the connection and with it the lock; the next one that
-asks has it. A leader cut off may believe for a moment that it still leads: what it does is safe
-when two do it.
+A leader that dies, however it dies, loses the connection and with it the lock; the next process
+that asks gets it. A leader cut off may believe for a moment that it still leads: what it does is
+safe when two do it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Connections to one PostgreSQL database, from a pool; each transaction has one to itself.
 
-What a process has to say once it was told, it must not lose: synchronous_commit is never off.
+An acknowledged commit must not be lost: synchronous_commit is never off.
 Advisory locks order what rows cannot: they belong to the database, end with their transaction or
 connection however that ends, and cost neither a write nor a row.
 """
@@ -66,12 +66,12 @@ class Transaction:
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         return self.connection.execute(_postgres_sql(sql), parameters, binary=True)
 
-    def wait_for(self, lock: Lock) -> None:
+    def lock(self, lock: Lock) -> None:
         """Hold it until the transaction ends."""
         self.execute("select pg_advisory_xact_lock(?)", (int(lock),))
 
-    def get(self, lock: Lock) -> bool:
-        """Hold it until the transaction ends, or False if somebody else does."""
+    def try_lock(self, lock: Lock) -> bool:
+        """Hold it until the transaction ends; False if another process holds it."""
         [[acquired]] = self.execute("select pg_try_advisory_xact_lock(?)", (int(lock),)).fetchall()
         return bool(acquired)
 
@@ -95,7 +95,7 @@ class PostgresPool:
             min_size=1,
             max_size=MOST_CONNECTIONS,
             timeout=WAIT_SECONDS,
-            reconnect_timeout=WAIT_SECONDS,  # then whoever asks tries at once
+            reconnect_timeout=WAIT_SECONDS,  # then the next caller tries at once
             name="deniable",
             open=False,
         )
@@ -106,7 +106,7 @@ class PostgresPool:
     def write(self) -> Iterator[Transaction]:
         """A transaction, one at a time over all processes; of this one only it has a connection."""
         with self._writing, self.begin() as session:
-            session.wait_for(Lock.WRITE)
+            session.lock(Lock.WRITE)
             yield session
 
     @contextmanager
@@ -116,8 +116,8 @@ class PostgresPool:
             yield session
 
     @contextmanager
-    def ask(self, seconds: float) -> Iterator[Transaction]:
-        """As `read`, but waits no longer than that for a connection."""
+    def read_within(self, seconds: float) -> Iterator[Transaction]:
+        """As `read`, but waits at most so many seconds for a connection."""
         with self.begin(BEGIN_READING, seconds) as session:
             yield session
 
@@ -175,7 +175,7 @@ def write_once(url: str) -> Iterator[Transaction]:
     with translate_errors(), closing(connect(url)) as connection:
         session = Transaction(connection)
         session.execute(BEGIN)
-        session.wait_for(Lock.WRITE)
+        session.lock(Lock.WRITE)
         yield session
         session.execute("commit")
 

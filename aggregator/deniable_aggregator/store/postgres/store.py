@@ -134,11 +134,11 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
         return False
 
     def ping(self) -> None:
-        with self._connections.ask(PING_SECONDS) as db:
+        with self._connections.read_within(PING_SECONDS) as db:
             db.execute("select version_num from alembic_version").fetchall()
 
     def rollup_backlog(self) -> RollupBacklog:
-        with self._connections.ask(PING_SECONDS) as db:
+        with self._connections.read_within(PING_SECONDS) as db:
             return rollup.backlog(db)
 
     def roll_up(self) -> int:
@@ -162,4 +162,4 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
     def _fold(self) -> bool:
         """Whether there may be more."""
         with self._connections.begin() as db:
-            return db.get(Lock.FOLD) and rollup.fold(db) > 0
+            return db.try_lock(Lock.FOLD) and rollup.fold(db) > 0

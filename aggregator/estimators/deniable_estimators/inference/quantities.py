@@ -177,7 +177,7 @@ def ranges(
         if first > last:
             raise ParameterError(f"bounds must rise, got {low!r:.40} to {high!r:.40}")
         row[first : last + 1] = 1.0
-        names.append(f"{domain.named(first)} to {domain.named(last)}")
+        names.append(f"{domain.decode(first)} to {domain.decode(last)}")
     shares = estimator.functionals(weights, tally, n, confidence=confidence, epochs=epochs)
     columns = (shares.values, shares.std_errors, shares.lower, shares.upper)
     return tuple(

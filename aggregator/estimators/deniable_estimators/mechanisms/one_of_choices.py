@@ -27,7 +27,7 @@ def tally_of(payloads: Payloads, form: OneOfChoices) -> Counts:
     for column in rows[:, :head].T:
         places = places << 8 | column
     if places.size and places.max() >= many:
-        raise DecodeError(f"payloads must name {form.thing}s below {many}")
+        raise DecodeError(f"payloads must name {form.part_name}s below {many}")
     reports = np.bincount(places, minlength=many)
     grouped = rows[np.argsort(places, kind="stable"), head:]
     ends = np.cumsum(reports)
@@ -42,7 +42,7 @@ def supports_of(tally: Counts, n: int, form: OneOfChoices) -> tuple[Counts, list
     """How many reports told of each choice, and their supports; ParameterError if impossible."""
     reports_of_choice = tally[: len(form.choices)]
     if reports_of_choice.sum() != n:
-        raise ParameterError(f"tally must tell of one {form.thing} in each of n = {n} reports")
+        raise ParameterError(f"tally must tell of one {form.part_name} in each of n = {n} reports")
     ends = len(reports_of_choice) + np.cumsum([choice.domain_size for choice in form.choices])
     parts = np.split(tally[len(reports_of_choice) :], ends[:-1] - len(reports_of_choice))
     for choice, reports, part in zip(form.choices, reports_of_choice.tolist(), parts, strict=True):

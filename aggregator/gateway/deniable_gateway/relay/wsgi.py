@@ -11,15 +11,15 @@ import time
 from functools import cache
 from pathlib import Path
 
+from deniable_gateway.background_threads import (
+    LOOK_SECONDS,
+    PeriodicThread,
+    default_sigterm,
+    start_threads,
+)
 from deniable_gateway.clock.watch import ClockWatch
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
-from deniable_gateway.housekeeping import (
-    LOOK_SECONDS,
-    Housekeeping,
-    ended_at_once,
-    keep_house,
-)
 from deniable_gateway.relay.forwarder import Forwarder
 from deniable_gateway.relay.options import RelayOptions
 from deniable_gateway.relay.queue import NAME, ReportQueue
@@ -106,11 +106,11 @@ class Relay:
 @cache
 def app() -> GatewayApp:
     """The relay of this process, with the options its starter gave."""
-    with ended_at_once():
+    with default_sigterm():
         relay = Relay(RelayOptions.load())
-    keep_house(
-        Housekeeping(relay.tick, every_seconds=TICK_SECONDS),
-        Housekeeping(relay.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
+    start_threads(
+        PeriodicThread(relay.tick, every_seconds=TICK_SECONDS),
+        PeriodicThread(relay.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
         finish=relay.close,
     )
     return relay.app

@@ -17,13 +17,13 @@ import time
 from collections.abc import Sequence
 from functools import cache
 
-from deniable_gateway.clock.watch import ClockWatch
-from deniable_gateway.housekeeping import (
+from deniable_gateway.background_threads import (
     LOOK_SECONDS,
-    Housekeeping,
-    ended_at_once,
-    keep_house,
+    PeriodicThread,
+    default_sigterm,
+    start_threads,
 )
+from deniable_gateway.clock.watch import ClockWatch
 from deniable_gateway.spool.address import open_spool
 from deniable_gateway.spool.block_files import require_format, write_block
 from deniable_gateway.spool.block_format import SpooledReport
@@ -109,11 +109,11 @@ class KeylessIntake:
 @cache
 def app() -> GatewayApp:
     """The intake of this process, with the options its starter gave."""
-    with ended_at_once():
+    with default_sigterm():
         intake = KeylessIntake(IntakeOptions.load())
-    keep_house(
-        Housekeeping(intake.tick, every_seconds=TICK_SECONDS),
-        Housekeeping(intake.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
+    start_threads(
+        PeriodicThread(intake.tick, every_seconds=TICK_SECONDS),
+        PeriodicThread(intake.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
         finish=lambda: None,
     )
     return intake.app

@@ -116,8 +116,8 @@ def _row(record: SpooledReport) -> Row:
         [frame] = split_upload(record.report)
     except (DecodeError, ValueError) as error:
         raise SpoolError(f"a record of a Parquet block must be one report: {error}") from error
-    epoch, version, key_id, _ = _TERMS.unpack_from(frame.terms)
-    extensions = frame.terms[_TERMS.size :]
+    epoch, version, key_id, _ = _TERMS.unpack_from(frame.header_rest)
+    extensions = frame.header_rest[_TERMS.size :]
     return record.collection, frame.report_id, epoch, version, key_id, extensions, frame.sealed
 
 

@@ -24,7 +24,9 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
-def once_available(opening: Callable[[], T], *, pause: Callable[[float], object] = time.sleep) -> T:
+def open_when_available(
+    opening: Callable[[], T], *, pause: Callable[[float], object] = time.sleep
+) -> T:
     """What `opening` returns as soon as the database lets it; any other error is raised at once."""
     seconds = FIRST_PAUSE_SECONDS
     while True:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.process import server_file
-from deniable_aggregator.process.server_file import LiveServer
+from deniable_aggregator.process import running_server
+from deniable_aggregator.process.running_server import RunningServer
 from deniable_aggregator.process.serving import free_port
 
 NO_PROCESS = 2**22 + 1  # above the largest pid Linux gives
@@ -38,39 +38,39 @@ def address() -> Iterator[str]:
 
 
 def test_a_server_that_lives_and_answers_is_found(tmp_path: Path, address: str) -> None:
-    server = LiveServer(address=address, token="dn_x", pid=os.getpid())
-    server_file.write(tmp_path, server)
-    assert server_file.find(tmp_path) == server
+    server = RunningServer(address=address, token="dn_x", pid=os.getpid())
+    running_server.write(tmp_path, server)
+    assert running_server.find(tmp_path) == server
 
 
 def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
-    server_file.write(tmp_path, LiveServer(address="http://127.0.0.1:1", token="dn_x", pid=1))
-    assert stat.S_IMODE((tmp_path / server_file.NAME).stat().st_mode) == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == [server_file.NAME]
+    running_server.write(tmp_path, RunningServer(address="http://127.0.0.1:1", token="dn_x", pid=1))
+    assert stat.S_IMODE((tmp_path / running_server.NAME).stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == [running_server.NAME]
 
 
 def test_a_process_that_is_gone_is_no_server(tmp_path: Path, address: str) -> None:
-    server_file.write(tmp_path, LiveServer(address=address, token="dn_x", pid=NO_PROCESS))
-    assert server_file.find(tmp_path) is None
+    running_server.write(tmp_path, RunningServer(address=address, token="dn_x", pid=NO_PROCESS))
+    assert running_server.find(tmp_path) is None
 
 
 def test_a_process_that_does_not_answer_is_no_server(tmp_path: Path) -> None:
     silent = f"http://127.0.0.1:{free_port()}"
-    server_file.write(tmp_path, LiveServer(address=silent, token="dn_x", pid=os.getpid()))
-    assert server_file.find(tmp_path) is None
+    running_server.write(tmp_path, RunningServer(address=silent, token="dn_x", pid=os.getpid()))
+    assert running_server.find(tmp_path) is None
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"address": "ftp://x", "token": "", "pid": 1}'])
 def test_a_file_that_says_something_else_is_no_server(tmp_path: Path, text: str) -> None:
-    (tmp_path / server_file.NAME).write_text(text)
-    assert server_file.read(tmp_path) is None
+    (tmp_path / running_server.NAME).write_text(text)
+    assert running_server.read(tmp_path) is None
 
 
 def test_a_directory_without_the_file_has_no_server(tmp_path: Path) -> None:
-    assert server_file.find(tmp_path) is None
-    server_file.remove(tmp_path, 1)
+    assert running_server.find(tmp_path) is None
+    running_server.remove(tmp_path, 1)
 
 
 def test_the_token_is_not_shown_by_accident() -> None:
-    server = LiveServer(address="http://127.0.0.1:1", token="dn_secret", pid=1)
+    server = RunningServer(address="http://127.0.0.1:1", token="dn_secret", pid=1)
     assert "dn_secret" not in repr(server)

@@ -25,14 +25,14 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Sealed:
+class _SealedKeys:
     salt: bytes
     nonce: bytes
     sealed: bytes
     spec: str = SPEC.decode()
 
 
-def sealed(folder: Path, passphrase: str) -> bytes:
+def seal_keys(folder: Path, passphrase: str) -> bytes:
     """KeyFileError for a passphrase that is too short."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -47,14 +47,14 @@ def sealed(folder: Path, passphrase: str) -> bytes:
         if _NAME.fullmatch(path.name) and path.suffix in (".key", ".json")
     }
     salt, nonce = os.urandom(16), os.urandom(12)
-    cipher = AESGCM(_stretched(passphrase, salt))
+    cipher = AESGCM(_derive_key(passphrase, salt))
     text = cipher.encrypt(nonce, msgspec.json.encode(files), SPEC)
-    return msgspec.json.encode(_Sealed(salt, nonce, text))
+    return msgspec.json.encode(_SealedKeys(salt, nonce, text))
 
 
-def put_back(folder: Path, data: bytes, passphrase: str) -> list[str]:
+def restore_keys(folder: Path, data: bytes, passphrase: str) -> list[str]:
     """Write the files into a new directory; their names. KeyFileError for a wrong passphrase."""
-    files = _opened(data, passphrase)
+    files = _decrypt(data, passphrase)
     if folder.exists() and any(folder.iterdir()):
         raise DataDirectoryError(f"{folder} is not empty: keys are never overwritten")
     make_directory(folder)
@@ -68,26 +68,26 @@ def put_back(folder: Path, data: bytes, passphrase: str) -> list[str]:
     return sorted(files)
 
 
-def _opened(data: bytes, passphrase: str) -> dict[str, bytes]:
+def _decrypt(data: bytes, passphrase: str) -> dict[str, bytes]:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     try:
-        found = msgspec.json.decode(data, type=_Sealed)
-        cipher = AESGCM(_stretched(passphrase, found.salt))
-        text = cipher.decrypt(found.nonce, found.sealed, SPEC)
+        sealed = msgspec.json.decode(data, type=_SealedKeys)
+        cipher = AESGCM(_derive_key(passphrase, sealed.salt))
+        text = cipher.decrypt(sealed.nonce, sealed.sealed, SPEC)
     except (InvalidTag, msgspec.DecodeError, ValueError):
         raise KeyFileError(
             "the keys cannot be opened: the passphrase is another one, or the archive is damaged"
         ) from None
-    named = msgspec.json.decode(text, type=dict[str, str])
-    foreign = [name for name in named if not _NAME.fullmatch(name)]
+    contents = msgspec.json.decode(text, type=dict[str, str])
+    foreign = [name for name in contents if not _NAME.fullmatch(name)]
     if foreign:
         raise KeyFileError(f"keys must have plain names, got {foreign[0][:64]!r}")
-    return {name: b64decode(content) for name, content in named.items()}
+    return {name: b64decode(content) for name, content in contents.items()}
 
 
-def _stretched(passphrase: str, salt: bytes) -> bytes:
+def _derive_key(passphrase: str, salt: bytes) -> bytes:
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
     return Scrypt(salt=salt, length=32, n=_N, r=_R, p=_P).derive(passphrase.encode())

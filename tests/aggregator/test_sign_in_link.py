@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from deniable_aggregator.cli.users import _reachable as reachable
-from deniable_aggregator.process import first_link, server_file
+from deniable_aggregator.process import running_server, sign_in_link
 from deniable_aggregator.process.serving import Server
 from deniable_aggregator.settings import Settings
 from support.deniable_command import Deniable, wait_until
@@ -42,9 +42,9 @@ def test_without_a_terminal_it_is_in_a_file_of_the_owner_alone(
     out, err = io.StringIO(), io.StringIO()
     streams(monkeypatch, out, err)
     settings = Settings(data=tmp_path, public_url="https://telemetry.example.org/")
-    file = tmp_path / first_link.NAME
+    file = tmp_path / sign_in_link.NAME
     file.write_text("left over, and open to all")
-    with first_link.shown(settings, server()):
+    with sign_in_link.publish_link(settings, server()):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert file.read_text().splitlines() == [
             f"https://telemetry.example.org/sign-in?link={SECRET}",
@@ -61,7 +61,7 @@ def test_a_terminal_gets_it_and_nothing_is_written(
 ) -> None:
     both = {"stdout": io.StringIO(), "stderr": io.StringIO(), which: Terminal()}
     streams(monkeypatch, both["stdout"], both["stderr"])
-    with first_link.shown(Settings(data=tmp_path), server()):
+    with sign_in_link.publish_link(Settings(data=tmp_path), server()):
         assert list(tmp_path.iterdir()) == []
     shown = {name for name, stream in both.items() if SECRET in stream.getvalue()}
     assert shown == {which}
@@ -71,9 +71,9 @@ def test_a_file_that_another_server_wrote_meanwhile_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     streams(monkeypatch, io.StringIO(), io.StringIO())
-    with first_link.shown(Settings(data=tmp_path), server()):
-        (tmp_path / first_link.NAME).write_text("another")
-    assert (tmp_path / first_link.NAME).read_text() == "another"
+    with sign_in_link.publish_link(Settings(data=tmp_path), server()):
+        (tmp_path / sign_in_link.NAME).write_text("another")
+    assert (tmp_path / sign_in_link.NAME).read_text() == "another"
 
 
 def test_where_somebody_signed_in_before_nothing_is_said(
@@ -81,7 +81,7 @@ def test_where_somebody_signed_in_before_nothing_is_said(
 ) -> None:
     out = Terminal()
     streams(monkeypatch, out, Terminal())
-    with first_link.shown(Settings(data=tmp_path), server(link=None)):
+    with sign_in_link.publish_link(Settings(data=tmp_path), server(link=None)):
         assert list(tmp_path.iterdir()) == []
     assert out.getvalue() == ""
 
@@ -105,10 +105,10 @@ def test_users_link_names_the_public_address_where_there_is_one(
 def test_a_service_without_a_terminal_logs_no_link(tmp_path: Path) -> None:
     deniable = Deniable(tmp_path)
     deniable.done("init")
-    file = deniable.data / first_link.NAME
+    file = deniable.data / sign_in_link.NAME
     with deniable.process("serve", "--port", "0", "--access-log") as process:
         wait_until("the link", file.exists)
-        live = server_file.read(deniable.data)
+        live = running_server.read(deniable.data)
         assert live is not None
         [link] = [line for line in file.read_text().splitlines() if line.startswith(live.address)]
         page = httpx.get(link, timeout=90.0, trust_env=False)

@@ -24,7 +24,7 @@ OWNER_ONLY = 0o600
 
 
 @contextmanager
-def shown(settings: Settings, server: Server) -> Iterator[None]:
+def publish_link(settings: Settings, server: Server) -> Iterator[None]:
     """Within the block the link of `server`, if it has one, can be found by its owner."""
     if server.link is None:
         yield

@@ -18,7 +18,7 @@ ANSWER_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class LiveServer:
+class RunningServer:
     """A running service: its address, an admin token for this machine, the process that serves."""
 
     address: str
@@ -33,8 +33,8 @@ class LiveServer:
         return f"LiveServer(address={self.address!r}, pid={self.pid})"
 
 
-def write(data: Path, server: LiveServer) -> None:
-    """Replace the file in one step; nobody but the owner can ever read it."""
+def write(data: Path, server: RunningServer) -> None:
+    """Replace the file in one step; only its owner can ever read it."""
     draft = data / f"{NAME}.{os.getpid()}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -42,10 +42,10 @@ def write(data: Path, server: LiveServer) -> None:
     draft.replace(data / NAME)
 
 
-def read(data: Path) -> LiveServer | None:
+def read(data: Path) -> RunningServer | None:
     """What the file says, live or not; None when there is none or it is not ours."""
     try:
-        return LiveServer(**json.loads((data / NAME).read_text(encoding="utf-8")))
+        return RunningServer(**json.loads((data / NAME).read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError):
         return None
 
@@ -58,7 +58,7 @@ def remove(data: Path, pid: int) -> None:
             (data / NAME).unlink()
 
 
-def find(data: Path) -> LiveServer | None:
+def find(data: Path) -> RunningServer | None:
     """The server that runs now: its process is alive and it answers at its address."""
     server = read(data)
     if server is None or not _alive(server.pid) or not _answers(server.address):

@@ -17,11 +17,11 @@ _SETTINGS = "settings-changed"
 
 def record(store: Audit, settings: Settings, at: float) -> None:
     """Append an entry if settings are not those of the last entry; at first, all of them."""
-    found = _spelled(settings)
-    before = last(store, _SETTINGS)
-    if before is not None and json.loads(before.details["settings"]) == found:
+    current = _spelled(settings)
+    previous = last(store, _SETTINGS)
+    if previous is not None and json.loads(previous.details["settings"]) == current:
         return
-    text = json.dumps(found, sort_keys=True)
+    text = json.dumps(current, sort_keys=True)
     store.record_act(AuditEntry.of(_SETTINGS, actor=ACTOR, at=at, settings=text))
 
 

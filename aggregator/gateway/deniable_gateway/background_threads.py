@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.util import Finalize
 
-from deniable_gateway.signals import wake_main_thread_to_end
+from deniable_gateway.signals import wake_main_thread_on_exit
 
 TICK_SECONDS = 5.0
 LOOK_SECONDS = 1.0
@@ -18,7 +18,7 @@ LOOK_SECONDS = 1.0
 logger = logging.getLogger(__name__)
 
 
-class Housekeeping:
+class PeriodicThread:
     """Calls `tick` every few seconds on a daemon thread. A failing tick is logged."""
 
     def __init__(self, tick: Callable[[], object], *, every_seconds: float = TICK_SECONDS) -> None:
@@ -46,7 +46,7 @@ class Housekeeping:
 
 
 @contextmanager
-def ended_at_once() -> Iterator[None]:
+def default_sigterm() -> Iterator[None]:
     """SIGTERM ends a process that does not serve yet; nothing of what it does needs an orderly end.
 
     A forked worker has its parent's handler until it serves: the signal would be lost, and the
@@ -62,7 +62,7 @@ def ended_at_once() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def keep_house(*threads: Housekeeping, finish: Callable[[], None]) -> None:
+def start_threads(*threads: PeriodicThread, finish: Callable[[], None]) -> None:
     """Run these until the process ends; then stop them and call `finish`."""
 
     def end() -> None:
@@ -74,4 +74,4 @@ def keep_house(*threads: Housekeeping, finish: Callable[[], None]) -> None:
     Finalize(None, end, exitpriority=10)
     for thread in threads:
         thread.start()
-    wake_main_thread_to_end()
+    wake_main_thread_on_exit()

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from deniable_aggregator.errors import StoreError, StoreUnavailableError
-from deniable_aggregator.process.awaiting import (
+from deniable_aggregator.process.wait_for_database import (
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
-    once_available,
+    open_when_available,
 )
 
 
@@ -29,7 +29,7 @@ def opening(*errors: Exception) -> Callable[[], str]:
 
 def test_what_opens_at_once_waits_for_nothing() -> None:
     pauses: list[float] = []
-    assert once_available(opening(), pause=pauses.append) == "open"
+    assert open_when_available(opening(), pause=pauses.append) == "open"
     assert pauses == []
 
 
@@ -39,7 +39,7 @@ def test_a_database_that_comes_back_is_found_by_the_next_attempt(
     pauses: list[float] = []
     away = StoreUnavailableError("the database refuses: connection failed")
     with caplog.at_level(logging.ERROR):
-        assert once_available(opening(away, away), pause=pauses.append) == "open"
+        assert open_when_available(opening(away, away), pause=pauses.append) == "open"
     assert pauses == [FIRST_PAUSE_SECONDS, 2 * FIRST_PAUSE_SECONDS]
     assert [record.getMessage() for record in caplog.records] == [
         "the database is away; this process starts once it is back"
@@ -49,7 +49,7 @@ def test_a_database_that_comes_back_is_found_by_the_next_attempt(
 def test_pauses_grow_to_a_longest_one_and_waiting_never_ends_by_itself() -> None:
     pauses: list[float] = []
     away = [StoreUnavailableError("the database refuses: shutting down")] * 1_000
-    assert once_available(opening(*away), pause=pauses.append) == "open"
+    assert open_when_available(opening(*away), pause=pauses.append) == "open"
     assert pauses == sorted(pauses)
     assert pauses[-990:] == [LONGEST_PAUSE_SECONDS] * 990
 
@@ -58,6 +58,6 @@ def test_pauses_grow_to_a_longest_one_and_waiting_never_ends_by_itself() -> None
 def test_what_waiting_does_not_mend_is_raised_at_once(error: Exception) -> None:
     pauses: list[float] = []
     with pytest.raises(type(error)) as caught:
-        once_available(opening(error), pause=pauses.append)
+        open_when_available(opening(error), pause=pauses.append)
     assert caught.value is error
     assert pauses == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.sessions import LINK_SECONDS, Sessions
+from deniable_aggregator.access.sessions import LINK_SECONDS, SignInSessions
 from deniable_aggregator.access.tokens import Tokens
 from deniable_aggregator.access.users import Users
 from deniable_aggregator.documents.access import (
@@ -82,7 +82,7 @@ def remove_user(users: Users, name: str, *, audit: AuditEntry | None) -> None:
         )
 
 
-def end_session(sessions: Sessions, session_id: str, *, audit: AuditEntry | None) -> None:
+def end_session(sessions: SignInSessions, session_id: str, *, audit: AuditEntry | None) -> None:
     """Sign a person out, from the next request on. Raises Problem("not-found")."""
     if not sessions.end(session_id, audit=audit):
         raise Problem(
@@ -91,7 +91,7 @@ def end_session(sessions: Sessions, session_id: str, *, audit: AuditEntry | None
 
 
 def make_link(
-    sessions: Sessions,
+    sessions: SignInSessions,
     new: NewLink,
     *,
     scope: Sequence[str] | None,
