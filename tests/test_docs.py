@@ -147,7 +147,7 @@ def test_every_command_line_in_the_docs_is_one_the_command_takes(
     "page",
     [
         ROOT / path / "README.md"
-        for path in (".", "shared", "aggregator", "aggregator/central", "aggregator/estimators")
+        for path in (".", "shared", "aggregator/central", "aggregator/estimators")
     ],
     ids=str,
 )
