@@ -57,7 +57,7 @@ def test_two_cells_of_a_hundred_billion_among_thousands_are_exact(q: int, t: int
 
 
 @pytest.mark.parametrize(("q", "t"), [*SPACES, (121, 3), (1009, 3)])
-def test_every_point_and_every_value_stands_on_thecircle_once(q: int, t: int) -> None:
+def test_every_point_and_every_value_is_on_the_circle_once(q: int, t: int) -> None:
     for places in cycle_points(q, t):
         assert (np.bincount(places, minlength=point_count(q, t)) == 1).all()
 

@@ -30,7 +30,7 @@ class RunningServer:
             raise ValueError(f"server.json must name an http address and a process, got {self!r}")
 
     def __repr__(self) -> str:
-        return f"LiveServer(address={self.address!r}, pid={self.pid})"
+        return f"RunningServer(address={self.address!r}, pid={self.pid})"
 
 
 def write(data: Path, server: RunningServer) -> None:
