@@ -22,7 +22,7 @@ from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.settings_sources import PREFIX
-from deniable_shared.problems import PROBLEMS
+from deniable_shared.wire.problems import PROBLEMS
 from support import worked_releases
 from support.api_world import prepared
 

@@ -14,7 +14,7 @@ from deniable_aggregator.ingest.endpoint import UploadEndpoint
 from deniable_aggregator.service import Service
 from deniable_aggregator.web.auth import guard, oidc, signin
 from deniable_gateway.problem import Problem
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from deniable_aggregator.errors import DamagedError
 from deniable_gateway.problem import Problem
-from deniable_shared.epochs import epoch_start
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.epochs import epoch_start
+from deniable_shared.manifest.model import Manifest
 
 
 def sentence(error: DamagedError, newest: Manifest | None) -> str:

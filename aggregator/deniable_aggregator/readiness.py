@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.rollback_guard.database_check import NAME as DATABASE
 from deniable_gateway.clock.watch import REASON as CLOCK
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.keys import Keys

@@ -17,13 +17,13 @@ from deniable_aggregator.store.rows import CollectionRow, ManifestRow, TallyKey
 from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.mechanisms import estimator_for
 from deniable_gateway.problem import Problem, jittered
-from deniable_shared import dsse
-from deniable_shared.epochs import Clock, closes_at, epoch_at, epoch_start
 from deniable_shared.errors import DeniableError, ManifestError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.manifest_parser import parse_manifest
-from deniable_shared.manifest_rules import check_successor
+from deniable_shared.manifest.epochs import Clock, closes_at, epoch_at, epoch_start
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.manifest.rules import check_successor
 from deniable_shared.mechanisms import Mechanism
+from deniable_shared.wire import dsse
 
 SHOWN_CHARACTERS = 100
 LOST = (

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from deniable_shared.epochs import epoch_end
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.epochs import epoch_end
+from deniable_shared.manifest.model import Manifest
 
 _DAY_SECONDS = 86_400
 

@@ -26,7 +26,7 @@ from deniable_gateway.clock.watch import ClockWatch
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
 from deniable_gateway.suspension import Suspension
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.access.sessions import SignInSessions

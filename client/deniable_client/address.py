@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from deniable_client.errors import ConfigurationError
 from deniable_shared.errors import ManifestError
-from deniable_shared.ingest_origins import MAX_ORIGINS, parse_origins
+from deniable_shared.manifest.ingest_origins import MAX_ORIGINS, parse_origins
 
 __all__ = ["Address", "parse_address", "parse_addresses", "parse_trust", "route"]
 

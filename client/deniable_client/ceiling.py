@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable_client.errors import ConfigurationError
-from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.dyadic import parse_epsilon
 
 __all__ = ["Ceiling"]
 

@@ -30,7 +30,7 @@ from deniable_client.state import State
 from deniable_client.transport import HttpTransport, Transport
 from deniable_client.uploader import Uploader
 from deniable_client.vouching import Vouchers
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_client.explanation import Explanation

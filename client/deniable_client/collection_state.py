@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from deniable_client import keychain
 from deniable_client.consent import Consent
-from deniable_shared.epochs import epoch_at
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.epochs import epoch_at
+from deniable_shared.manifest.model import Manifest
 
 __all__ = ["CollectionState", "join", "save"]
 

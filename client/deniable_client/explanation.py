@@ -17,10 +17,10 @@ from deniable_client.budget import Budget
 from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
 from deniable_client.prepared_collection import PreparedCollection
-from deniable_shared.domain import Bits
-from deniable_shared.dyadic import format_epsilon
-from deniable_shared.manifest import Manifest
-from deniable_shared.posterior import max_posterior, max_posterior_percent
+from deniable_shared.analysis.posterior import max_posterior, max_posterior_percent
+from deniable_shared.domains import Bits
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.randomness.dyadic import format_epsilon
 
 __all__ = ["CollectionExplanation", "Explanation", "LogHead", "ReportExplanation", "explain"]
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hmac
 import os
 
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 __all__ = [
     "KEY_BYTES",

@@ -22,8 +22,8 @@ from deniable_client.outcome import Outcome
 from deniable_client.prepared_collection import PreparedCollection, prepare
 from deniable_client.state import State
 from deniable_client.vouching import Vouchers, require_able
-from deniable_shared.epochs import Clock
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.epochs import Clock
+from deniable_shared.manifest.model import Manifest
 
 __all__ = ["KnownCollections", "Source"]
 

@@ -17,9 +17,9 @@ from deniable_client import collection_state
 from deniable_client.budget import join_account
 from deniable_client.errors import LogForkedError, RefusedError
 from deniable_shared.errors import DeniableError, ManifestError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.manifest_parser import parse_manifest
-from deniable_shared.manifest_rules import check_successor
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.manifest.rules import check_successor
 
 __all__ = [
     "Offer",
@@ -210,14 +210,14 @@ def _read_stored(db: sqlite3.Connection, collection: str, version: int) -> Manif
 # Both are pure functions of their arguments; the memory only saves work, across clients too.
 @lru_cache(maxsize=64)
 def _verify(envelope: bytes, trust: tuple[str, ...]) -> Manifest:
-    from deniable_shared import dsse
+    from deniable_shared.wire import dsse
 
     return _parse(dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=trust))
 
 
 @lru_cache(maxsize=64)
 def _parse_unverified(envelope: bytes) -> Manifest:
-    from deniable_shared import dsse
+    from deniable_shared.wire import dsse
 
     return _parse(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
 

@@ -9,12 +9,12 @@ from deniable_client.budget import millionths
 from deniable_client.ceiling import Ceiling
 from deniable_client.collection_state import CollectionState
 from deniable_client.repeat_rules import REPEAT_RULES, RepeatRule, ReportingPeriod
-from deniable_shared.domain import encode
-from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end
-from deniable_shared.manifest import Manifest
-from deniable_shared.manifest_rules import epochs_open
+from deniable_shared.domains import encode
+from deniable_shared.manifest.epochs import closes_at, day_start, epoch_at, epoch_end
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.manifest.rules import epochs_open
+from deniable_shared.manifest.schedule import Schedule
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.schedule import Schedule
 
 __all__ = ["Encoded", "PreparedCollection", "prepare"]
 

@@ -13,8 +13,8 @@ from deniable_client.collection_state import CollectionState
 from deniable_client.outcome import Outcome
 from deniable_client.prepared_collection import Encoded, PreparedCollection
 from deniable_client.repeat_rules import ReportingPeriod
-from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import Chain
+from deniable_shared.randomness.coins import Coins
 
 __all__ = ["EpochResult", "begins_hold", "randomize"]
 

@@ -23,8 +23,8 @@ from deniable_client.prepared_collection import Encoded, PreparedCollection
 from deniable_client.randomize import EpochResult, begins_hold, randomize
 from deniable_client.repeat_rules import ReportingPeriod
 from deniable_client.state import State
-from deniable_shared.coins import Coins
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
+from deniable_shared.randomness.coins import Coins
 
 __all__ = ["EncodedAnswer", "Recorder"]
 

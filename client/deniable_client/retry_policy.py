@@ -13,7 +13,7 @@
 | no voucher to send it with      | keep, ask again within 15 minutes                        |
 | anything else                   | back off: only these answers may take a report away      |
 
-Each of these answers is the aggregator's own, as `deniable_shared.replies` recognises it. The last
+Each of these answers is the aggregator's own: see `deniable_shared.wire.replies`. The last
 line is for every other problem of the aggregator, 404 too, since an empty server at the right
 address says it; and for all that is not the aggregator: redirects, sign-in pages, the error pages
 of proxies. Backing off ends when the epoch closes. No action randomizes anything again.
@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from deniable_shared.problems import ReportError
+from deniable_shared.wire.problems import ReportError
 
 __all__ = [
     "BACK_OFF_BASE_SECONDS",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 __all__ = ["Scheduler"]
 

@@ -23,14 +23,14 @@ from deniable_client.state import State
 from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import Reply
 from deniable_client.vouching import Vouchers, extensions_for
-from deniable_shared.coins import Coins
-from deniable_shared.envelope import seal
-from deniable_shared.epochs import Clock
 from deniable_shared.errors import EnvelopeError
-from deniable_shared.key_list import PublicKey
-from deniable_shared.problems import ReportError
-from deniable_shared.replies import header_field, read_problem, read_statuses
-from deniable_shared.report import (
+from deniable_shared.manifest.epochs import Clock
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire.envelope import seal
+from deniable_shared.wire.key_list import PublicKey
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.replies import header_field, read_problem, read_statuses
+from deniable_shared.wire.report import (
     MEDIA_TYPE,
     Extension,
     Plaintext,

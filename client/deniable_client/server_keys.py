@@ -11,9 +11,9 @@ from deniable_client.errors import HaltedError, LogForkedError, RefusedError, Tr
 from deniable_client.state import State
 from deniable_client.timed_transport import TimedTransport
 from deniable_client.transparency_log import LogSnapshot
-from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
-from deniable_shared.key_list import KeyList, PublicKey, verify_key_list
+from deniable_shared.manifest.epochs import Clock
+from deniable_shared.wire.key_list import KeyList, PublicKey, verify_key_list
 
 __all__ = ["ServerKeys"]
 

@@ -33,7 +33,7 @@ from deniable_client.client import Client
 from deniable_client.errors import ClientError, ConfigurationError
 from deniable_client.outcome import Outcome
 from deniable_client.transport import HttpTransport, Reply, Transport
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 __all__ = ["CachingTransport", "ClientSimulation", "Totals", "main", "run"]
 

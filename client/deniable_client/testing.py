@@ -16,7 +16,7 @@ from deniable_client.client import Client
 from deniable_client.errors import TransportError
 from deniable_client.outcome import Outcome
 from deniable_client.transport import Reply
-from deniable_shared.report import ERRORS_MEDIA_TYPE
+from deniable_shared.wire.report import ERRORS_MEDIA_TYPE
 
 __all__ = ["FakeClock", "Recorded", "RecordingTransport", "Request", "accepted", "recorded"]
 

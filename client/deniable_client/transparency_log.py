@@ -18,9 +18,9 @@ from deniable_client.address import Address
 from deniable_client.errors import LogForkedError, RefusedError
 from deniable_client.timed_transport import TimedTransport
 from deniable_shared.errors import DeniableError, ForkError
-from deniable_shared.key_list import KeyList, verify_key_list
-from deniable_shared.key_succession import check_successor_keys
-from deniable_shared.transparency_log import extend, parse_log_page, verify_extension
+from deniable_shared.wire.key_list import KeyList, verify_key_list
+from deniable_shared.wire.key_succession import check_successor_keys
+from deniable_shared.wire.transparency_log import extend, parse_log_page, verify_extension
 
 __all__ = ["LogSnapshot", "check_list", "check_log", "read_snapshot"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from deniable_client.calls import Call
 from deniable_client.errors import TransportError
-from deniable_shared.replies import header_field
+from deniable_shared.wire.replies import header_field
 
 if TYPE_CHECKING:
     import httpx

@@ -28,9 +28,9 @@ from deniable_client.results import FlushResult
 from deniable_client.state import State
 from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import Transport
-from deniable_shared.coins import Coins
-from deniable_shared.epochs import Clock
-from deniable_shared.replies import read_date
+from deniable_shared.manifest.epochs import Clock
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire.replies import read_date
 
 if TYPE_CHECKING:
     from deniable_client.sender import ReportSender, SendResult

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from deniable_client.errors import RefusedError
 from deniable_shared.errors import DecodeError
-from deniable_shared.extensions import EXTENSIONS
-from deniable_shared.report import Extension
+from deniable_shared.wire.extensions import EXTENSIONS
+from deniable_shared.wire.report import Extension
 
 __all__ = ["Vouchers", "extensions_for", "require_able"]
 
@@ -39,7 +39,7 @@ def extensions_for(
 
 
 def _voucher(vouchers: Vouchers | None, collection: str, epoch: int) -> bytes:
-    from deniable_shared.voucher import decode_voucher  # only who needs one loads it
+    from deniable_shared.wire.voucher import decode_voucher  # only who needs one loads it
 
     try:
         given = None if vouchers is None else vouchers(collection, epoch)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from deniable_aggregator.inspection import addresses
-from deniable_shared.ingest_origins import is_loopback
+from deniable_shared.manifest.ingest_origins import is_loopback
 from support import core_world, databases
 from support.core_world import World
 from support.databases import KINDS, AnyStore, Database

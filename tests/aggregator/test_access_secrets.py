@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from deniable_aggregator.access import users
-from deniable_shared.report import MEDIA_TYPE, encode_upload
+from deniable_shared.wire.report import MEDIA_TYPE, encode_upload
 from support.api_world import World, authored, opened
 from support.browser import PASSWORD, Browser
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_shared import dsse
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.wire import dsse
 from support.api_world import DSSE, TODAY, World, authored, opened
 
 FIELDS = [

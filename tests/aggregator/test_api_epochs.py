@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.registry import Collection
-from deniable_shared.problems import ReportError
-from deniable_shared.report import decode_errors
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import decode_errors
 from support.api_world import DAY, TODAY, World, authored, opened
 
 BITS = {"dark_mode": True, "beta": False}

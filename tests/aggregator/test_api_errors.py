@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from werkzeug.test import TestResponse
 
-from deniable_shared.problems import PROBLEMS
+from deniable_shared.wire.problems import PROBLEMS
 from support.api_world import World, authored, opened
 
 SECRET = "the password is swordfish"

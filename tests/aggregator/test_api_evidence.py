@@ -14,7 +14,7 @@ from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.documents.estimates import EstimatesDocument
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.api_world import TODAY, World, authored, opened
 
 LABELS = [f"l{place}" for place in range(6)]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
-from deniable_shared.key_list import verify_key_list
-from deniable_shared.transparency_log import GENESIS, LogPage, extend, parse_log_page
+from deniable_shared.wire.key_list import verify_key_list
+from deniable_shared.wire.transparency_log import GENESIS, LogPage, extend, parse_log_page
 from support.api_world import World, authored, opened
 
 

@@ -14,7 +14,7 @@ from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.documents.estimates import EstimatesDocument
 from deniable_aggregator.registry import Collection
 from deniable_estimators.inference.channel import Counts
-from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support.api_world import INGEST, TODAY, World, opened
 
 TOML = """\

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.dashboard import assets
-from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support.api_world import DAY, INGEST, TODAY, World, authored, opened
 
 HOSTILE = """\

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from deniable_aggregator.registry import Collection
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.coins import Coins
-from deniable_shared.linter import lint
+from deniable_shared.authoring.linter import lint
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.randomness.coins import Coins
 from support.api_world import INGEST, TODAY, World, authored, opened
 
 TOML = """

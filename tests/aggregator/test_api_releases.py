@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from werkzeug.test import TestResponse
 
-from deniable_shared.canonical import canonical_json
+from deniable_shared.wire.canonical import canonical_json
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, opened
 
 PATH = "/v1/collections/settings/releases"

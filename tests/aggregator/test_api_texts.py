@@ -15,10 +15,10 @@ from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.cli.output import escape_control_characters
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.spreadsheet import escape_formula
-from deniable_shared.authoring import manifest_from_toml, template
-from deniable_shared.domain import Text
-from deniable_shared.linter import lint
-from deniable_shared.manifest import Manifest
+from deniable_shared.authoring.linter import lint
+from deniable_shared.authoring.toml_manifest import manifest_from_toml, template
+from deniable_shared.domains import Text
+from deniable_shared.manifest.model import Manifest
 from support.api_world import INGEST, TODAY, World, opened
 from support.estimate_documents import estimates_document
 

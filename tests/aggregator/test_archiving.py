@@ -15,7 +15,7 @@ from deniable_aggregator.registry import Collection, UnknownCollection
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.service import Service
 from deniable_gateway.problem import Problem
-from deniable_shared.epochs import epoch_start
+from deniable_shared.manifest.epochs import epoch_start
 from support.api_world import World, authored, opened
 from support.databases import KINDS
 from support.deniable_command import SETTINGS_TOML, Deniable

@@ -15,10 +15,10 @@ import pytest
 from deniable_aggregator.authoring.bindings import SignedManifest, read_signed, render
 from deniable_client import Ceiling, Client
 from deniable_client.testing import RecordingTransport
-from deniable_shared import dsse
-from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
-from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.wire import dsse
 from support.deniable_command import SETTINGS_TOML, Deniable
 
 needs_linters = pytest.mark.skipif(

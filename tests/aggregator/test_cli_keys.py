@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.keys import DELEGATION_SECONDS
-from deniable_shared import dsse
-from deniable_shared.key_list import DELEGATION_TYPE
+from deniable_shared.wire import dsse
+from deniable_shared.wire.key_list import DELEGATION_TYPE
 from support.deniable_command import Deniable
 
 

@@ -18,7 +18,7 @@ from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.inspection.log_audit import Chain
 from deniable_aggregator.settings import Settings
 from deniable_shared.errors import ForkError
-from deniable_shared.transparency_log import LogEntry
+from deniable_shared.wire.transparency_log import LogEntry
 from support.api_world import World, authored, opened
 from support.deniable_command import Deniable
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.planning import Plan, plan
-from deniable_shared.domain import Record
+from deniable_shared.domains import Record
 from support.deniable_command import Deniable
 
 PURPOSE = ("--purpose", "Which theme do people use?")

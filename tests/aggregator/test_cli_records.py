@@ -10,7 +10,7 @@ import pytest
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.deniable_command import Deniable
 
 TODAY = int(time.time()) // 86_400

@@ -20,7 +20,7 @@ from deniable_aggregator.releases.kinds.contract import PreparedRelease, Release
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support import release_plans
 from support.deniable_command import Deniable
 from support.release_world import ReleaseWorld, opened

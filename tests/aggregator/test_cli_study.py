@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from deniable_aggregator.simulation.study import Study, StudyCollection, StudyError, draw_people
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.manifest import Manifest
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.model import Manifest
 
 NOW = 1_796_000_000.0
 EVERYBODY = [{"plan": name} for name in "abcdefg"]

@@ -11,10 +11,10 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_client import Ceiling, Client
 from deniable_client.testing import RecordingTransport
-from deniable_shared import dsse
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.coins import Coins
-from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire import dsse
 from support.deniable_command import Deniable
 
 SEED = bytes(range(32))

@@ -10,8 +10,8 @@ import pytest
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.store.rows import KeyedTally
-from deniable_shared.coins import Coins
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.randomness.coins import Coins
 from support import core_world
 from support.core_world import TODAY, World
 

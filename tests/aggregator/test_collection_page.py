@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.registry import Collection
-from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support.api_world import DAY, INGEST, TODAY, TOML, World, authored, opened
 
 BOTH = {"dark_mode": True, "beta": True}

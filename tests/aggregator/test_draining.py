@@ -19,7 +19,7 @@ import pytest
 
 from deniable_aggregator.process.serving import free_port, granian_arguments
 from deniable_aggregator.settings import Settings
-from deniable_shared.report import MEDIA_TYPE, Report, encode_upload
+from deniable_shared.wire.report import MEDIA_TYPE, Report, encode_upload
 from support import postgres_server
 from support.api_world import World, authored, opened
 from support.deniable_command import wait_until

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deniable_aggregator.app import upload_endpoint
-from deniable_shared.problems import PROBLEM_MEDIA_TYPE, ReportError
-from deniable_shared.replies import read_statuses
-from deniable_shared.report import (
+from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE, ReportError
+from deniable_shared.wire.replies import read_statuses
+from deniable_shared.wire.report import (
     ERRORS_MEDIA_TYPE,
     MAX_UPLOAD_BYTES,
     MEDIA_TYPE,

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from deniable_aggregator.store.rows import EpochRow
-from deniable_shared.problems import ReportError
+from deniable_shared.wire.problems import ReportError
 from support.core_world import DAY, TODAY, TOML, World, authored
 from support.databases import Sqlite
 from support.stores import ids_kept

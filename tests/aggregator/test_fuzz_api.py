@@ -22,7 +22,7 @@ from schemathesis.specs.openapi import checks
 
 from deniable_aggregator.access import users
 from deniable_aggregator.roles import allows
-from deniable_shared.report import MEDIA_TYPE, Report, ReportHeader, encode_upload
+from deniable_shared.wire.report import MEDIA_TYPE, Report, ReportHeader, encode_upload
 from support.api_world import DSSE, TODAY, World, authored, opened
 
 EXAMPLES = 25

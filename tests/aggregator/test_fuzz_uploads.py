@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from deniable_aggregator.app import upload_endpoint
 from deniable_shared.errors import DecodeError
-from deniable_shared.problems import ReportError
-from deniable_shared.report import (
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import (
     MEDIA_TYPE,
     Plaintext,
     decode_errors,

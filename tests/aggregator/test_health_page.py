@@ -13,7 +13,7 @@ import pytest
 from deniable_aggregator.dashboard.ingest_health import REASON_MEANINGS, anomalies_of
 from deniable_aggregator.metrics import Metrics
 from deniable_aggregator.metrics.rates import WINDOW_SECONDS, ReportRates
-from deniable_shared.problems import ReportError
+from deniable_shared.wire.problems import ReportError
 from support.api_world import TODAY, Moment, World, authored, opened
 
 DARK = {"dark_mode": True, "beta": False}
@@ -137,7 +137,7 @@ def test_reports_that_no_honest_device_sends_are_told(world: World) -> None:
     assert anomalies_of(collection, world.service.store) is None
     made_up = np.full((1, collection.mechanism.payload_size), 0xF0, np.uint8)
     from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-    from deniable_shared.coins import Coins
+    from deniable_shared.randomness.coins import Coins
 
     cell = TallyKey(collection.id, TODAY, 1)
     arrivals = [

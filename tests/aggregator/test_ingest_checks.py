@@ -11,9 +11,9 @@ from deniable_aggregator.ingest.checks import Upload, UploadContext, check_repor
 from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.store.rows import AcceptedReport
-from deniable_shared.envelope import Opener
-from deniable_shared.problems import ReportError
-from deniable_shared.report import Extension, Report, encode_upload
+from deniable_shared.wire.envelope import Opener
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Extension, Report, encode_upload
 from support.core_world import DAY, NOON, TODAY, TOML, World, authored
 from support.oracles import ingest as oracle
 

@@ -17,8 +17,8 @@ from deniable_aggregator.ingest.checks import Upload, UploadContext, check_repor
 from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.store.rows import AcceptedReport
-from deniable_shared.problems import ReportError
-from deniable_shared.report import Report, encode_upload
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Report, encode_upload
 from support.builders.uploads import CLOSED, FEBRUARY, KINDS, STRANGE, Draft, Reports, uploads
 from support.core_world import DAY, NOON, TODAY, World, opened
 from support.oracles import ingest as oracle

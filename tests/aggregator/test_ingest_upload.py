@@ -13,8 +13,8 @@ import pytest
 
 from deniable_aggregator.registry import UnknownCollection
 from deniable_gateway.problem import Problem
-from deniable_shared.problems import ReportError
-from deniable_shared.report import Report, encode_upload
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Report, encode_upload
 from support import core_world
 from support.core_world import DAY, TODAY, TOML, World, authored
 

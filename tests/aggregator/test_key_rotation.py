@@ -21,10 +21,10 @@ from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_gateway.problem import Problem
-from deniable_shared import dsse, envelope
-from deniable_shared.key_list import KeyList, verify_key_list
-from deniable_shared.key_succession import check_successor_keys
-from deniable_shared.problems import ReportError
+from deniable_shared.wire import dsse, envelope
+from deniable_shared.wire.key_list import KeyList, verify_key_list
+from deniable_shared.wire.key_succession import check_successor_keys
+from deniable_shared.wire.problems import ReportError
 from support import core_world
 from support.core_world import DAY, NOON, TODAY, Moment, World
 

@@ -17,9 +17,9 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_gateway.errors import DataDirectoryError
-from deniable_shared import dsse, envelope
 from deniable_shared.errors import SignatureError
-from deniable_shared.key_list import KeyList, verify_key_list
+from deniable_shared.wire import dsse, envelope
+from deniable_shared.wire.key_list import KeyList, verify_key_list
 from support import core_world
 from support.core_world import DAY, NOON, Moment, World
 

@@ -15,8 +15,8 @@ from deniable_aggregator.loadgen.plan import LoadError, LoadPlan, require_this_m
 from deniable_aggregator.loadgen.result import LoadResult, percentile
 from deniable_aggregator.loadgen.sending import UploadTarget, send
 from deniable_aggregator.loadgen.target import fetch_target
-from deniable_shared import dsse
-from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.wire import dsse
 from support.api_world import authored
 from support.deniable_command import Deniable
 from support.live_service import Live, live

@@ -24,7 +24,7 @@ import pytest
 from deniable_aggregator.app import create_app
 from deniable_aggregator.process.serving import free_port, granian_arguments
 from deniable_aggregator.settings import Settings
-from deniable_shared.report import MEDIA_TYPE, Report, encode_upload
+from deniable_shared.wire.report import MEDIA_TYPE, Report, encode_upload
 from support.api_world import World, authored, opened
 
 pytestmark = pytest.mark.processes

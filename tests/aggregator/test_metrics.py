@@ -20,8 +20,8 @@ from deniable_aggregator.metrics.store_health import StoreHealth
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import RollupBacklog
 from deniable_gateway.errors import SettingsError
-from deniable_shared.report import Extension
-from deniable_shared.voucher import decode_voucher, format_key, issue
+from deniable_shared.wire.report import Extension
+from deniable_shared.wire.voucher import decode_voucher, format_key, issue
 from support.api_world import DAY, TODAY, Moment, World, authored, opened
 from support.databases import AnyStore
 from support.deniable_command import wait_until

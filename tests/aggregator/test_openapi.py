@@ -10,8 +10,8 @@ import jsonschema_rs
 import pytest
 import schemathesis
 
-from deniable_shared.problems import PROBLEMS
-from deniable_shared.report import ERRORS_MEDIA_TYPE, MEDIA_TYPE
+from deniable_shared.wire.problems import PROBLEMS
+from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, MEDIA_TYPE
 from support.api_world import World, opened
 
 PROBLEM = "application/problem+json"

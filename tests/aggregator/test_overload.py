@@ -16,7 +16,7 @@ import pytest
 from deniable_aggregator.loadgen.sealing import seal_reports
 from deniable_aggregator.loadgen.target import fetch_target
 from deniable_gateway.serving import SPARE_THREADS
-from deniable_shared.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
+from deniable_shared.wire.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
 from support.deniable_command import wait_until
 from support.live_service import Live, bodies_within, live
 

@@ -16,7 +16,7 @@ from deniable_gateway.problem import Problem
 from deniable_gateway.spool.intake import KeylessIntake
 from deniable_gateway.spool.options import IntakeOptions
 from deniable_gateway.upload.paths import require_normal_path
-from deniable_shared.report import MEDIA_TYPE
+from deniable_shared.wire.report import MEDIA_TYPE
 from support import relay_world
 from support.api_world import opened
 

@@ -13,10 +13,10 @@ from deniable_aggregator.planning import Plan, plan
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.domain import Bits, Choice, Number
+from deniable_shared.authoring.recommendation import recommend
+from deniable_shared.domains import Bits, Choice, Number
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.recommendation import recommend
 
 HALF_WIDTHS = (0.05, 0.02, 0.01, 0.005, 0.001)
 OF_A_CHOICE = {  # local-dp §18: reports for 95% half-widths, f = 0.1

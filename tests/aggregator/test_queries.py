@@ -24,9 +24,9 @@ from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_gateway.problem import Problem
-from deniable_shared import dsse
-from deniable_shared.coins import Coins
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire import dsse
 from support.api_world import NOON, TODAY, authored
 from support.data_directory import Moment, prepared
 

@@ -20,8 +20,8 @@ from deniable_aggregator.queries.series import series
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_gateway.problem import Problem
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.coins import Coins
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.randomness.coins import Coins
 from support.api_world import INGEST, TODAY, TOML, authored, opened
 from support.databases import AnyStore, fresh, register
 

@@ -19,7 +19,7 @@ from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.queries import series
 from deniable_aggregator.query.errors import CURES
 from deniable_aggregator.query.service import Service
-from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support import notebook
 from support.api_world import INGEST, TODAY, World, authored, opened
 from support.published import MINUTES, published

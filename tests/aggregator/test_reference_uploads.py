@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.registry import Collection
-from deniable_shared.problems import ReportError
-from deniable_shared.report import MEDIA_TYPE
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import MEDIA_TYPE
 from reference_client import documents, uploading
 from reference_client.documents import Manifest
 from reference_client.uploading import Question

@@ -8,10 +8,10 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.registry import Collection, Registry, UnknownCollection
 from deniable_aggregator.store.rows import ManifestRow
 from deniable_gateway.problem import Problem
-from deniable_shared import dsse
-from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.wire import dsse
+from deniable_shared.wire.canonical import canonical_json, strict_json
 from support.core_world import TOML, World, authored
 
 OTHER = TOML.replace('name = "settings"', 'name = "colours"')

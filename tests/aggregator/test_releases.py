@@ -27,7 +27,7 @@ from deniable_aggregator.releases.service import FAILED
 from deniable_aggregator.store.rows import ChargeCheck, ChargeRow
 from deniable_central.guarantee import pure_rho
 from deniable_gateway.problem import Problem
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, asked, document, opened, over
 

@@ -28,7 +28,7 @@ from deniable_aggregator.releases.kinds.contract import (
 from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_gateway.problem import Problem
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, document, opened, over, stream
 

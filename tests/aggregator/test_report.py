@@ -18,7 +18,7 @@ from deniable_aggregator.report.influence_text import influence_sentence
 from deniable_aggregator.report.markup import element, to_html
 from deniable_aggregator.report.page import page
 from deniable_aggregator.report.svg_charts import Axis, Point, axis_over, band, interval
-from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support.api_world import DAY, INGEST, NOON, TODAY, World, authored, opened
 from support.published import MINUTES
 from support.report_file import facts_of, report_of

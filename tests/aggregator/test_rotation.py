@@ -13,9 +13,9 @@ from deniable_aggregator.keys.rotation import (
     next_states,
     overdue_suites,
 )
-from deniable_shared.envelope import KEY_BYTES
-from deniable_shared.key_list import PublicKey
-from deniable_shared.key_succession import NEXT_STATES
+from deniable_shared.wire.envelope import KEY_BYTES
+from deniable_shared.wire.key_list import PublicKey
+from deniable_shared.wire.key_succession import NEXT_STATES
 
 NOW = 1_800_000_000
 

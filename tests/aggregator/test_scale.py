@@ -22,7 +22,7 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_gateway.errors import SpoolError
 from deniable_gateway.spool import SpooledReport, open_spool, write_block
-from deniable_shared.problems import ReportError
+from deniable_shared.wire.problems import ReportError
 from support import core_world, postgres_server
 from support.core_world import DAY, TODAY, World, authored, prepared
 from support.data_directory import prepared_on_postgres

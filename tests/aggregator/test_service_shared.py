@@ -11,7 +11,7 @@ from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.store.rows import EpochRow
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import LockedError
-from deniable_shared.problems import ReportError
+from deniable_shared.wire.problems import ReportError
 from support.browser import PASSWORD
 from support.core_world import DAY, TODAY, World
 from support.manifests import next_version

@@ -15,9 +15,9 @@ import pytest
 
 from deniable_aggregator import planning
 from deniable_aggregator.authoring.snippet import client_snippet, example_answer
-from deniable_shared.authoring import manifest_from_toml, template
-from deniable_shared.domain import Bits, Choice, Domain, Number, Record, Text
-from deniable_shared.templates import TemplateOptions
+from deniable_shared.authoring.templates import TemplateOptions
+from deniable_shared.authoring.toml_manifest import manifest_from_toml, template
+from deniable_shared.domains import Bits, Choice, Domain, Number, Record, Text
 from support.api_world import INGEST, World, authored, opened
 
 TRUST = "ed25519:" + "A" * 43

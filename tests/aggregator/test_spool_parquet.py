@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from deniable_gateway.errors import ExtraError, SpoolError
 from deniable_gateway.spool import MAX_RECORDS, SpooledReport, encode_block
 from deniable_gateway.spool.parquet_format import decode_parquet, encode_parquet
-from deniable_shared.report import Extension, Report, ReportHeader
+from deniable_shared.wire.report import Extension, Report, ReportHeader
 from support.spools import REPORTS
 
 pa = pytest.importorskip("pyarrow")

@@ -20,8 +20,8 @@ from deniable_gateway.serving import Listening
 from deniable_gateway.spool.intake import KeylessIntake
 from deniable_gateway.spool.options import IntakeOptions
 from deniable_gateway.spool.relay_tokens import NO_RELAYS, RelayToken, RelayTokens
-from deniable_shared.problems import ReportError
-from deniable_shared.report import Report, decode_errors, encode_upload
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Report, decode_errors, encode_upload
 from support import api_world, split_world
 from support.data_directory import DAY, TODAY
 from support.databases import KINDS

@@ -16,9 +16,9 @@ from deniable_gateway.problem import Problem
 from deniable_gateway.spool import SpooledReport, read_block, write_block
 from deniable_gateway.spool.intake import KeylessIntake
 from deniable_gateway.spool.options import IntakeOptions
-from deniable_shared.problems import ReportError
-from deniable_shared.report import Extension, Report, ReportHeader
-from deniable_shared.voucher import decode_voucher, format_key, issue
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Extension, Report, ReportHeader
+from deniable_shared.wire.voucher import decode_voucher, format_key, issue
 from support import split_world
 from support.api_world import authored
 from support.data_directory import DAY, TODAY

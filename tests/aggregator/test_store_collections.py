@@ -7,7 +7,7 @@ import pytest
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store.rows import DeletedManifest
-from deniable_shared.transparency_log import LogEntry
+from deniable_shared.wire.transparency_log import LogEntry
 from support.databases import AnyStore, Database
 from support.ledgers import admitted, charge_row
 from support.stores import COLLECTION, EPOCH, arrival, counted, manifest_row, register, sums

@@ -9,7 +9,7 @@ import pytest
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import transparency_log
 from deniable_aggregator.store.rows import KeyListRow
-from deniable_shared.transparency_log import LogEntry, extend
+from deniable_shared.wire.transparency_log import LogEntry, extend
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, manifest_row, register
 

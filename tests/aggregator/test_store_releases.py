@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import ledger_rows
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
-from deniable_shared.transparency_log import LogEntry
+from deniable_shared.wire.transparency_log import LogEntry
 from support import ledger_spender
 from support.databases import AnyStore, Database
 from support.ledgers import Budget, Spent, admitted, charge_row, result_row, spent

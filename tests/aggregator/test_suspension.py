@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable_gateway.suspension import RETRY_SECONDS
-from deniable_shared.report import MEDIA_TYPE
+from deniable_shared.wire.report import MEDIA_TYPE
 from support.api_world import World, authored, opened
 
 

@@ -14,8 +14,8 @@ from opentelemetry.trace import StatusCode
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.spans import NO_TRACER
 from deniable_aggregator.tracing.tracer import ATTRIBUTES
-from deniable_shared.problems import PROBLEMS
-from deniable_shared.report import MEDIA_TYPE, encode_upload
+from deniable_shared.wire.problems import PROBLEMS
+from deniable_shared.wire.report import MEDIA_TYPE, encode_upload
 from support.api_world import NOON, TODAY, World, authored, opened
 from support.spans import Traced, length
 

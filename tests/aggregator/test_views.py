@@ -19,7 +19,7 @@ from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.rows import EpochView
 from deniable_central.accounting.decimals import at_most
 from deniable_gateway.clock.watch import SETTLING_SECONDS
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.model import Manifest
 from support import postgres_server
 from support.api_world import DAY, TODAY, World, authored, opened
 from support.databases import KINDS, Database

@@ -23,8 +23,8 @@ from deniable_aggregator.keys.vouchers import (
     next_first,
 )
 from deniable_aggregator.registry import Collection
-from deniable_shared.epochs import starts_too_early
-from deniable_shared.voucher import decode_voucher, format_key, issue
+from deniable_shared.manifest.epochs import starts_too_early
+from deniable_shared.wire.voucher import decode_voucher, format_key, issue
 from support import api_world
 from support.api_world import TODAY, World, authored
 

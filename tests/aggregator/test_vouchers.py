@@ -15,10 +15,10 @@ from deniable_aggregator.cli import main
 from deniable_aggregator.ingest.extensions import Verifier, VoucherVerifier, checked_serial
 from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.registry import Collection
-from deniable_shared.extensions import EXTENSIONS
-from deniable_shared.problems import ReportError
-from deniable_shared.report import Extension
-from deniable_shared.voucher import decode_voucher, issue, parse_key, serial_of
+from deniable_shared.wire.extensions import EXTENSIONS
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Extension
+from deniable_shared.wire.voucher import decode_voucher, issue, parse_key, serial_of
 from support import api_world
 from support.api_world import TODAY, World, authored
 

@@ -15,11 +15,11 @@ from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity
 from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.authoring.linter import lint
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.errors import DeniableError, ParameterError
-from deniable_shared.linkage import linkage
-from deniable_shared.linter import lint
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.linkage import linkage
+from deniable_shared.manifest.model import Manifest
 from support.api_world import DSSE, INGEST, TODAY, World, opened
 from support.record_domains import record
 from support.release_requests import REQUESTS

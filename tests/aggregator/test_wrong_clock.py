@@ -15,7 +15,7 @@ from deniable_aggregator.spool.consumer import SpoolConsumer
 from deniable_gateway.clock import record
 from deniable_gateway.clock.watch import SETTLING_SECONDS
 from deniable_gateway.problem import Problem
-from deniable_shared.report import decode_errors
+from deniable_shared.wire.report import decode_errors
 from support import postgres_server
 from support.api_world import DAY, NOON, TODAY, Moment, World, authored, opened
 from support.browser import Browser

@@ -7,7 +7,7 @@ from benchmarks.measure import Contender, Effort, race
 from benchmarks.randomize import KEY, LABELS
 from benchmarks.results import Case, Result, at_most
 from deniable_shared import mechanisms
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 SIZES = (64, 1_000, 60_000, 262_143, 1_000_000)
 UNARY = ("sue/1", "oue/1", "subset/1")

@@ -20,7 +20,7 @@ from deniable_estimators.inference.set_laws import estimate_label_set
 from deniable_estimators.inference.tables import IntervalSettings, one_way_tables, table
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import generator, simulated_tally
-from deniable_shared.domain import Domain, Number, Record
+from deniable_shared.domains import Domain, Number, Record
 from deniable_shared.mechanisms import Mechanism, build, for_domain
 
 Floats = npt.NDArray[np.float64]

@@ -21,7 +21,7 @@ from benchmarks.world import Deployment, deployment
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared import report
+from deniable_shared.wire import report
 
 CHOICES = 65_536
 UPLOADS = 20_000

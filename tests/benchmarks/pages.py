@@ -18,7 +18,7 @@ from benchmarks.results import Case, Result, at_most, figure
 from deniable_aggregator.app import create_app
 from deniable_aggregator.registry import Collection
 from deniable_estimators.simulation import simulated_tally
-from deniable_shared.epochs import epoch_at
+from deniable_shared.manifest.epochs import epoch_at
 from support.dashboard_site import Filler, filled
 
 COLLECTIONS, VALUES, EPOCHS, NARROW = 200, 10_000, 365, 8

@@ -8,9 +8,9 @@ from benchmarks import peers
 from benchmarks.measure import Contender, Effort, race
 from benchmarks.results import Case, Result, Verdict, at_most
 from deniable_shared import mechanisms
-from deniable_shared.coins import Coins
-from deniable_shared.domain import MAX_CHOICES
+from deniable_shared.domains import MAX_CHOICES
 from deniable_shared.mechanisms import Mechanism
+from deniable_shared.randomness.coins import Coins
 
 KEY = bytes(range(32))
 LABELS = (b"deniable/1 coins", b"\x01", bytes(32), bytes(4))

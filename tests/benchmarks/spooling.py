@@ -13,8 +13,9 @@ import numpy as np
 
 from deniable_estimators.mechanisms import estimator_for
 from deniable_gateway.spool import SpooledReport, open_spool, read_block, write_block
-from deniable_shared import envelope, mechanisms, report
-from deniable_shared.coins import Coins
+from deniable_shared import mechanisms
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire import envelope, report
 
 BITS = 128
 BYTES = BITS // 8

@@ -15,7 +15,7 @@ from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies,
 from deniable_central.accounting import Installation
 from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.domain import Choice
+from deniable_shared.domains import Choice
 
 SETTINGS = ((5, 500, "1"), (5, 3_000, "2"), (20, 20_000, "1"), (20, 200_000, "1"))
 """Labels, reports, ε of the devices."""

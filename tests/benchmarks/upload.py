@@ -17,7 +17,7 @@ from benchmarks.server import Served
 from benchmarks.stores import on_postgres, postgres
 from benchmarks.worker import Plan
 from benchmarks.world import Deployment, deployment
-from deniable_shared import envelope, report
+from deniable_shared.wire import envelope, report
 
 PROCESSES = 2
 CONNECTIONS = 32

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from deniable_shared import envelope, report
+from deniable_shared.wire import envelope, report
 
 HOST = "127.0.0.1"
 GIVE_UP_SECONDS = 5.0

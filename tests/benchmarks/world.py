@@ -16,10 +16,10 @@ from deniable_aggregator import keys
 from deniable_aggregator.process.serving import free_port
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_shared import dsse
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.key_list import verify_key_list
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.wire import dsse
+from deniable_shared.wire.key_list import verify_key_list
 
 ORIGIN = "http://127.0.0.1:8000"
 LIFE_DAYS = 100

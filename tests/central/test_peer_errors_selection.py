@@ -48,7 +48,7 @@ from deniable_central.selection import (
 )
 from deniable_central.selection.base_measure import checked_measure
 from deniable_central.selection.exact_pmf import top_k_pmf
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.central_checks import (
     Selection,
     check_bounded_range,

@@ -21,8 +21,8 @@ from deniable_central.queries import (
 )
 from deniable_central.queries.mwem import WeightUpdates
 from deniable_central.queries.mwem_pmf import mwem_pmf
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 from support.central_checks import check_follows
 from support.central_pmfs import check_epsilon_is_reached, check_pure
 from support.central_queries import FOUR_QUERIES, FRACTIONS, Tally, error, exchanged_tallies

@@ -13,7 +13,7 @@ import pytest
 from deniable_central.pmf import Pmf
 from deniable_central.queries import Counts, OnlinePlan, OnlineSession, SessionDemand
 from deniable_central.queries.online_pmf import ThresholdTest, Transcript, online_pmf
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.central_checks import check_follows
 from support.central_pmfs import check_pure
 from support.central_queries import Tally, exchanged_tallies

@@ -17,7 +17,7 @@ from deniable_central.queries import (
     SessionError,
     plan_online,
 )
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.central_coins import Counted
 from support.central_queries import Floats
 

@@ -26,8 +26,8 @@ from deniable_central.queries import (
     useful_rows,
 )
 from deniable_central.queries.multisets import AllMultisets, DrawnMultisets, multisets
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 from support.central_checks import check_follows
 from support.central_pmfs import check_epsilon_is_reached, check_pure
 from support.central_queries import (

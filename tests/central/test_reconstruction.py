@@ -26,9 +26,9 @@ from deniable_central.reconstruction import (
 from deniable_central.reconstruction.least_squares import least_squares
 from deniable_central.samplers.geometric_tails import probability
 from deniable_central.samplers.uniform import uniform_integers
-from deniable_shared.coins import Coins
-from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import exp_bounds
 
 Hits = npt.NDArray[np.bool_]
 

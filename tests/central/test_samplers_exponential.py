@@ -26,7 +26,7 @@ from deniable_central.samplers.noise import LazyUniform, decay_bracket
 from deniable_central.samplers.permute_and_flip import draw_among_heads, flip_coins
 from deniable_central.scores import Integers
 from deniable_central.selection.exact_pmf import exponential_pmf, permute_and_flip_pmf
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.central_checks import check_follows, vector
 from support.central_coins import Counted, Fixed, word
 

@@ -19,8 +19,8 @@ from deniable_central.samplers.noise import (
     discrete_gaussian,
     two_sided_geometric,
 )
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 from support.central_checks import FALSE_ALARM, p_value
 from support.central_coins import Fixed, word
 

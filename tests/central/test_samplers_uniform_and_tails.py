@@ -16,8 +16,8 @@ from deniable_central.samplers.uniform import (
     uniform_multisets,
     uniform_order,
 )
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 from support.central_checks import check_follows
 from support.central_coins import Counted, Fixed
 

@@ -9,7 +9,7 @@ import pytest
 
 from deniable_central.errors import ScoresError
 from deniable_central.selection import Exponential, on_grid, privacy_parameters
-from deniable_shared.dyadic import exp_bounds
+from deniable_shared.randomness.dyadic import exp_bounds
 from support.central_checks import Vector, data_sets, replaced
 
 MODE = Exponential(privacy_parameters(epsilon=1, range_sensitivity=2))

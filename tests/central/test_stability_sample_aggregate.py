@@ -18,8 +18,8 @@ from deniable_central.stability import (
     agreement,
     sample_aggregate,
 )
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 from support.central_checks import check_follows
 
 Table = npt.NDArray[np.generic]

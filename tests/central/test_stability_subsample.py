@@ -22,9 +22,9 @@ from deniable_central.stability import (
 )
 from deniable_central.stability.sample_aggregate import BlockAnswer
 from deniable_central.stability.subsample_pmf import subsample_pmf
-from deniable_shared.coins import Coins
-from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import exp_bounds
 from support.central_checks import check_follows
 from support.central_pmfs import hockey_stick
 

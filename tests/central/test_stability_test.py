@@ -26,8 +26,8 @@ from deniable_central.stability import (
     stable_mode,
     stable_quantile,
 )
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 from support.central_checks import check_follows
 from support.central_stability import (
     laplace_chance,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable_client.testing import FakeClock
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.model import Manifest
 from support.client_world import START, Aggregator, Device, MakeDevice, Operator, manifest
 
 

@@ -8,8 +8,8 @@ from deniable_client import Outcome, RejectedError, Reply, TransportError
 from deniable_client.retry_policy import Action
 from deniable_client.sender import read_reply
 from deniable_client.testing import Request, accepted
-from deniable_shared.problems import PROBLEMS, ReportError
-from deniable_shared.report import MEDIA_TYPE, ReportStatus, encode_errors
+from deniable_shared.wire.problems import PROBLEMS, ReportError
+from deniable_shared.wire.report import MEDIA_TYPE, ReportStatus, encode_errors
 from support.client_world import (
     DAY,
     EVERY_ANSWER,

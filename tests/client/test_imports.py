@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.model import Manifest
 from support.client_world import URL, Device, Operator, manifest
 
 HEAVY = ["httpx", "httpcore", "cryptography", "numpy", "ssl", "anyio", "asyncio", "email"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_client import keychain
-from deniable_shared.codec import lp
+from deniable_shared.wire.codec import lp
 
 KEY = bytes(range(32))
 

@@ -8,7 +8,7 @@ import pytest
 
 from deniable_client import Client, Outcome, Reply
 from deniable_client.testing import Request
-from deniable_shared.problems import ReportError
+from deniable_shared.wire.problems import ReportError
 from support.client_world import DAY, SETTINGS, START, Device, MakeDevice, manifest, refused
 
 LATE = START + 10 * DAY

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from deniable_client import Client, ConfigurationError, Outcome, RefusedError, Reply
-from deniable_shared import dsse
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.canonical import canonical_json
-from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.wire import dsse
+from deniable_shared.wire.canonical import canonical_json
 from support.client_world import (
     CEILING,
     DAY,

@@ -11,7 +11,7 @@ import pytest
 
 from deniable_client import Reply
 from deniable_client.sender import read_reply
-from deniable_shared.report import decode_upload
+from deniable_shared.wire.report import decode_upload
 from support.client_world import SETTINGS, Operator
 from support.loopback import Listener, device_of, listening, read_request, served_keys
 from support.vectors import FOLDER

@@ -12,7 +12,7 @@ import pytest
 from deniable_client import ConfigurationError, simulate_clients
 from deniable_client.simulate_clients import CachingTransport, ClientSimulation, Totals
 from deniable_client.testing import FakeClock, RecordingTransport
-from deniable_shared.problems import ReportError
+from deniable_shared.wire.problems import ReportError
 from support.client_world import (
     OTHER,
     SETTINGS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deniable_client import Reply, TransportError
-from deniable_shared.envelope import SEALED_BYTES, suites
+from deniable_shared.wire.envelope import SEALED_BYTES, suites
 from support.client_world import SETTINGS, Device, nothing
 from support.older_cryptography import without_hybrid
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from deniable_client import ConfigurationError, Outcome, TransportError
-from deniable_shared.problems import ReportError
-from deniable_shared.voucher import decode_voucher, format_key, issue, parse_key, serial_of
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.voucher import decode_voucher, format_key, issue, parse_key, serial_of
 from support.client_world import (
     DAY,
     SETTINGS,

@@ -31,9 +31,9 @@ from hypothesis.stateful import (
 from deniable_client import Ceiling, Outcome, keychain, recorder
 from deniable_client.consent import Consent
 from deniable_client.testing import FakeClock
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.coins import Coins
-from deniable_shared.manifest import Manifest
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.randomness.coins import Coins
 from support.client_world import (
     DAY,
     EVERY_ANSWER,

@@ -9,9 +9,9 @@ from math import prod
 import pytest
 
 from deniable_client.testing import FakeClock
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.dyadic import at_most_exp
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.randomness.dyadic import at_most_exp
 from support.attacker import likelihood_by_definition
 from support.client_world import DAY, START, URL, Aggregator, Device, Operator, toml
 from support.histories import spans_of

@@ -17,8 +17,8 @@ from deniable_aggregator.inspection import addresses
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared.coins import Coins
-from deniable_shared.epochs import epoch_at
+from deniable_shared.manifest.epochs import epoch_at
+from deniable_shared.randomness.coins import Coins
 from support import postgres_server
 from support.deniable_command import Deniable
 from support.programs import accepted

@@ -27,8 +27,8 @@ from deniable_aggregator.store import epoch_closing
 from deniable_aggregator.store.sqlite import commit
 from deniable_client import Ceiling, Outcome, randomize, recorder
 from deniable_client.repeat_rules import Fresh
-from deniable_shared.key_list import verify_key_list
-from deniable_shared.key_succession import check_successor_keys
+from deniable_shared.wire.key_list import verify_key_list
+from deniable_shared.wire.key_succession import check_successor_keys
 from support.exactly_once import DEVICES, HUNTING, ExactlyOnce
 from support.spine_world import Device, Sent, Spine
 

@@ -15,7 +15,7 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_gateway.relay.queue import Batch, ReportQueue
 from deniable_gateway.upload.sealed_uploads import SealedReport
-from deniable_shared.report import Report, ReportHeader
+from deniable_shared.wire.report import Report, ReportHeader
 from support import kept_state, postgres_server
 from support.data_directory import Moment
 from support.kept_state import Kept

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from deniable_client import LogForkedError, Outcome
-from deniable_shared import dsse
-from deniable_shared.epochs import epoch_at
-from deniable_shared.key_list import KeyList, verify_key_list
-from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest.epochs import epoch_at
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.wire import dsse
+from deniable_shared.wire.key_list import KeyList, verify_key_list
 from support.api_world import DAY, authored
 from support.spine_world import Device, Sent, Spine
 

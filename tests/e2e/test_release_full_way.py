@@ -32,9 +32,9 @@ from deniable_aggregator.releases.service import ReleaseService
 from deniable_central.accounting import Installation
 from deniable_client import Ceiling, Client, Reply
 from deniable_client.transport import HttpTransport
-from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build
-from deniable_shared.report import Plaintext, decode_upload, seal_info
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire.report import Plaintext, decode_upload, seal_info
 from support.api_world import DAY, INGEST, TODAY, World, authored, opened
 from support.message_laws import MessageLaw
 from support.release_contexts import context

@@ -11,7 +11,7 @@ import pytest
 
 from deniable_aggregator.process.serving import free_port
 from deniable_aggregator.store.opening import open_read_only
-from deniable_shared.report import decode_upload
+from deniable_shared.wire.report import decode_upload
 from support import postgres_server
 from support.databases import KINDS
 from support.deniable_command import wait_until

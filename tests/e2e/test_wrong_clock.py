@@ -14,8 +14,8 @@ from deniable_aggregator.settings import Settings
 from deniable_client import Client, Outcome
 from deniable_client.testing import FakeClock
 from deniable_gateway.clock import kernel
-from deniable_shared import dsse
-from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.wire import dsse
 from support.clocked_service import clocked
 from support.deniable_command import Deniable, wait_until
 from support.live_service import Live, prepare

@@ -10,8 +10,8 @@ import pytest
 from deniable_estimators.inference.anomalies import FALSE_ALARMS, Anomaly, find_anomalies
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import mechanisms
-from deniable_shared.coins import Coins
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.randomness.coins import Coins
 from support.message_laws import MessageLaw, generator
 
 CODED = ["affine/1", "cyclic/1", "hadamard/1", "projective/1"]

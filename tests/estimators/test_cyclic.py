@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from deniable_estimators.mechanisms import estimator_for
-from deniable_shared.coins import Coins
-from deniable_shared.difference_sets import difference_set
+from deniable_shared.algebra.difference_sets import difference_set
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.randomness.coins import Coins
 
 
 def cyclic(d: int, epsilon: str = "1", **pinned: int) -> CyclicResponse:

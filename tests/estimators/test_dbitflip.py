@@ -7,9 +7,9 @@ import pytest
 
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
-from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms import build
+from deniable_shared.randomness.coins import Coins
 
 
 @pytest.mark.parametrize("sampled", [1, 3])

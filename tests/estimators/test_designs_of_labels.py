@@ -13,11 +13,11 @@ from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.mechanisms.affine import _by_code, _by_message, _inverses
 from deniable_shared import mechanisms
-from deniable_shared.coins import Coins
+from deniable_shared.analysis.optimal_error import total_error
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.affine import AffineResponse
-from deniable_shared.optimal_error import total_error
+from deniable_shared.randomness.coins import Coins
 
 IDS = ["subset/1", "affine/1"]
 

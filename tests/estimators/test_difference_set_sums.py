@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from deniable_estimators.inference import difference_set_sums
 from deniable_estimators.inference.difference_set_sums import shifted_sums
-from deniable_shared.coins import Coins
-from deniable_shared.difference_sets import difference_set, hyperplane_size, point_count
+from deniable_shared.algebra.difference_sets import difference_set, hyperplane_size, point_count
+from deniable_shared.randomness.coins import Coins
 
 SMALL, LARGE = [(2, 3), (3, 3), (7, 3), (2, 5)], [(2, 7), (3, 5), (4, 4), (11, 3), (2, 11)]
 MOST = [1, 1000, 10**11, 2**40, 2**53 + 1, 2**55]

@@ -16,10 +16,10 @@ from deniable_estimators.inference.projection import onto_simplex, top_down
 from deniable_estimators.inference.quantities import mean, quantiles, ranges
 from deniable_estimators.mechanisms.tree import TreeEstimator, coefficients
 from deniable_estimators.simulation import simulated_tally
-from deniable_shared.coins import Coins
+from deniable_shared.analysis.range_error import haar_error, node_error, tree_error
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.tree import TreeResponse
-from deniable_shared.range_error import haar_error, node_error, tree_error
+from deniable_shared.randomness.coins import Coins
 from support.level_laws import (
     SMALL,
     a_long_time,

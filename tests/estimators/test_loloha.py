@@ -15,11 +15,11 @@ from deniable_estimators.inference.message_laws import maximum_likelihood
 from deniable_estimators.inference.set_laws import set_law_of
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
-from deniable_shared.coins import Coins
+from deniable_shared.analysis.optimal_error import total_error
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.loloha import LocalHashing
-from deniable_shared.optimal_error import total_error
+from deniable_shared.randomness.coins import Coins
 
 FAMILIES = [(2, 2), (2, 6), (3, 3), (4, 3), (5, 2), (7, 2), (8, 2), (9, 2), (16, 2), (4, 5)]
 

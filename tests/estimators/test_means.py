@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from deniable_estimators.mechanisms import estimator_for
-from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms import Mechanism, build
+from deniable_shared.randomness.coins import Coins
 from support.message_laws import generator
 
 IDS = ("duchi/1", "discrete-piecewise/1", "optimal-mean/1")

@@ -7,13 +7,13 @@ import pytest
 
 from deniable_estimators.inference.projective_cycle import cycle_points
 from deniable_estimators.mechanisms import estimator_for
-from deniable_shared.coins import Coins
+from deniable_shared.algebra.recurrences import point_count
+from deniable_shared.analysis.optimal_error import total_error
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.projective import ProjectiveResponse
-from deniable_shared.optimal_error import total_error
-from deniable_shared.recurrences import point_count
+from deniable_shared.randomness.coins import Coins
 
 SPACES = [(2, 3), (2, 6), (3, 3), (3, 5), (4, 4), (5, 3), (7, 3), (8, 3), (9, 3), (13, 3), (16, 3)]
 

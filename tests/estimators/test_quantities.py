@@ -13,7 +13,7 @@ from deniable_estimators.inference.functionals import LinearEstimator
 from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.inference.quantities import isotonic_regression, mean, quantiles, ranges
 from deniable_estimators.mechanisms import estimator_for
-from deniable_shared.domain import Number
+from deniable_shared.domains import Number
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build
 from support.message_laws import generator

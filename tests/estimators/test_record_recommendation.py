@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.errors import ManifestError, ParameterError
-from deniable_shared.linter import lint
-from deniable_shared.manifest import Manifest
-from deniable_shared.mechanisms import for_domain, releasable_ids
-from deniable_shared.record_recommendation import (
+from deniable_shared.authoring.linter import lint
+from deniable_shared.authoring.record_recommendation import (
     best_record_mechanism,
     candidate_mechanisms,
     is_product,
     two_way_error,
 )
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.errors import ManifestError, ParameterError
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.mechanisms import for_domain, releasable_ids
 from support.record_domains import labels, record
 from support.records import RecordLaw, floats, law, table_of
 

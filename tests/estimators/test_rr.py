@@ -9,8 +9,8 @@ from hypothesis.extra.numpy import arrays
 from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import mechanisms
-from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.randomness.coins import Coins
 
 
 def estimator(bits: int, epsilon: str = "1") -> Estimator:

@@ -16,10 +16,10 @@ from deniable_estimators.inference.protocols import TextEstimator
 from deniable_estimators.inference.texts import TextEstimates, TextTally, estimate_texts
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import mechanisms
-from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.bit_sketch import BitSketch
+from deniable_shared.randomness.coins import Coins
 
 IDS = ("cms/1", "hcms/1", "rappor/1")
 DRINKS = [b"tea", b"coffee", b"mate"]

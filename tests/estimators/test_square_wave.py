@@ -13,9 +13,9 @@ from deniable_estimators.inference.likelihood import ascent, fit, fit_smoothed
 from deniable_estimators.inference.quantities import mean, quantiles, ranges
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.mechanisms.square_wave import SquareWaveEstimator
-from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
+from deniable_shared.randomness.coins import Coins
 from support.message_laws import generator
 from support.number_laws import SHAPES, a_month, drawn_tally, pmf_matrix, scale
 

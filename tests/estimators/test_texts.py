@@ -18,8 +18,8 @@ from deniable_estimators.inference.texts import TextTally, estimate_texts
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.mechanisms.prefix_hash import PrefixHashEstimator
 from deniable_shared import mechanisms
-from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.randomness.coins import Coins
 from support.text_world import estimator_of, tally_of, zipf
 
 SURE = 1 - 1e-6

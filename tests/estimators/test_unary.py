@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import mechanisms
-from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import Mechanism
+from deniable_shared.randomness.coins import Coins
 
 BOTH = pytest.mark.parametrize("id", ["sue/1", "oue/1"])
 

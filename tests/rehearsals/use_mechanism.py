@@ -13,11 +13,11 @@ from deniable_estimators.inference.set_laws import estimate_label_set
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.domain import Record
-from deniable_shared.linkage import linkage
-from deniable_shared.linter import lint
-from deniable_shared.manifest import Manifest
+from deniable_shared.authoring.linter import lint
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.domains import Record
+from deniable_shared.manifest.linkage import linkage
+from deniable_shared.manifest.model import Manifest
 
 FILE = """
 name = "drinks"

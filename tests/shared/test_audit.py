@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import Bits, Domain
-from deniable_shared.dyadic import threshold
+from deniable_shared.domains import Bits, Domain
 from deniable_shared.mechanisms import Mechanism, for_domain
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import threshold
 from support.audit import Counts, proven_epsilon
 from support.privacy import Encoded, choices, with_threshold
 

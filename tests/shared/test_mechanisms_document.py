@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from deniable_shared import optimal_error
-from deniable_shared.linkage import linkage
+from deniable_shared.analysis import optimal_error
+from deniable_shared.manifest.linkage import linkage
 from deniable_shared.mechanisms import build, mechanism_ids
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.geometric import GeometricResponse

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from deniable_shared import optimal_error
+from deniable_shared.analysis import optimal_error
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.discrete_piecewise import best_window, worst_variance
 from deniable_shared.mechanisms.haar import HaarResponse

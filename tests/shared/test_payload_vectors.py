@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import for_domain
+from deniable_shared.randomness.coins import Coins
 from support.vectors import FOLDER, domain_of, value_of
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from deniable_shared import envelope, key_list, report
-from deniable_shared.canonical import canonical_json
-from deniable_shared.dsse import public_key
-from deniable_shared.key_succession import NEXT_STATES
-from deniable_shared.manifest import MANIFEST_TYPE, MAX_BODY_BYTES
-from deniable_shared.manifest_fields import FIELDS, REPEATS, SUPPORTED
-from deniable_shared.problems import PROBLEMS, ReportError
-from deniable_shared.transparency_log import GENESIS, LOG_PAGE, LogPage, parse_log_page
+from deniable_shared.manifest.fields import FIELDS, REPEATS, SUPPORTED
+from deniable_shared.manifest.model import MANIFEST_TYPE, MAX_BODY_BYTES
+from deniable_shared.wire import envelope, key_list, report
+from deniable_shared.wire.canonical import canonical_json
+from deniable_shared.wire.dsse import public_key
+from deniable_shared.wire.key_succession import NEXT_STATES
+from deniable_shared.wire.problems import PROBLEMS, ReportError
+from deniable_shared.wire.transparency_log import GENESIS, LOG_PAGE, LogPage, parse_log_page
 from support.walkthrough import PRIVATE_KEY, walkthrough
 from support.walkthrough_memoized import EPOCH, HOLD, memoized_walkthrough
 from support.wire import from_fields

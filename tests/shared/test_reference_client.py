@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from deniable_shared import dsse
+from deniable_shared.wire import dsse
 from reference_client import curves, documents, sealing, tossing, uploading
 from support.client_world import Operator, manifest
 from support.vectors import vectors

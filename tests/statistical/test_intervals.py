@@ -21,7 +21,7 @@ from deniable_estimators.inference.sets import estimate_set
 from deniable_estimators.inference.tables import IntervalSettings, table
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
-from deniable_shared.domain import Record
+from deniable_shared.domains import Record
 from deniable_shared.mechanisms import Mechanism, build, for_domain
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.message_laws import generator

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable_estimators.inference.channel import Counts, Floats
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.estimator_checks import bernstein_bound, check_exactly_unbiased, check_unbiased
 from support.message_laws import MessageLaw, chains, label, laws
 

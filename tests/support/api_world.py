@@ -20,14 +20,14 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared import dsse
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.coins import Coins
-from deniable_shared.envelope import seal
-from deniable_shared.epochs import Clock
-from deniable_shared.key_list import verify_key_list
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.report import (
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.epochs import Clock
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire import dsse
+from deniable_shared.wire.envelope import seal
+from deniable_shared.wire.key_list import verify_key_list
+from deniable_shared.wire.report import (
     MEDIA_TYPE,
     Extension,
     Plaintext,

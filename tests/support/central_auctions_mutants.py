@@ -39,8 +39,8 @@ from deniable_central.auctions import (
 from deniable_central.auctions.allocation import settle
 from deniable_central.guarantee import Guarantee
 from deniable_central.selection import Exponential, PrivacyParameters
-from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build
+from deniable_shared.randomness.coins import Coins
 from support.central_accounting import REPLACE, UP, randomized_response
 from support.central_auctions import (
     BIDS,

@@ -15,7 +15,7 @@ import numpy as np
 from deniable_central.guarantee import Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.scores import Integers
-from deniable_shared.dyadic import exp_bounds
+from deniable_shared.randomness.dyadic import exp_bounds
 from support.likelihood_ratio import likelihood_ratio
 
 _stats = import_module("scipy.stats")

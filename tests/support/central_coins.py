@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 
 class Fixed(Coins):

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from deniable_central.guarantee import Guarantee
 from deniable_central.pmf import Pmf
-from deniable_shared.dyadic import exp_bounds
+from deniable_shared.randomness.dyadic import exp_bounds
 
 Data = TypeVar("Data", bound=Hashable)
 Outcome = TypeVar("Outcome")

@@ -19,17 +19,17 @@ from pathlib import Path
 from deniable_client import Ceiling, Client, Reply, TransportError
 from deniable_client.testing import FakeClock, RecordingTransport, Request, accepted
 from deniable_client.vouching import Vouchers
-from deniable_shared import dsse, envelope
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.key_list import KeyList, PublicKey, delegate, sign_key_list
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.problems import (
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.wire import dsse, envelope
+from deniable_shared.wire.key_list import KeyList, PublicKey, delegate, sign_key_list
+from deniable_shared.wire.problems import (
     PROBLEM_MEDIA_TYPE,
     PROBLEMS,
     ReportError,
     problem_document,
 )
-from deniable_shared.report import (
+from deniable_shared.wire.report import (
     Plaintext,
     Report,
     ReportStatus,
@@ -37,7 +37,7 @@ from deniable_shared.report import (
     encode_errors,
     seal_info,
 )
-from deniable_shared.transparency_log import GENESIS, LOG_PAGE, LogEntry, LogPage, extend
+from deniable_shared.wire.transparency_log import GENESIS, LOG_PAGE, LogEntry, LogPage, extend
 
 URL = "https://telemetry.example.org"
 DAY = 86_400

@@ -17,7 +17,7 @@ from deniable_client.prepared_collection import Encoded, PreparedCollection
 from deniable_client.randomize import EpochResult
 from deniable_client.randomize import randomize as real_randomize
 from deniable_client.repeat_rules import ReportingPeriod
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 __all__ = ["Witness", "watched"]
 

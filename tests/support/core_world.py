@@ -11,12 +11,12 @@ from pathlib import Path
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_shared import dsse
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.envelope import seal
-from deniable_shared.key_list import KeyList, verify_key_list
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.report import (
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.wire import dsse
+from deniable_shared.wire.envelope import seal
+from deniable_shared.wire.key_list import KeyList, verify_key_list
+from deniable_shared.wire.report import (
     Extension,
     Plaintext,
     Report,

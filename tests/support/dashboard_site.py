@@ -27,11 +27,11 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_estimators.simulation import simulated_tally
-from deniable_shared import dsse
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.coins import Coins
-from deniable_shared.epochs import epoch_at
-from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.epochs import epoch_at
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire import dsse
 from support.deniable_command import Deniable, wait_until
 
 __all__ = ["DAYS", "HOSTILE", "Filler", "Site", "filled", "served", "theme"]

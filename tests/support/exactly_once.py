@@ -19,8 +19,8 @@ from hypothesis.stateful import (
     rule,
 )
 
-from deniable_shared.coins import Coins
-from deniable_shared.report import decode_errors
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire.report import decode_errors
 from support.spine_world import CEILING, VALUES, Device, Spine, Upload
 
 DEVICES = 2

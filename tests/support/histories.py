@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 
-from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import Chain, Mechanism
+from deniable_shared.randomness.coins import Coins
 from support.privacy import Encoded
 from support.scripted import exact_law
 

@@ -19,9 +19,9 @@ from deniable_aggregator.process import serving
 from deniable_aggregator.process.serving import Server, free_port, running
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_shared import dsse
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.wire import dsse
 from support.deniable_command import SETTINGS_TOML
 
 __all__ = ["Live", "bodies_within", "live", "prepare"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from deniable_client import Ceiling, Client, HttpTransport
 from deniable_client.testing import FakeClock
-from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support.client_world import START, Aggregator, Operator, toml
 
 __all__ = ["Listener", "Speak", "device_of", "listening", "read_request", "served_keys"]

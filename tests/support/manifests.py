@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.canonical import canonical_json
-from deniable_shared.manifest import Manifest
-from deniable_shared.manifest_fields import collection_id, identity_of, nest
-from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.fields import collection_id, identity_of, nest
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.wire.canonical import canonical_json
 
 INGEST = ("https://telemetry.example.org",)
 

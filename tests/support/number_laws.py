@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from deniable_estimators.inference.channel import Counts, Floats
-from deniable_shared.domain import Number
+from deniable_shared.domains import Number
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.message_laws import generator

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis.stateful import invariant
 
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.model import Manifest
 from support.exactly_once import ExactlyOnce
 from support.shared_spine import SharedSpine
 from support.spine_world import Device, Sent, Spine

@@ -8,10 +8,10 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import TypeVar
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import Bits, Choice, Domain
-from deniable_shared.dyadic import at_most_exp
+from deniable_shared.domains import Bits, Choice, Domain
 from deniable_shared.mechanisms import Chain, Mechanism, ids_for_domain_type, mechanism_ids
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import at_most_exp
 from support.scripted import exact_law
 
 Encoded = int | tuple[int, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 
-from deniable_shared.domain import Record
+from deniable_shared.domains import Record
 
 NAMES = string.ascii_letters
 

@@ -17,7 +17,7 @@ from deniable_estimators.inference.pooled_tables import CellEstimates
 from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.inference.tables import TableEstimator
 from deniable_estimators.mechanisms import estimator_for
-from deniable_shared.domain import Record
+from deniable_shared.domains import Record
 from deniable_shared.mechanisms import Mechanism, for_domain
 from support.message_laws import generator
 from support.record_domains import record

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from deniable_aggregator.registry import Collection
-from deniable_shared.report import Report
+from deniable_shared.wire.report import Report
 from support.relay_world import RelayWorld
 
 YES = {"dark_mode": True, "beta": False}

@@ -17,8 +17,14 @@ from deniable_gateway.relay.forwarder import UpstreamReply
 from deniable_gateway.relay.options import RelayOptions
 from deniable_gateway.relay.upstream import Send
 from deniable_gateway.relay.wsgi import MIRROR_SECONDS, Relay
-from deniable_shared.problems import ReportError
-from deniable_shared.report import MEDIA_TYPE, Report, decode_errors, decode_upload, encode_upload
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import (
+    MEDIA_TYPE,
+    Report,
+    decode_errors,
+    decode_upload,
+    encode_upload,
+)
 from support import api_world
 from support.data_directory import Moment
 

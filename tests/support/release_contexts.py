@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
 from deniable_central.accounting import Installation
-from deniable_shared.domain import Bits, Choice, Domain
+from deniable_shared.domains import Bits, Choice, Domain
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
 from support.message_laws import MessageLaw

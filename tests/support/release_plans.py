@@ -23,9 +23,9 @@ from deniable_central.errors import CentralError
 from deniable_central.guarantee import Guarantee
 from deniable_central.release import ErrorBar
 from deniable_central.samplers.noise import two_sided_geometric
-from deniable_shared.coins import Coins
-from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import format_epsilon, parse_epsilon
 
 Keep = Callable[[bytes], None]
 

@@ -24,8 +24,8 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import ResultRow
 from deniable_aggregator.store.sqlite.store import SqliteStore
-from deniable_shared.coins import Coins
-from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon
 from support.data_directory import Moment
 from support.release_plans import Counts
 from support.release_world import asked

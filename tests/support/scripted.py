@@ -13,7 +13,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import cast
 
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 ENUMERATED_BITS = 8
 DRAWS = 2

@@ -26,12 +26,18 @@ from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_client import Ceiling, Client, Outcome, Reply, TransportError
 from deniable_client.transport import HttpTransport
-from deniable_shared import dsse
-from deniable_shared.envelope import Opener
-from deniable_shared.epochs import epoch_at
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.report import MEDIA_TYPE, Plaintext, ReportHeader, decode_upload, seal_info
-from deniable_shared.voucher import format_key, issue
+from deniable_shared.manifest.epochs import epoch_at
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.wire import dsse
+from deniable_shared.wire.envelope import Opener
+from deniable_shared.wire.report import (
+    MEDIA_TYPE,
+    Plaintext,
+    ReportHeader,
+    decode_upload,
+    seal_info,
+)
+from deniable_shared.wire.voucher import format_key, issue
 from support.api_world import INGEST, Moment, authored, prepared
 from support.killing import Fuse, Killed, killable, mortal_clients
 

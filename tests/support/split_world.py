@@ -13,7 +13,7 @@ from deniable_aggregator.spool.consumer import SpoolConsumer
 from deniable_gateway.spool import blocks
 from deniable_gateway.spool.intake import KeylessIntake
 from deniable_gateway.spool.options import IntakeOptions
-from deniable_shared.report import Report, encode_upload
+from deniable_shared.wire.report import Report, encode_upload
 from support import api_world
 from support.data_directory import Moment
 from support.places import Place, place_of

@@ -14,8 +14,8 @@ from deniable_aggregator.scale import Engine, TallySummary, tally_spool
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_gateway.spool import SpooledReport, open_spool, write_block
-from deniable_shared.manifest import Manifest
-from deniable_shared.report import Extension, Report, ReportHeader
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.wire.report import Extension, Report, ReportHeader
 from support.core_world import DAY, TODAY, TOML, Moment, World, authored
 
 __all__ = [

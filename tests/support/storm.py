@@ -28,10 +28,10 @@ from deniable_aggregator.process.serving import free_port
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_gateway.errors import LockedError
-from deniable_shared import dsse
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.coins import Coins
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire import dsse
 from support import storm_device
 from support.api_world import TOML
 from support.families import family

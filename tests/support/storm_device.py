@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from deniable_client import Ceiling, Client, Outcome
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 CEILING = Ceiling(epsilon_per_report=2, epsilon_permanent=4, epsilon_lifetime=4)
 PAUSE_SECONDS = 0.02

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import INDEXED
-from deniable_shared.dyadic import threshold
+from deniable_shared.domains import INDEXED
 from deniable_shared.mechanisms.structure import OneOf
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import threshold
 
 
 @dataclass(frozen=True, slots=True)

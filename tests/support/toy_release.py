@@ -22,10 +22,10 @@ from deniable_aggregator.releases.kinds.contract import (
 from deniable_central.adjacency import Adjacency
 from deniable_central.guarantee import Guarantee
 from deniable_central.release import ErrorBar
-from deniable_shared.coins import Coins
-from deniable_shared.domain import Choice
-from deniable_shared.dyadic import threshold
+from deniable_shared.domains import Choice
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import threshold
 
 PARAMETERS = (EPSILON, Parameter("contender", "a label of the collection"))
 

@@ -28,7 +28,7 @@ from deniable_aggregator.releases.kinds.contract import (
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support import api_world
 from support.api_world import Moment, World
 from support.browser import Browser

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from deniable_shared.domain import Bits, Choice, Number
+from deniable_shared.domains import Bits, Choice, Number
 
 FOLDER = Path(__file__).parent.parent / "vectors"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable_shared import envelope
-from deniable_shared.codec import lp
-from deniable_shared.coins import Coins
-from deniable_shared.manifest import Manifest
-from deniable_shared.problems import ReportError
-from deniable_shared.report import (
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire import envelope
+from deniable_shared.wire.codec import lp
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import (
     Plaintext,
     Report,
     ReportHeader,

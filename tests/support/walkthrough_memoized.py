@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable_shared.codec import lp
-from deniable_shared.coins import Coins
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire.codec import lp
 from support.manifests import memoized
 
 HOLD_KEY, EPOCH_KEY = bytes(range(32)), bytes(range(32, 64))

@@ -10,7 +10,7 @@ from pathlib import Path
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.deniable_command import Deniable
 
 PEOPLE = {0: 1200, 1: 2400, 2: 400}

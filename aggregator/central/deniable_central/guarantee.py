@@ -17,8 +17,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from deniable_central.adjacency import Adjacency
-from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.dyadic import exp_bounds
 
 _CONTEXT = Context(prec=60)
 _SLACK = Fraction(1, 10**40)  # the four roundings below are each under 10^-50

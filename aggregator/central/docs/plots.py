@@ -25,7 +25,7 @@ from deniable_central import (
     stability,
 )
 from deniable_central.samplers.noise import two_sided_geometric
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 matplotlib: Any = import_module("matplotlib")
 matplotlib.use("svg")

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from deniable_aggregator.access.rows import AuditRow
-from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.errors import DecodeError, ForkError
-from deniable_shared.transparency_log import GENESIS, LogEntry, extend
+from deniable_shared.wire.canonical import canonical_json, strict_json
+from deniable_shared.wire.transparency_log import GENESIS, LogEntry, extend
 
 ACTS = (
     "clock-confirmed",

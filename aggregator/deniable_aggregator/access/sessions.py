@@ -13,7 +13,7 @@ from typing import Protocol
 from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import LinkRow, SessionRow
 from deniable_aggregator.roles import Identity, scope_of
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 SESSION_SECONDS = 12 * 3_600
 """How long a person stays signed in."""

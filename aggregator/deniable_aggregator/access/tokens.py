@@ -16,7 +16,7 @@ from typing import Protocol
 from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import Token
 from deniable_aggregator.roles import scope_of
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 PREFIX = "dn_"
 _LONGEST_HEADER = 128  # "Bearer dn_" and 43 characters: anything longer is not ours

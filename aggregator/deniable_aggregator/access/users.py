@@ -20,7 +20,7 @@ from typing import Protocol
 from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import User
 from deniable_aggregator.roles import scope_of
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 SHORTEST_PASSWORD = 12
 LONGEST_PASSWORD = 256

@@ -19,9 +19,9 @@ from deniable_aggregator.documents.collections import (
 from deniable_aggregator.queries import collections as queries
 from deniable_aggregator.web.application import DSSE, JSON, answer, service
 from deniable_gateway.problem import refuse
-from deniable_shared import dsse
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.wire import dsse
 
 blueprint = Blueprint("collections", __name__)
 

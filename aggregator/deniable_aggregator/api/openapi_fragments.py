@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deniable_aggregator.web.application import DSSE
-from deniable_shared.manifest import MANIFEST_TYPE
-from deniable_shared.problems import PROBLEM_MEDIA_TYPE, PROBLEMS
-from deniable_shared.report import ERRORS_MEDIA_TYPE, MAX_REPORTS, MAX_UPLOAD_BYTES, MEDIA_TYPE
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE, PROBLEMS
+from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, MAX_REPORTS, MAX_UPLOAD_BYTES, MEDIA_TYPE
 
 Document = dict[str, Any]
 

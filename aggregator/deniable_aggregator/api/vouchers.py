@@ -17,7 +17,7 @@ from deniable_aggregator.keys.vouchers import next_first
 from deniable_aggregator.queries import vouchers as queries
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import JSON, answer, service
-from deniable_shared.epochs import epoch_at
+from deniable_shared.manifest.epochs import epoch_at
 
 blueprint = Blueprint("vouchers", __name__)
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from keyword import iskeyword
 
 from deniable_aggregator.authoring.registration import MinimalCeiling
-from deniable_shared import dsse
-from deniable_shared.domain import Bits, Choice, Number, Record, Text
-from deniable_shared.dyadic import format_epsilon
+from deniable_shared.domains import Bits, Choice, Number, Record, Text
 from deniable_shared.errors import ManifestError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.randomness.dyadic import format_epsilon
+from deniable_shared.wire import dsse
 
 CHUNK_BYTES = 76
 DOCSTRING_WIDTH = 84

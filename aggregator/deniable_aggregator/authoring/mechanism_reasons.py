@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_shared.manifest import Manifest
-from deniable_shared.recommendation import describe_ratio, ratio_to_optimum, recommend_for_domain
+from deniable_shared.authoring.recommendation import (
+    describe_ratio,
+    ratio_to_optimum,
+    recommend_for_domain,
+)
+from deniable_shared.manifest.model import Manifest
 
 
 def mechanism_reason(manifest: Manifest) -> Mapping[str, object]:

@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.client.errors import ServiceError
-from deniable_shared import dsse
-from deniable_shared.authoring import manifest_from_toml
-from deniable_shared.dyadic import format_epsilon
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.errors import ManifestError
-from deniable_shared.ingest_origins import is_loopback
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest.ingest_origins import is_loopback
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.randomness.dyadic import format_epsilon
+from deniable_shared.wire import dsse
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 
 from deniable_aggregator.authoring.registration import MinimalCeiling
-from deniable_shared.domain import Bits, Choice, Number, Record
-from deniable_shared.domain.number import decimal_text
-from deniable_shared.manifest import Manifest
+from deniable_shared.domains import Bits, Choice, Number, Record
+from deniable_shared.domains.number import decimal_text
+from deniable_shared.manifest.model import Manifest
 
 _WIDTH = 60
 

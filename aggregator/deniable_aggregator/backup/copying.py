@@ -30,7 +30,7 @@ from deniable_aggregator.store.portable.snapshot import Snapshot, TableDigest, d
 from deniable_gateway.clock import record as clock_record
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 _ALLOWED_FILES = {
     *("trust", "keys", "deniable.toml", "lock", "lost+found"),

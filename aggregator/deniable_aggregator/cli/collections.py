@@ -22,14 +22,14 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import emit, plain_table, show
-from deniable_shared.placeholders import PLACEHOLDER_PURPOSE
+from deniable_shared.authoring.placeholders import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
     from deniable_aggregator.authoring.registration import MinimalCeiling
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.documents.collections import CollectionsDocument
-    from deniable_shared.linter import Finding
-    from deniable_shared.manifest import Manifest
+    from deniable_shared.authoring.linter import Finding
+    from deniable_shared.manifest.model import Manifest
 
 REPEATS = ("once", "fresh", "memoized")
 FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -101,8 +101,8 @@ for command in (codegen, close, archive, delete):
 def new(name: str, kind: str, repeat: str, purpose: str, **domain_options: object) -> None:
     """Print a new collection's TOML, every field with its default."""
     from deniable_aggregator.cli.domain_options import domain_of
-    from deniable_shared.authoring import template
-    from deniable_shared.templates import TemplateOptions
+    from deniable_shared.authoring.templates import TemplateOptions
+    from deniable_shared.authoring.toml_manifest import template
 
     domain = domain_of(kind, domain_options)
     text = template(name, domain=domain, repeat=repeat, options=TemplateOptions(purpose=purpose))
@@ -202,8 +202,8 @@ def _candidate(
 ) -> _Candidate:
     from deniable_aggregator.authoring import registration as authored
     from deniable_aggregator.inspection import addresses
-    from deniable_shared import dsse
     from deniable_shared.errors import ManifestError
+    from deniable_shared.wire import dsse
 
     first = _parse_file(path, ingest=target.origin())
     ingest = [target.origin_of(client.address)]
@@ -277,7 +277,7 @@ def _print_list(document: CollectionsDocument, *, archived: bool) -> None:
 
 
 def _parse_file(path: Path, *, ingest: str) -> Manifest:
-    from deniable_shared.authoring import manifest_from_toml
+    from deniable_shared.authoring.toml_manifest import manifest_from_toml
     from deniable_shared.errors import ManifestError
 
     try:
@@ -287,7 +287,7 @@ def _parse_file(path: Path, *, ingest: str) -> Manifest:
 
 
 def _findings(manifest: Manifest) -> list[Finding]:
-    from deniable_shared.linter import lint
+    from deniable_shared.authoring.linter import lint
 
     return lint(manifest, now=time.time())
 
@@ -368,7 +368,7 @@ def _left_origins(previous: Manifest | None, manifest: Manifest) -> list[str]:
 def _move_notice(manifest: Manifest, left_origins: list[str]) -> str:
     from datetime import UTC, datetime
 
-    from deniable_shared.epochs import closes_at, epoch_at
+    from deniable_shared.manifest.epochs import closes_at, epoch_at
 
     epoch = epoch_at(time.time(), manifest.epoch_seconds)
     closes = closes_at(epoch, manifest.epoch_seconds, manifest.grace_seconds)

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import click
 
-from deniable_shared.domain import Domain, parse_domain
-from deniable_shared.domain.number import decimal_text
+from deniable_shared.domains import Domain, parse_domain
+from deniable_shared.domains.number import decimal_text
 from deniable_shared.errors import DomainError
 
 Members = dict[str, object]

@@ -87,7 +87,7 @@ def _origin(url: str) -> str:
     """SettingsError unless a device would send reports there."""
     from deniable_gateway.errors import SettingsError
     from deniable_shared.errors import ManifestError
-    from deniable_shared.ingest_origins import parse_origins
+    from deniable_shared.manifest.ingest_origins import parse_origins
 
     try:
         (origin,) = parse_origins([url.rstrip("/")], "public_url")

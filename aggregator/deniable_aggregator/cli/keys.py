@@ -126,8 +126,8 @@ def delegate(key: Path | None, data: Path | None, as_json: bool) -> None:
 
 def _read(envelope: bytes) -> dict[str, Any]:
     """As it was given: whether to trust it is what `doctor` and `log verify` look at."""
-    from deniable_shared import dsse
-    from deniable_shared.key_list import KEYS_TYPE
+    from deniable_shared.wire import dsse
+    from deniable_shared.wire.key_list import KEYS_TYPE
 
     signed = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
     document: dict[str, Any] = json.loads(signed.payload)

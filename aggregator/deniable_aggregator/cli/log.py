@@ -119,7 +119,7 @@ def _of_service(target: Target, trust: str, chains: list[Chain]) -> Iterator[Che
 
 def _trust(target: Target, given: str | None) -> str:
     from deniable_aggregator.keys import read_trust
-    from deniable_shared import dsse
+    from deniable_shared.wire import dsse
 
     if given is None:
         return read_trust(target.settings().data)

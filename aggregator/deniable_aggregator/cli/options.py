@@ -157,8 +157,8 @@ def epsilon_option(command: Callable[P, R]) -> Callable[P, R]:
 
 def checked_epsilon(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
     """The text itself; wrong usage unless it is an ε that manifests may have."""
-    from deniable_shared.dyadic import parse_epsilon
     from deniable_shared.errors import ParameterError
+    from deniable_shared.randomness.dyadic import parse_epsilon
 
     try:
         parse_epsilon(value)

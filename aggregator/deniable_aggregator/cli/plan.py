@@ -178,7 +178,7 @@ def _make_plan(
 
 
 def _show(plan: Plan) -> None:
-    from deniable_shared.manifest_rules import MAX_LINKAGE
+    from deniable_shared.manifest.rules import MAX_LINKAGE
 
     screen = console()
     title = f"{plan.type} of {plan.domain:,}, ε = {plan.epsilon}, {plan.users:,} users"

@@ -101,7 +101,7 @@ def link(name: str, role: str, collections: tuple[str, ...], target: Target, as_
 
 def _reachable(origin: str, address: str) -> str:
     """The public address; where that is this machine, the one that the server answers at."""
-    from deniable_shared.ingest_origins import is_loopback
+    from deniable_shared.manifest.ingest_origins import is_loopback
 
     public = origin.rstrip("/")
     serves = address.startswith(("http://", "https://"))

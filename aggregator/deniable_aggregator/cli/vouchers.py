@@ -19,7 +19,7 @@ def vouchers() -> None:
     """Let a backend vouch for people: one report each, and no anonymity.
 
     For collections with requires = ["voucher/1"]. Your backend issues vouchers by itself, with the
-    collection's key and `deniable_shared.voucher.issue`.
+    collection's key and `deniable_shared.wire.voucher.issue`.
     """
 
 

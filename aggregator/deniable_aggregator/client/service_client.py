@@ -47,7 +47,7 @@ from deniable_aggregator.documents.releases import (
     ReleaseDocument,
     ReleasesDocument,
 )
-from deniable_shared.dsse import MEDIA_TYPE as ENVELOPE
+from deniable_shared.wire.dsse import MEDIA_TYPE as ENVELOPE
 
 if TYPE_CHECKING:
     import httpx

@@ -13,7 +13,7 @@ from datetime import date
 from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import EpochRow
-from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end
+from deniable_shared.manifest.epochs import closes_at, day_start, epoch_at, epoch_end
 
 DAY_SECONDS = 86_400
 RECENT = 30

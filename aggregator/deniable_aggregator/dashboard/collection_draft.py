@@ -17,13 +17,13 @@ from msgspec import Meta
 from deniable_aggregator.authoring.mechanism_reasons import mechanism_reason
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.planning import Plan, plan
-from deniable_shared.authoring import manifest_from_toml, template
-from deniable_shared.domain import Domain, parse_domain
-from deniable_shared.domain.number import decimal_text
+from deniable_shared.authoring.linter import Finding, lint
+from deniable_shared.authoring.templates import TemplateOptions
+from deniable_shared.authoring.toml_manifest import manifest_from_toml, template
+from deniable_shared.domains import Domain, parse_domain
+from deniable_shared.domains.number import decimal_text
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
-from deniable_shared.linter import Finding, lint
-from deniable_shared.manifest import Manifest
-from deniable_shared.templates import TemplateOptions
+from deniable_shared.manifest.model import Manifest
 
 MOST_PEOPLE = 10**9
 MOST_EPOCHS = 10_000

@@ -20,7 +20,7 @@ from deniable_aggregator.documents.comparison import (
 )
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import EpochRow
-from deniable_shared.domain import Record
+from deniable_shared.domains import Record
 
 DAY_SECONDS = 86_400
 USUAL_DAYS = 7

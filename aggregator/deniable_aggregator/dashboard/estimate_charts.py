@@ -14,7 +14,7 @@ from deniable_aggregator.documents.estimates import (
     QuantityDocument,
 )
 from deniable_aggregator.queries.label_series import LabelSeries
-from deniable_shared.domain import Record
+from deniable_shared.domains import Record
 
 Follow = Callable[[str], str | None]
 

@@ -12,10 +12,10 @@ from deniable_aggregator.dashboard.formatting import amount, plural, share
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries.anonymity import relay_anonymity
 from deniable_aggregator.registry import Collection
-from deniable_shared.dyadic import format_epsilon
-from deniable_shared.manifest import Manifest
-from deniable_shared.posterior import max_posterior_percent
-from deniable_shared.recommendation import describe_ratio, ratio_to_optimum
+from deniable_shared.analysis.posterior import max_posterior_percent
+from deniable_shared.authoring.recommendation import describe_ratio, ratio_to_optimum
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.randomness.dyadic import format_epsilon
 
 _LARGE = 1e6
 _HARDLY = 0.0005

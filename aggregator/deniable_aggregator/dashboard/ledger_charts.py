@@ -21,7 +21,7 @@ from deniable_aggregator.documents.releases import (
     SpentEpochsDocument,
 )
 from deniable_aggregator.registry import Collection
-from deniable_shared.epochs import epoch_start
+from deniable_shared.manifest.epochs import epoch_start
 
 MOST_DRAWN = 200
 

@@ -11,7 +11,7 @@ from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.fields import Arguments, Confidence, EpochOrDate
 from deniable_aggregator.registry import Collection
-from deniable_shared.domain import Record
+from deniable_shared.domains import Record
 
 MOST_LINES = 5
 ALL = "all"

@@ -28,7 +28,7 @@ from deniable_aggregator.documents.releases import (
     ReleaseDocument,
     RemainingDocument,
 )
-from deniable_shared.epochs import epoch_start
+from deniable_shared.manifest.epochs import epoch_start
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
 FIRST = ("epoch", "good", "label", "labels", "price", "prices", "frequency", "share")

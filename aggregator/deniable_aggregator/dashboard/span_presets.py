@@ -11,7 +11,7 @@ from deniable_aggregator.dashboard.formatting import when
 from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
-from deniable_shared.epochs import epoch_start
+from deniable_shared.manifest.epochs import epoch_start
 
 DAY_SECONDS = 86_400
 _DAYS = (7, 30, 90)

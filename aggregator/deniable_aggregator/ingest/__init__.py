@@ -17,10 +17,10 @@ from deniable_aggregator.store.rows import AcceptedReport, CommitStatus
 from deniable_gateway.problem import Problem
 from deniable_gateway.upload.group_commit import GroupCommit
 from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter
-from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
-from deniable_shared.problems import ReportError
-from deniable_shared.report import ReportStatus
+from deniable_shared.manifest.epochs import Clock, closes_at
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import ReportStatus
 
 if TYPE_CHECKING:
     from deniable_aggregator.ingest.metrics import IngestMetrics

@@ -18,12 +18,12 @@ from deniable_aggregator.ingest.extensions import Verifier, checked_serial
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared.envelope import Opener
-from deniable_shared.epochs import closes_at, starts_too_early
 from deniable_shared.errors import DecodeError, EnvelopeError
-from deniable_shared.manifest import Manifest
-from deniable_shared.problems import ReportError
-from deniable_shared.report import (
+from deniable_shared.manifest.epochs import closes_at, starts_too_early
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.wire.envelope import Opener
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import (
     Frame,
     Plaintext,
     ReportHeader,

@@ -24,7 +24,7 @@ from deniable_gateway.upload.request import (
     upload_collection,
 )
 from deniable_gateway.upload.slow_body_guard import BODY_SECONDS, SlowBodyGuard
-from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
+from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, encode_errors
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment

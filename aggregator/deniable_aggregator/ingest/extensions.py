@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from deniable_shared.extensions import EXTENSIONS
-from deniable_shared.problems import ReportError
-from deniable_shared.report import Extension
-from deniable_shared.voucher import serial_of
+from deniable_shared.wire.extensions import EXTENSIONS
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Extension
+from deniable_shared.wire.voucher import serial_of
 
 
 class Verifier(Protocol):

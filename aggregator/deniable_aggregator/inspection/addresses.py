@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.inspection.check import Check
-from deniable_shared import dsse
+from deniable_shared.authoring.lint_findings import Finding
 from deniable_shared.errors import DeniableError
-from deniable_shared.ingest_origins import is_loopback
-from deniable_shared.key_list import KEYS_TYPE
-from deniable_shared.lint_findings import Finding
-from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest.ingest_origins import is_loopback
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.wire import dsse
+from deniable_shared.wire.key_list import KEYS_TYPE
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient

@@ -28,9 +28,9 @@ from deniable_aggregator.store import schema
 from deniable_aggregator.store.schema_version import current_revision
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import LockedError
-from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
-from deniable_shared.key_list import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
+from deniable_shared.wire import dsse
+from deniable_shared.wire.key_list import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings

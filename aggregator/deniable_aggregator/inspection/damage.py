@@ -14,9 +14,9 @@ from deniable_aggregator.store.portable.integrity import find_damage
 from deniable_aggregator.store.portable.snapshot import Snapshot, snapshot
 from deniable_aggregator.store.schema_version import current_revision
 from deniable_aggregator.store.sqlite.connections import INDEXED_TABLES, require_intact
-from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
-from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.wire import dsse
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings

@@ -16,13 +16,13 @@ from deniable_aggregator.inspection.checkup import Check
 from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.schema import READ_VERSION
 from deniable_aggregator.store.statements import Statements
-from deniable_shared import dsse
 from deniable_shared.errors import DeniableError, ForkError
-from deniable_shared.key_list import KeyList, verify_key_list
-from deniable_shared.key_succession import check_successor_keys
-from deniable_shared.manifest import MANIFEST_TYPE
-from deniable_shared.manifest_parser import parse_manifest
-from deniable_shared.transparency_log import (
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.wire import dsse
+from deniable_shared.wire.key_list import KeyList, verify_key_list
+from deniable_shared.wire.key_succession import check_successor_keys
+from deniable_shared.wire.transparency_log import (
     GENESIS,
     LogEntry,
     extend,

@@ -24,8 +24,8 @@ from deniable_aggregator.keys.files import SEED, read_seed, read_trust
 from deniable_aggregator.keys.keyring import Keys
 from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_gateway.errors import DataDirectoryError
-from deniable_shared import dsse, envelope
-from deniable_shared.key_list import delegate
+from deniable_shared.wire import dsse, envelope
+from deniable_shared.wire.key_list import delegate
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from deniable_aggregator.errors import KeyFileError
 from deniable_gateway.errors import DataDirectoryError
-from deniable_shared import dsse
+from deniable_shared.wire import dsse
 
 SEED = "ed25519-seed"
 COHORTS = "cohort-secret"

@@ -22,10 +22,10 @@ from deniable_aggregator.keys.lists import KeyLists, Signer
 from deniable_aggregator.keys.report_keys import ReportKey, ReportKeys
 from deniable_aggregator.keys.rotation import ListedKey
 from deniable_gateway.problem import Problem
-from deniable_shared.envelope import Opener
-from deniable_shared.epochs import Clock
 from deniable_shared.errors import EnvelopeError
-from deniable_shared.key_list import PublicKey
+from deniable_shared.manifest.epochs import Clock
+from deniable_shared.wire.envelope import Opener
+from deniable_shared.wire.key_list import PublicKey
 
 if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Audit, Collections

@@ -19,10 +19,10 @@ from deniable_aggregator.keys.rotation import ListedKey
 from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS
 from deniable_aggregator.store.protocols import Collections
 from deniable_aggregator.store.rows import KeyListRow
-from deniable_shared import dsse
-from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError, ForkError, SignatureError
-from deniable_shared.key_list import (
+from deniable_shared.manifest.epochs import Clock
+from deniable_shared.wire import dsse
+from deniable_shared.wire.key_list import (
     DELEGATION_TYPE,
     KEYS_TYPE,
     KeyList,
@@ -30,7 +30,7 @@ from deniable_shared.key_list import (
     sign_key_list,
     verify_key_list,
 )
-from deniable_shared.key_succession import check_successor_keys
+from deniable_shared.wire.key_succession import check_successor_keys
 
 LIFE_SECONDS = 14 * 86_400
 """How long devices take a list."""

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from deniable_aggregator.errors import KeyFileError
 from deniable_aggregator.keys import files as key_files
-from deniable_shared import envelope
-from deniable_shared.envelope import Opener
+from deniable_shared.wire import envelope
+from deniable_shared.wire.envelope import Opener
 
 HIGHEST_ID = 255
 """A report's header has one byte for it."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from deniable_shared.key_list import PublicKey
+from deniable_shared.wire.key_list import PublicKey
 
 PENDING_SECONDS = 86_400
 """How long a new key is listed before it is used."""

@@ -22,7 +22,7 @@ from hmac import digest
 from pathlib import Path
 
 from deniable_aggregator.keys import files as key_files
-from deniable_shared.epochs import EARLY_SECONDS, epoch_at
+from deniable_shared.manifest.epochs import EARLY_SECONDS, epoch_at
 
 FILE_NAME = "vouchers.key"
 CLOCKS_APART_SECONDS = 300

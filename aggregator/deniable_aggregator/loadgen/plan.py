@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from deniable_aggregator.errors import AggregatorError
-from deniable_shared.report import MAX_REPORTS
+from deniable_shared.wire.report import MAX_REPORTS
 
 MOST_REPORTS = 1_000_000
 MOST_RATE = 20_000

@@ -9,10 +9,10 @@ from itertools import islice
 from multiprocessing import get_context
 
 from deniable_aggregator.loadgen.target import SealingTarget
-from deniable_shared.coins import Coins
-from deniable_shared.envelope import seal
-from deniable_shared.manifest_parser import parse_manifest
-from deniable_shared.report import Plaintext, Report, ReportHeader, padded_size, seal_info
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire.envelope import seal
+from deniable_shared.wire.report import Plaintext, Report, ReportHeader, padded_size, seal_info
 
 INPUTS = 64
 SHARE = 1_000

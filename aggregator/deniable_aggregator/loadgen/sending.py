@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from deniable_aggregator.loadgen.plan import LoadError, LoadPlan
 from deniable_aggregator.loadgen.result import LoadResult
-from deniable_shared.report import MEDIA_TYPE
+from deniable_shared.wire.report import MEDIA_TYPE
 
 ANSWER_SECONDS = 30.0
 MOST_HEAD_BYTES = 65_536

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.loadgen.plan import LoadError
-from deniable_shared import dsse
-from deniable_shared.epochs import epoch_at
-from deniable_shared.key_list import verify_key_list
-from deniable_shared.manifest import MANIFEST_TYPE
-from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest.epochs import epoch_at
+from deniable_shared.manifest.model import MANIFEST_TYPE
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.wire import dsse
+from deniable_shared.wire.key_list import verify_key_list
 
 
 @dataclass(frozen=True, slots=True)

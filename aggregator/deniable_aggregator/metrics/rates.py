@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.metrics.metrics import Metrics

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Maintenance

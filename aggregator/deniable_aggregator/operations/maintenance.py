@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from deniable_aggregator import retention
 from deniable_aggregator.queries.sql_views import publish
 from deniable_aggregator.store.spool_progress import counted_time
-from deniable_shared.epochs import closes_at
+from deniable_shared.manifest.epochs import closes_at
 
 if TYPE_CHECKING:
     from deniable_aggregator.keys import Keys

@@ -20,10 +20,10 @@ from deniable_aggregator.planning.anonymity import (
 )
 from deniable_aggregator.planning.scenario import Scenario
 from deniable_aggregator.planning.variance import HalfWidth
-from deniable_shared.domain import Domain
-from deniable_shared.dyadic import format_epsilon, parse_epsilon
+from deniable_shared.domains import Domain
 from deniable_shared.errors import ParameterError
-from deniable_shared.linkage import linkage
+from deniable_shared.manifest.linkage import linkage
+from deniable_shared.randomness.dyadic import format_epsilon, parse_epsilon
 
 REPEATS = ("once", "fresh", "memoized")
 _LARGEST = Fraction(20)

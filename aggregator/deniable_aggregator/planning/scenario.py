@@ -11,16 +11,16 @@ from math import prod
 from deniable_aggregator.planning.targets import TARGETS, Target
 from deniable_aggregator.planning.variance import HalfWidth, Precision
 from deniable_shared import mechanisms
-from deniable_shared.domain import Domain, Number, Record, Text
-from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms import Mechanism
-from deniable_shared.recommendation import (
+from deniable_shared.authoring.recommendation import (
     Recommendation,
     describe_ratio,
     ratio_to_optimum,
     recommend,
     recommend_for_domain,
 )
+from deniable_shared.domains import Domain, Number, Record, Text
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms import Mechanism
 
 ASKS = ("labels", "mean", "ranges")
 """What a number can be asked for."""

@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 from deniable_aggregator.planning.plan import default_frequency, default_permanent_epsilon
 from deniable_aggregator.planning.scenario import Scenario
-from deniable_shared.domain import Record
-from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.domains import Record
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.dyadic import parse_epsilon
 
 Radices = tuple[int, ...]
 

@@ -22,12 +22,12 @@ import numpy as np
 
 from deniable_aggregator.planning.variance import Precision, ScorePrecision
 from deniable_shared import mechanisms
+from deniable_shared.analysis.joint_supports import JointSupports
+from deniable_shared.authoring.lint_numbers import range_variance
+from deniable_shared.authoring.record_recommendation import AttributeSampler, two_way_error
 from deniable_shared.errors import ParameterError
-from deniable_shared.joint_supports import JointSupports
-from deniable_shared.lint_numbers import range_variance
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.record_recommendation import AttributeSampler, two_way_error
 
 CANDIDATES = 1_000
 """Texts among which one is to show up."""

@@ -8,7 +8,7 @@ import msgspec
 
 from deniable_aggregator.documents.collections import CollectionDocument, CollectionsDocument
 from deniable_aggregator.registry import Collection
-from deniable_shared.dyadic import format_epsilon
+from deniable_shared.randomness.dyadic import format_epsilon
 
 
 def collections(listed: Iterable[Collection]) -> CollectionsDocument:

@@ -32,7 +32,7 @@ from deniable_estimators.inference.difference import (
     halved_miss_confidence,
 )
 from deniable_gateway.problem import refuse
-from deniable_shared.domain import Number, Text
+from deniable_shared.domains import Number, Text
 
 
 def comparison(

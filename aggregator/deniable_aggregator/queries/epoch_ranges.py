@@ -8,7 +8,7 @@ from msgspec import UnsetType
 
 from deniable_aggregator.queries.pooled_tallies import LAST_EPOCH, EpochRange
 from deniable_gateway.problem import refuse
-from deniable_shared.epochs import day_start, epoch_at
+from deniable_shared.manifest.epochs import day_start, epoch_at
 
 DAY_SECONDS = 86_400
 MILLISECOND_DIGITS = 11

@@ -16,8 +16,8 @@ from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.store.spool_progress import counted_time
 from deniable_gateway.problem import Problem, refuse
-from deniable_shared.epochs import closes_at, epoch_at, epoch_end, epoch_start
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.epochs import closes_at, epoch_at, epoch_end, epoch_start
+from deniable_shared.manifest.model import Manifest
 
 MOST_LISTED = 1000
 """Most epochs listed where only releases may be read; the newest."""

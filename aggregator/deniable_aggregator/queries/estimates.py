@@ -49,8 +49,8 @@ from deniable_aggregator.store.protocols import Reports
 from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.manipulation import UNREACHABLE
 from deniable_gateway.problem import refuse
-from deniable_shared.dyadic import format_epsilon
-from deniable_shared.manifest import Manifest
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.randomness.dyadic import format_epsilon
 
 
 def answer(

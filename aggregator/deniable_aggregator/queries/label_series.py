@@ -22,7 +22,7 @@ from deniable_aggregator.queries.pooled_tallies import (
 from deniable_aggregator.queries.tables import table_axes
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
-from deniable_shared.domain import Number
+from deniable_shared.domains import Number
 
 MEAN = "mean"
 MOST_EPOCHS = 400

@@ -9,7 +9,7 @@ from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.queries.tables import LabelledEstimates, table_estimates
 from deniable_aggregator.queries.texts import text_estimates
 from deniable_aggregator.registry import Collection
-from deniable_shared.domain import Text
+from deniable_shared.domains import Text
 
 
 def label_estimates(

@@ -22,8 +22,8 @@ from deniable_aggregator.registry import Collection
 from deniable_estimators.inference.functionals import LinearEstimator
 from deniable_estimators.inference.quantities import LEVELS, Quantity, mean, quantiles, ranges
 from deniable_gateway.problem import Problem, refuse
-from deniable_shared.domain import Number
-from deniable_shared.domain.number import decimal_text
+from deniable_shared.domains import Number
+from deniable_shared.domains.number import decimal_text
 from deniable_shared.errors import DeniableError
 
 _TELLS_BOTH = "tree/1, haar/1 and square-wave/1 tell ranges and quantiles"

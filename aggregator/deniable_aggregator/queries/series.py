@@ -20,8 +20,8 @@ from deniable_aggregator.queries.pooled_tallies import MAX_ROWS, epoch_page
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_gateway.problem import refuse
-from deniable_shared.domain import Text
-from deniable_shared.epochs import epoch_start
+from deniable_shared.domains import Text
+from deniable_shared.manifest.epochs import epoch_start
 
 MOST_EPOCHS = 366
 """Of one page."""

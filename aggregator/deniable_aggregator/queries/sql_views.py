@@ -17,7 +17,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import CollectionView, EpochRow, EpochView, EstimateView
 from deniable_gateway.problem import Problem
-from deniable_shared.domain import Text
+from deniable_shared.domains import Text
 
 MOST_LABELS = 1_000
 """Of wider collections nothing is shown: ask the API."""

@@ -22,7 +22,7 @@ from deniable_estimators.inference.tables import (
     table,
 )
 from deniable_gateway.problem import SHOWN_CHARACTERS, Problem, refuse
-from deniable_shared.domain import Record
+from deniable_shared.domains import Record
 from deniable_shared.errors import ParameterError
 
 MAX_ROWS = 200_000

@@ -15,7 +15,7 @@ from deniable_estimators.inference.heavy_hitters import find_heavy_hitters
 from deniable_estimators.inference.protocols import TextEstimator
 from deniable_estimators.inference.texts import TextEstimates, TextTally, estimate_texts
 from deniable_gateway.problem import refuse
-from deniable_shared.domain import Text
+from deniable_shared.domains import Text
 from deniable_shared.errors import DomainError, ParameterError
 
 

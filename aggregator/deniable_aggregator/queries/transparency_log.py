@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from deniable_aggregator.documents.collections import LogDocument
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Collections, Store
-from deniable_shared.transparency_log import LogEntry
+from deniable_shared.wire.transparency_log import LogEntry
 
 
 @dataclass(frozen=True, slots=True)

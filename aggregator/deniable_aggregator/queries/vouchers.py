@@ -7,7 +7,7 @@ from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.registry import Collection
 from deniable_gateway.problem import Problem, refuse
 from deniable_shared.errors import ParameterError
-from deniable_shared.voucher import MAX_PERSON_BYTES, VOUCHER, format_key, issue
+from deniable_shared.wire.voucher import MAX_PERSON_BYTES, VOUCHER, format_key, issue
 
 
 def require_vouchers(collection: Collection) -> None:

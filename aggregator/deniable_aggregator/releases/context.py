@@ -24,7 +24,7 @@ from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.store.spool_progress import counted_time
 from deniable_central.accounting import Installation
 from deniable_gateway.problem import Problem
-from deniable_shared.epochs import closes_at, epoch_at
+from deniable_shared.manifest.epochs import closes_at, epoch_at
 
 MOST_EPOCHS = 1_000
 """Each of them is charged, inside the one transaction that writes."""

@@ -22,8 +22,8 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.store.rows import KeyedTally
 from deniable_gateway.problem import Problem
-from deniable_shared.canonical import canonical_json
 from deniable_shared.errors import DeniableError
+from deniable_shared.wire.canonical import canonical_json
 
 PrepareRelease = Callable[[str, Mapping[str, object], ReleaseContext], PreparedRelease]
 """`releases.kinds.prepared`: reads no tally, raises a DeniableError for what it refuses."""

@@ -33,7 +33,7 @@ from deniable_aggregator.releases.request import has_typical_errors, opens_sessi
 from deniable_central.accounting import Account, Promise, Spending, promise
 from deniable_central.accounting.decimals import at_most
 from deniable_central.release import ErrorBar
-from deniable_shared.canonical import canonical_json
+from deniable_shared.wire.canonical import canonical_json
 
 READERS = "readers who are not the operator"
 EVERYBODY = "everybody who may read, the operator included"

@@ -59,7 +59,7 @@ from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_central.accounting import AccountError, BudgetError
 from deniable_central.accounting.decimals import at_least, at_most
 from deniable_gateway.problem import Problem
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deniable_shared import dsse
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.wire import dsse
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.connection import Arguments

@@ -17,9 +17,9 @@ from deniable_aggregator.report.tables import (
     quantity_table,
     series_charts,
 )
-from deniable_shared.epochs import epoch_end, epoch_start
-from deniable_shared.manifest import Manifest
-from deniable_shared.recommendation import describe_ratio, ratio_to_optimum
+from deniable_shared.authoring.recommendation import describe_ratio, ratio_to_optimum
+from deniable_shared.manifest.epochs import epoch_end, epoch_start
+from deniable_shared.manifest.model import Manifest
 
 
 def page(contents: ReportContents, *, now: float) -> str:

@@ -23,8 +23,8 @@ from deniable_gateway.errors import SpoolError
 from deniable_gateway.spool import SpooledReport, read_block
 from deniable_gateway.spool.address import cached_spool
 from deniable_shared.errors import DecodeError
-from deniable_shared.problems import ReportError
-from deniable_shared.report import Frame, split_report
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Frame, split_report
 
 ID_BYTES = 16
 UNKNOWN = "unknown-collection"

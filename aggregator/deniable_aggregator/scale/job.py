@@ -29,7 +29,7 @@ from deniable_aggregator.scale.block_tally import (
 from deniable_aggregator.scale.worker_context import make_worker_context
 from deniable_aggregator.store.rows import BlockId, CommitStatus
 from deniable_gateway.spool import Spool, blocks, open_spool
-from deniable_shared.problems import ReportError
+from deniable_shared.wire.problems import ReportError
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service

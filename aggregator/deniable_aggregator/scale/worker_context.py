@@ -16,8 +16,8 @@ from deniable_aggregator.ingest.checks import UploadContext
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.report_keys import HIGHEST_ID, ReportKeys
 from deniable_aggregator.registry import Collection
-from deniable_shared.epochs import closes_at
-from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest.epochs import closes_at
+from deniable_shared.manifest.parser import parse_manifest
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service

@@ -25,7 +25,7 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.simulation import client_processes
 from deniable_aggregator.simulation.client_processes import Uploads, UploadTask
 from deniable_aggregator.simulation.study import Study, StudyCollection
-from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.authoring.toml_manifest import manifest_from_toml
 
 PROCESSES = 2
 CONFIDENCE = 0.95

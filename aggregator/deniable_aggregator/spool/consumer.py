@@ -30,9 +30,9 @@ from deniable_gateway.spool.block_files import blocks, read_block, record_count
 from deniable_gateway.spool.block_format import SpooledReport
 from deniable_gateway.spool.protocol import SpoolFile
 from deniable_gateway.spool.relay_tokens import RelayToken, RelayTokens
-from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
-from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, decode_upload
+from deniable_shared.manifest.epochs import Clock, closes_at
+from deniable_shared.wire.report import MAX_REPORTS, MAX_UPLOAD_BYTES, decode_upload
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service

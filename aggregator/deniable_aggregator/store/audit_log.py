@@ -7,7 +7,7 @@ from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
 from deniable_aggregator.store.common_tables import CommonTables
 from deniable_aggregator.store.statements import Statements, read_rows
 from deniable_aggregator.store.transparency_log import LogHead
-from deniable_shared.transparency_log import GENESIS
+from deniable_shared.wire.transparency_log import GENESIS
 
 
 def append(db: Statements, entry: AuditEntry | None) -> None:

@@ -12,7 +12,7 @@ from deniable_aggregator.store.rows import (
     KeyListRow,
     ManifestRow,
 )
-from deniable_shared.transparency_log import LogEntry
+from deniable_shared.wire.transparency_log import LogEntry
 
 
 class CollectionTables(CommonTables):

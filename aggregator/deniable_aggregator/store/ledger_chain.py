@@ -13,8 +13,8 @@ from hashlib import sha256
 
 from deniable_aggregator.store.ledger_rows import format_epochs
 from deniable_aggregator.store.rows import ChargeRow
-from deniable_shared.canonical import canonical_json
-from deniable_shared.transparency_log import GENESIS
+from deniable_shared.wire.canonical import canonical_json
+from deniable_shared.wire.transparency_log import GENESIS
 
 
 @dataclass(frozen=True, slots=True)

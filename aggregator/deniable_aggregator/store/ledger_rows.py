@@ -14,7 +14,7 @@ from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.store import checksums, transparency_log
 from deniable_aggregator.store.rows import ChargeCheck, ChargeRow, ResultRow
 from deniable_aggregator.store.statements import Row, Statements, read_rows
-from deniable_shared.transparency_log import release_entry
+from deniable_shared.wire.transparency_log import release_entry
 
 _LEDGER = """
 select id as collection, release, request, terms, epochs, epsilon, rho, delta, adjacency, created,

@@ -41,7 +41,7 @@ from deniable_aggregator.store.rows import (
     RollupBacklog,
     TallyKernel,
 )
-from deniable_shared.transparency_log import LogEntry
+from deniable_shared.wire.transparency_log import LogEntry
 
 
 class Reports(Protocol):

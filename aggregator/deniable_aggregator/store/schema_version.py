@@ -11,7 +11,7 @@ from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_read_only, open_store
 from deniable_aggregator.store.sqlite.schema import revision_of
 from deniable_gateway.directory_lock import DirectoryLock
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from deniable_aggregator.store.rows import KeyListRow, ManifestRow
 from deniable_aggregator.store.statements import Statements, read_rows
-from deniable_shared.transparency_log import GENESIS, LOG_PAGE, LogEntry, extend
+from deniable_shared.wire.transparency_log import GENESIS, LOG_PAGE, LogEntry, extend
 
 _HEAD = "select position as size, head from log order by position desc limit 1"
 _KEY_LIST = "select version, issued, expires, digest, envelope from key_lists"

@@ -25,8 +25,8 @@ from opentelemetry.trace import StatusCode, set_span_in_context
 
 from deniable_aggregator.spans import FAILED, Span, SpanName
 from deniable_gateway.problem import Problem
-from deniable_shared.epochs import Clock
-from deniable_shared.problems import PROBLEMS
+from deniable_shared.manifest.epochs import Clock
+from deniable_shared.wire.problems import PROBLEMS
 
 OUTCOME, COLLECTION, REPORTS = "deniable.outcome", "deniable.collection", "deniable.reports"
 ATTRIBUTES = frozenset({OUTCOME, COLLECTION, REPORTS})

@@ -12,7 +12,7 @@ from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.web.application import service
 from deniable_gateway.problem import Problem
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
-from deniable_shared.problems import PROBLEM_MEDIA_TYPE
+from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE
 
 SHOWN_CHARACTERS = 200
 

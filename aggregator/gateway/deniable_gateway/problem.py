@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 
-from deniable_shared.problems import PROBLEMS, ProblemType, problem_document
+from deniable_shared.wire.problems import PROBLEMS, ProblemType, problem_document
 
 SHOWN_CHARACTERS = 80
 """Most characters of a given value that a refusal repeats."""
@@ -19,7 +19,7 @@ def jittered(seconds: float) -> float:
 class Problem(Exception):  # noqa: N818  (RFC 9457's word)
     """Raised for a request that is refused as a whole.
 
-    `slug` is one of `deniable_shared.problems.PROBLEMS`; `retry_after` is in
+    `slug` is one of `deniable_shared.wire.problems.PROBLEMS`; `retry_after` is in
     seconds; `extra` are further members of the document.
     """
 

@@ -8,8 +8,7 @@ from math import prod
 from types import MappingProxyType
 from typing import overload
 
-from deniable_shared.domain import Domain
-from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.domains import Domain
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.cms import CountMeanSketch
@@ -43,6 +42,7 @@ from deniable_shared.mechanisms.square_wave import SquareWave
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 from deniable_shared.mechanisms.tree import TreeResponse
+from deniable_shared.randomness.dyadic import parse_epsilon
 
 __all__ = [
     "Chain",

@@ -26,13 +26,13 @@ from fractions import Fraction
 from math import isqrt
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import INDEXED, bytes_for
-from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.analysis.optimal_error import best_subset_size
+from deniable_shared.domains import INDEXED, bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import Design
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.optimal_error import best_subset_size
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["MAX_AFFINE_DOMAIN", "AffineResponse", "prime_from"]
 

@@ -24,12 +24,12 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import ClassVar
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import MAX_LABEL_BYTES, Text, bytes_for
-from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.domains import MAX_LABEL_BYTES, Text, bytes_for
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.structure import IndependentBits, OneOfParts
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["MOST_CELLS", "MOST_TABLES", "BitSketch", "cell_of", "check_shape", "check_text"]
 

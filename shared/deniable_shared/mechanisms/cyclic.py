@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-from deniable_shared.difference_sets import difference_set
+from deniable_shared.algebra.difference_sets import difference_set
 from deniable_shared.mechanisms.geometric import GeometricResponse
 
 __all__ = ["MAX_CYCLIC_CODES", "CyclicResponse"]

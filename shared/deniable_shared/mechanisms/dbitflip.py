@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from deniable_shared.domain import MAX_BITS
+from deniable_shared.domains import MAX_BITS
 from deniable_shared.errors import DomainError, ParameterError
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.structure import SampledBits

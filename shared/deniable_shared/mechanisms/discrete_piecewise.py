@@ -18,9 +18,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Self
 
-from deniable_shared.dyadic import threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.windowed_mean import SCALE, WindowedMean
+from deniable_shared.randomness.dyadic import threshold
 
 __all__ = ["MAX_OUTPUTS", "PiecewiseMean", "best_window", "worst_variance"]
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import Window
 from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["MAX_VALUES", "OneBitMean"]
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
-from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.domains import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import OneOf
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["GeneralizedResponse"]
 

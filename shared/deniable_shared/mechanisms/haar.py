@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import bytes_for
-from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.analysis.range_error import error_of_contrasts
+from deniable_shared.domains import bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.range_error import error_of_contrasts
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import Text, bytes_for
-from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.domains import Text, bytes_for
 from deniable_shared.mechanisms.bit_sketch import cell_of, check_shape, check_text
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.mechanisms.symbol_payload import SymbolPayload
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["HadamardSketch"]
 

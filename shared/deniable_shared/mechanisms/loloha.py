@@ -33,16 +33,16 @@ from functools import lru_cache
 from math import isqrt
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import INDEXED, bytes_for
-from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
+from deniable_shared.algebra.finite_fields import prime_power
+from deniable_shared.algebra.inner_products import inner_products
+from deniable_shared.algebra.recurrences import point_count
+from deniable_shared.analysis.optimal_error import design_error
+from deniable_shared.domains import INDEXED, bytes_for
 from deniable_shared.errors import ParameterError
-from deniable_shared.finite_fields import prime_power
-from deniable_shared.inner_products import inner_products
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.optimal_error import design_error
-from deniable_shared.recurrences import point_count
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import exp_bounds, parse_epsilon, threshold
 
 __all__ = ["MAX_HASHED_CODES", "LocalHashing", "best_family"]
 

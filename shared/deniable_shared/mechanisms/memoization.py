@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from deniable_shared.coins import Coins
-from deniable_shared.dyadic import parse_epsilon, renewal_threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, renewal_threshold
 
 if TYPE_CHECKING:  # the registry of mechanisms imports this module
     from deniable_shared.mechanisms.protocols import Memoizable

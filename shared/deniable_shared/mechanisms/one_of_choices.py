@@ -23,13 +23,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import bytes_for
-from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.domains import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.structure import OneOfParts
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.symbol_payload import IndexInput
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon
 
 __all__ = ["OneOfChoices"]
 

@@ -21,10 +21,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar, Self
 
-from deniable_shared.dyadic import exp_bounds
+from deniable_shared.analysis.optimal_mean_scores import scores_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import windowed_mean
-from deniable_shared.optimal_mean_scores import scores_for
+from deniable_shared.randomness.dyadic import exp_bounds
 
 __all__ = ["MAX_OUTPUTS", "OptimalMean", "best_shape", "worst_case"]
 

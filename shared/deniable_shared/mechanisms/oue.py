@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from deniable_shared.coins import Coins
 from deniable_shared.mechanisms.unary import UnaryEncoding
+from deniable_shared.randomness.coins import Coins
 
 __all__ = ["OptimizedUnary"]
 

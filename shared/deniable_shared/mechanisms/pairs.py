@@ -20,9 +20,9 @@ from itertools import combinations
 from math import prod
 from typing import ClassVar, Self
 
-from deniable_shared.domain import mixed_radix_digits
+from deniable_shared.analysis.joint_supports import JointSupports
+from deniable_shared.domains import mixed_radix_digits
 from deniable_shared.errors import ParameterError
-from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 from deniable_shared.mechanisms.protocols import check_radices
 from deniable_shared.mechanisms.subset import MAX_SUBSET_DOMAIN

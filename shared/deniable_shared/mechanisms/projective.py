@@ -23,9 +23,9 @@ from functools import lru_cache
 from itertools import accumulate, product
 from typing import ClassVar
 
-from deniable_shared.inner_products import inner_products
+from deniable_shared.algebra.inner_products import inner_products
+from deniable_shared.algebra.recurrences import point_count
 from deniable_shared.mechanisms.geometric import GeometricResponse
-from deniable_shared.recurrences import point_count
 
 __all__ = ["ProjectiveResponse"]
 

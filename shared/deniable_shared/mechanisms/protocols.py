@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Protocol
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import MAX_ATTRIBUTES, MAX_CHOICES
+from deniable_shared.domains import MAX_ATTRIBUTES, MAX_CHOICES
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import MessageStructure
+from deniable_shared.randomness.coins import Coins
 
 __all__ = [
     "Chain",

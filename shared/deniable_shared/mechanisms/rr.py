@@ -17,12 +17,12 @@ from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import MAX_BITS, pack
-from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.domains import MAX_BITS, pack
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.structure import IndependentBits
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["BitwiseResponse"]
 

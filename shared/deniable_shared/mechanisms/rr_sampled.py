@@ -27,12 +27,12 @@ from itertools import combinations, pairwise, product
 from math import comb
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import MAX_BITS, bytes_for, pack
-from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.domains import MAX_BITS, bytes_for, pack
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.structure import SampledBits
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["SampledResponse", "best_sample"]
 

@@ -25,12 +25,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import bytes_for
-from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
+from deniable_shared.domains import bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import Window
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import exp_bounds, parse_epsilon, threshold
 
 __all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
 

@@ -24,8 +24,8 @@ from fractions import Fraction
 from math import comb
 from typing import Protocol
 
-from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mutual_information import (
+from deniable_shared.analysis.joint_supports import JointSupports
+from deniable_shared.analysis.mutual_information import (
     bit_information,
     encoding_information,
     output_information,

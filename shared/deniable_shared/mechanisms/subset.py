@@ -24,13 +24,13 @@ from itertools import combinations, pairwise
 from math import comb
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import INDEXED, bytes_for
-from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.analysis.optimal_error import best_subset_size
+from deniable_shared.domains import INDEXED, bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.structure import Subset
 from deniable_shared.mechanisms.symbol_payload import IndexInput
-from deniable_shared.optimal_error import best_subset_size
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["MAX_SUBSET_DOMAIN", "SubsetResponse"]
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
-from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.protocols import Memoizable
+from deniable_shared.randomness.coins import Coins
 
 __all__ = ["IndexInput", "IndexToSymbol", "SymbolPayload"]
 

@@ -23,9 +23,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from deniable_shared.analysis.range_error import (
+    best_fan_out,
+    error_of_nodes,
+    level_sizes,
+    set_error,
+)
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
-from deniable_shared.range_error import best_fan_out, error_of_nodes, level_sizes, set_error
 
 __all__ = ["MAX_LEAVES", "TreeResponse"]
 

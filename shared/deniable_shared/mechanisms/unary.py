@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from deniable_shared.coins import Coins
-from deniable_shared.domain import INDEXED, MAX_BITS
-from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.domains import INDEXED, MAX_BITS
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.mechanisms.symbol_payload import IndexInput
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["SCALE", "UnaryEncoding"]
 

@@ -26,12 +26,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar
 
-from deniable_shared.coins import Coins
-from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.duchi import MAX_VALUES
 from deniable_shared.mechanisms.structure import Window
 from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["SCALE", "WindowedMean", "moments", "worst_variance"]
 

@@ -18,8 +18,8 @@ from deniable_central.auctions import Buyers, Menu, PriceUpdates
 from deniable_central.guarantee import pure_rho
 from deniable_central.pmf import Pmf
 from deniable_central.samplers.noise import two_sided_geometric
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 from support.central_auctions import GOODS, optimum_by_prices, uniform
 from support.central_checks import FALSE_ALARM
 from support.central_coins import Fixed

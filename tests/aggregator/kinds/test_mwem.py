@@ -18,7 +18,7 @@ from deniable_central.accounting import Installation
 from deniable_central.pmf import Pmf
 from deniable_central.queries import Mwem
 from deniable_central.queries.mwem_pmf import mwem_pmf
-from deniable_shared.domain import Number, Record
+from deniable_shared.domains import Number, Record
 from deniable_shared.errors import DeniableError
 from support.central_checks import FALSE_ALARM
 from support.central_pmfs import check_epsilon_is_reached, check_pure

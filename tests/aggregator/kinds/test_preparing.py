@@ -14,7 +14,7 @@ import pytest
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
 from deniable_aggregator.releases.kinds.contract import ReleaseResult
 from deniable_central.errors import CentralError
-from deniable_shared.domain import Number, Record
+from deniable_shared.domains import Number, Record
 from deniable_shared.errors import ParameterError
 from support.central_checks import check_follows
 from support.central_coins import Fixed

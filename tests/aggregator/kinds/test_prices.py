@@ -16,7 +16,7 @@ from deniable_aggregator.releases.kinds import parameters, prepare
 from deniable_aggregator.releases.kinds.price import LabelPriceGrid, money
 from deniable_central.guarantee import bounded_range_rho
 from deniable_central.pmf import Pmf
-from deniable_shared.domain import Number
+from deniable_shared.domains import Number
 from deniable_shared.errors import ParameterError
 from support.central_checks import FALSE_ALARM, check_follows
 from support.central_coins import Fixed

@@ -20,7 +20,7 @@ from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
 from deniable_aggregator.releases.kinds.sensitivity import sensitivity_of
 from deniable_central.stability import find_violation, propose_quantile
 from deniable_estimators.mechanisms import estimator_for
-from deniable_shared.domain import Bits
+from deniable_shared.domains import Bits
 from deniable_shared.mechanisms.protocols import Mechanism
 from support.message_laws import MessageLaw
 from support.release_contexts import PRICES, all_tallies, context, messages, neighbours

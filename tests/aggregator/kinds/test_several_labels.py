@@ -13,9 +13,9 @@ from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue, widest_share
 from deniable_aggregator.releases.kinds.sample_aggregate import PreparedSampleAggregate
 from deniable_aggregator.releases.kinds.scores import Mode
-from deniable_shared.domain import Choice
+from deniable_shared.authoring.recommendation import recommend_for_domain
+from deniable_shared.domains import Choice
 from deniable_shared.errors import ParameterError
-from deniable_shared.recommendation import recommend_for_domain
 from support.message_laws import MessageLaw
 from support.release_contexts import PRICES, context, messages, tallies
 from support.small_mechanisms import CHOICES, mechanism

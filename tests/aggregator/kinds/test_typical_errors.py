@@ -28,7 +28,7 @@ from deniable_central.selection import (
     privacy_parameters,
 )
 from deniable_estimators.simulation import generator, simulated_tally
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 from support.release_contexts import context, tallies
 from support.small_mechanisms import CHOICES, SMALL, mechanism
 

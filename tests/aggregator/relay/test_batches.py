@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deniable_aggregator.registry import Collection
-from deniable_shared.report import Report
+from deniable_shared.wire.report import Report
 from support import api_world, relay_world
 from support.data_directory import DAY, TODAY
 from support.relay_reports import YES, sent

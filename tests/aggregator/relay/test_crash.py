@@ -10,8 +10,8 @@ from deniable_gateway.relay.forwarder import Forwarder, UpstreamReply
 from deniable_gateway.relay.queue import NAME, ReportQueue
 from deniable_gateway.upload.mirror import Mirror, MirroredCollection
 from deniable_gateway.upload.sealed_uploads import SealedUploads
-from deniable_shared.manifest import Manifest
-from deniable_shared.report import (
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.wire.report import (
     ERRORS_MEDIA_TYPE,
     Report,
     ReportHeader,

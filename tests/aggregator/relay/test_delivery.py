@@ -10,7 +10,7 @@ import pytest
 from deniable_aggregator.registry import Collection
 from deniable_gateway.relay.queue import NAME
 from deniable_gateway.relay.wsgi import MIRROR_SECONDS
-from deniable_shared.report import Report
+from deniable_shared.wire.report import Report
 from support import api_world, relay_world
 from support.relay_reports import YES, sent
 from support.relay_world import BATCH, RelayWorld

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from deniable_aggregator.registry import Collection
-from deniable_shared.problems import ReportError
-from deniable_shared.report import Extension
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Extension
 from support import api_world, relay_world
 from support.data_directory import DAY, TODAY
 from support.relay_reports import YES, with_header

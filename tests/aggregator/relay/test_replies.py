@@ -13,8 +13,8 @@ from deniable_gateway.relay.forwarder import Forwarder, UpstreamReply
 from deniable_gateway.relay.queue import NAME, ReportQueue
 from deniable_gateway.upload.mirror import Mirror
 from deniable_gateway.upload.sealed_uploads import SealedReport
-from deniable_shared.problems import PROBLEM_MEDIA_TYPE, problem_document
-from deniable_shared.report import Report, ReportHeader
+from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE, problem_document
+from deniable_shared.wire.report import Report, ReportHeader
 from support import api_world
 from support.data_directory import Moment
 from support.relay_reports import sent

@@ -8,11 +8,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from deniable_shared.envelope import seal
-from deniable_shared.key_list import PublicKey
-from deniable_shared.manifest import Manifest
-from deniable_shared.problems import ReportError
-from deniable_shared.report import (
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.wire.envelope import seal
+from deniable_shared.wire.key_list import PublicKey
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import (
     Extension,
     Plaintext,
     Report,
@@ -20,7 +20,7 @@ from deniable_shared.report import (
     padded_size,
     seal_info,
 )
-from deniable_shared.voucher import decode_voucher, format_key, issue
+from deniable_shared.wire.voucher import decode_voucher, format_key, issue
 from support.core_world import DAY, NOON, TODAY, TOML, World, authored
 
 __all__ = ["CLOSED", "FEBRUARY", "KINDS", "STRANGE", "Draft", "Reports", "drafts", "uploads"]

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from deniable_aggregator.ingest.checks import UploadContext
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared.envelope import Opener
 from deniable_shared.errors import DecodeError, EnvelopeError
-from deniable_shared.extensions import EXTENSIONS
-from deniable_shared.manifest import Manifest
-from deniable_shared.problems import ReportError
-from deniable_shared.report import Plaintext, Report, seal_info
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.wire.envelope import Opener
+from deniable_shared.wire.extensions import EXTENSIONS
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Plaintext, Report, seal_info
 
 __all__ = ["CHECKS", "Check", "CommitOracle", "ReportUnderCheck", "first_error", "outcome"]
 

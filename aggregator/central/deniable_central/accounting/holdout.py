@@ -25,7 +25,7 @@ from deniable_central.adjacency import Adjacency
 from deniable_central.guarantee import Guarantee
 from deniable_central.samplers.geometric_tails import tail_quantile
 from deniable_central.samplers.noise import two_sided_geometric
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 Row = TypeVar("Row")
 

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from deniable_central.accounting.errors import AccountError
-from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.randomness.dyadic import parse_epsilon
 
 Epsilon = str | int | Fraction
 Delta = str | Fraction

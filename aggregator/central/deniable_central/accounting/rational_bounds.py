@@ -6,8 +6,8 @@ import math
 from decimal import Context, Decimal
 from fractions import Fraction
 
-from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.dyadic import exp_bounds
 
 Bounds = tuple[Fraction, Fraction]
 

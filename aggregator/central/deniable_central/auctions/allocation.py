@@ -32,7 +32,7 @@ from deniable_central.release import Release
 from deniable_central.samplers.uniform import uniform_integers
 from deniable_central.scores import Integers
 from deniable_central.selection.privacy_parameters import Epsilon
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 ROUNDS = 400
 

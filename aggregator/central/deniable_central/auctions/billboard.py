@@ -25,7 +25,7 @@ from deniable_central.auctions.menu import Choices, Menu
 from deniable_central.guarantee import Guarantee
 from deniable_central.release import Release
 from deniable_central.scores import Integers
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 Floats = npt.NDArray[np.float64]
 Board = Floats

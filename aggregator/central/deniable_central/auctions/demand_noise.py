@@ -26,8 +26,8 @@ from deniable_central.samplers.noise import (
 )
 from deniable_central.scores import Integers
 from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON, Epsilon
-from deniable_shared.coins import Coins
-from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon
 
 MOST_ROUNDS = 100_000
 SMALLEST_RHO = Fraction(1, 10**9)

@@ -38,9 +38,9 @@ from deniable_central.release import Release
 from deniable_central.samplers.uniform import uniform_order
 from deniable_central.scores import Integers
 from deniable_central.selection.privacy_parameters import Epsilon
-from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build, ids_for_target
 from deniable_shared.mechanisms.protocols import Mechanism
+from deniable_shared.randomness.coins import Coins
 
 PROTECTS = "all that one buyer would ever report"
 READERS = "everyone, the server included"

@@ -25,7 +25,7 @@ from deniable_central.auctions.price_updates import checked_supply
 from deniable_central.release import Release
 from deniable_central.scores import Integers
 from deniable_central.selection.privacy_parameters import Epsilon
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 _NEVER = -np.inf
 

@@ -36,7 +36,7 @@ from deniable_central.selection.privacy_parameters import (
     PrivacyParameters,
     privacy_parameters,
 )
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 REVENUE = "revenue below that of the best of the prices"
 _MOST_BIDS = 1 << 31

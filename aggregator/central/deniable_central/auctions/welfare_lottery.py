@@ -37,8 +37,8 @@ from deniable_central.selection.privacy_parameters import (
     PrivacyParameters,
     privacy_parameters,
 )
-from deniable_shared.coins import Coins
-from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import parse_epsilon
 
 PAYMENT_BITS = 64
 _MOST_SCALE = 1 << 20

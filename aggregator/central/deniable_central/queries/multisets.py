@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable_central.queries.workload import Floats, Integers, Workload
 from deniable_central.samplers.uniform import uniform_multisets
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 ScoreOf = Callable[[Floats], Floats]
 """Scores of answers whose last axis is the queries; exact integers below 2^53 in floats."""

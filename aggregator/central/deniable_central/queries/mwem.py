@@ -28,8 +28,8 @@ from deniable_central.release import ErrorBar, Release
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_central.selection.exponential import Exponential
 from deniable_central.selection.privacy_parameters import Epsilon, privacy_parameters
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 CONFIDENCE = 0.95
 STEP = 4

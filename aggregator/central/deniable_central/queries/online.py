@@ -41,7 +41,7 @@ from deniable_central.queries.online_weights import OnlineWeights
 from deniable_central.queries.workload import Floats, Integers, checked_integers
 from deniable_central.release import ErrorBar
 from deniable_central.samplers.noise import two_sided_geometric
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 Journal = Callable[[bytes], None]
 """Keeps a record for good before it returns, or raises."""

@@ -38,8 +38,8 @@ from deniable_central.release import ErrorBar, Release
 from deniable_central.selection import PrivacyParameters, privacy_parameters
 from deniable_central.selection.exponential import Exponential
 from deniable_central.selection.privacy_parameters import Epsilon
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 MOST_CANDIDATES = 1 << 24
 _MOST_DRAWN_ROWS = 1 << 27

@@ -18,7 +18,7 @@ from deniable_central.reconstruction.subsets import Integers, PrivateCounts, Sub
 from deniable_central.reconstruction.success_bounds import best_share, guessing_range
 from deniable_central.samplers.uniform import uniform_integers
 from deniable_central.selection.privacy_parameters import Epsilon
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 QUERIES_PER_ROW = 4
 

@@ -25,7 +25,7 @@ from deniable_central.samplers.geometric_tails import tail_quantile
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_central.samplers.uniform import uniform_integers
 from deniable_central.selection.privacy_parameters import Epsilon, privacy_parameters
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 Integers = npt.NDArray[np.int64]
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from deniable_central.samplers.noise import WORD_BITS, LazyUniform, decay_bracket
 from deniable_central.scores import Integers
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 Floats = npt.NDArray[np.float64]
 

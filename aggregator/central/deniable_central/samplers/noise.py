@@ -18,9 +18,9 @@ from functools import lru_cache, partial
 import numpy as np
 import numpy.typing as npt
 
-from deniable_shared.coins import Coins
-from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import exp_bounds
 
 Integers = npt.NDArray[np.int64]
 Bracket = Callable[[int], tuple[int, int]]

@@ -32,8 +32,8 @@ from deniable_central.selection.privacy_parameters import (
     Sensitivity,
     privacy_parameters,
 )
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 _OUT_OF_REACH = np.uint64(1 << 62)  # noise stays below 2^60, so nothing deeper can come first
 

@@ -26,7 +26,7 @@ from deniable_central.selection.privacy_parameters import (
     Sensitivity,
     privacy_parameters,
 )
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from typing import Required, TypedDict
 
 from deniable_central.adjacency import Adjacency, parse_adjacency
 from deniable_central.errors import SensitivityError
-from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.randomness.dyadic import parse_epsilon
 
 Epsilon = str | int | Fraction
 Sensitivity = int | Fraction

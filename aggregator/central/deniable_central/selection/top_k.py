@@ -28,8 +28,8 @@ from deniable_central.selection.privacy_parameters import (
     Sensitivity,
     privacy_parameters,
 )
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ from deniable_central.stability.errors import RowsError
 from deniable_central.stability.parameters import Delta, Epsilon
 from deniable_central.stability.proposals import Proposal
 from deniable_central.stability.stability_test import StabilityTest
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 BlockAnswer = int | str
 Table = npt.NDArray[np.generic]

@@ -32,8 +32,8 @@ from deniable_central.stability.parameters import (
     read_epsilon,
 )
 from deniable_central.stability.proposals import Answer, Proposal
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 _LARGEST_DISTANCE = 1 << 60  # noise stays below: a farther answer is certain to pass
 

@@ -43,7 +43,7 @@ from deniable_central.stability.sample_aggregate import (
     agreement,
     ask,
 )
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 MOST_SUBSAMPLES = 1 << 24
 _UP = Context(prec=50, rounding=ROUND_CEILING)

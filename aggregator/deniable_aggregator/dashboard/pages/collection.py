@@ -47,9 +47,9 @@ from deniable_aggregator.queries.label_series import label_series
 from deniable_aggregator.web.application import CSV, JSON, service
 from deniable_aggregator.web.formats import estimates_as
 from deniable_gateway.problem import Problem
-from deniable_shared.domain import Record
-from deniable_shared.dyadic import format_epsilon
-from deniable_shared.epochs import epoch_start
+from deniable_shared.domains import Record
+from deniable_shared.manifest.epochs import epoch_start
+from deniable_shared.randomness.dyadic import format_epsilon
 
 ROWS = 25
 _EMPTY_STATES = ("too-few-reports", "read-refused")

@@ -32,8 +32,8 @@ from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
 from deniable_aggregator.web.table_rows import COMPARISON_COLUMNS, comparison_rows
 from deniable_gateway.problem import Problem
-from deniable_shared.domain import Record
-from deniable_shared.epochs import epoch_start
+from deniable_shared.domains import Record
+from deniable_shared.manifest.epochs import epoch_start
 
 ROWS = 25
 MOST_SAID = 3

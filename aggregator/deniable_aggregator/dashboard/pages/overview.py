@@ -20,7 +20,7 @@ from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import current_identity
-from deniable_shared.dyadic import format_epsilon
+from deniable_shared.randomness.dyadic import format_epsilon
 
 ROWS = 50
 MOST_ALERTS = 8

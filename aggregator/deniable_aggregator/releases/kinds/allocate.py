@@ -49,8 +49,8 @@ from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_estimators.inference.channel import Floats
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
     Parameter("none", "the label of who takes nothing", "none"),

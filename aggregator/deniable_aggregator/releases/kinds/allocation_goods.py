@@ -19,7 +19,7 @@ from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
 from deniable_central.auctions.demand_noise import MOST_ROUNDS
 from deniable_central.auctions.price_updates import HIGHEST
 from deniable_estimators.inference.channel import Floats
-from deniable_shared.domain import Choice
+from deniable_shared.domains import Choice
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import ids_for_target
 

@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from deniable_aggregator.releases.kinds.contract import Parameter
 from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON
-from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.dyadic import format_epsilon, parse_epsilon
 
 EPSILON = Parameter("epsilon", 'a decimal text like "0.5", from 0.000001 to 20')
 _DIGITS = Context(prec=60)

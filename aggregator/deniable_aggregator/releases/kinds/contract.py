@@ -24,10 +24,10 @@ import numpy.typing as npt
 from deniable_central.accounting import Installation
 from deniable_central.guarantee import Guarantee
 from deniable_central.release import ErrorBar
-from deniable_shared.coins import Coins
-from deniable_shared.domain import Domain
+from deniable_shared.domains import Domain
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.protocols import Mechanism
+from deniable_shared.randomness.coins import Coins
 
 Counts = npt.NDArray[np.int64]
 

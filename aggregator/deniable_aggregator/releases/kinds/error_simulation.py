@@ -23,8 +23,8 @@ from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalE
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.designs import design_of, unary
-from deniable_shared.coins import Coins
-from deniable_shared.domain import Bits
+from deniable_shared.domains import Bits
+from deniable_shared.randomness.coins import Coins
 
 MOST_RUNS, FEWEST_RUNS = 200, 20
 _WORK = 25_000_000

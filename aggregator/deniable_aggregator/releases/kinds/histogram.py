@@ -41,9 +41,9 @@ from deniable_central.samplers.geometric_tails import probability
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.projection import onto_box, onto_simplex
-from deniable_shared.coins import Coins
-from deniable_shared.domain import Bits
+from deniable_shared.domains import Bits
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (EPSILON,)
 VERSION = 1

@@ -28,7 +28,7 @@ from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.designs import largest_variance
 from deniable_estimators.inference.payload_arrays import clusters_of
-from deniable_shared.domain import Bits
+from deniable_shared.domains import Bits
 from deniable_shared.errors import ParameterError
 
 _LARGEST = 1 << 60

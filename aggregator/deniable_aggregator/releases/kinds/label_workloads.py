@@ -17,7 +17,7 @@ import numpy as np
 from deniable_aggregator.releases.kinds.arguments import nearest
 from deniable_aggregator.releases.kinds.contract import Counts, Parameter
 from deniable_central.queries import Workload, intervals, points, prefixes
-from deniable_shared.domain import Domain, Record
+from deniable_shared.domains import Domain, Record
 from deniable_shared.errors import ParameterError
 
 MOST_ENTRIES = 1 << 22

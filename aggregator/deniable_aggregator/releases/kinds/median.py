@@ -33,7 +33,7 @@ from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
 from deniable_central.stability import StabilityTest
 from deniable_central.stability.parameters import read_delta
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
     Parameter("quantile", 'a share in (0, 1), like "0.9"', "0.5"),

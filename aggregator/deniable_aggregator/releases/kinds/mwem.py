@@ -49,8 +49,8 @@ from deniable_central.queries import Mwem, best_rounds, mwem_error
 from deniable_central.queries.mwem_bounds import MOST_ROUNDS
 from deniable_central.release import ErrorBar
 from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
     WORKLOAD,

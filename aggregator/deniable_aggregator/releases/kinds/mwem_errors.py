@@ -18,7 +18,7 @@ from deniable_central.queries import Mwem
 from deniable_central.queries.mwem import STEP
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_estimators.inference.channel import Floats
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 _STEEPNESS = (0, 1, 2)
 _STEPS = 16

@@ -34,7 +34,7 @@ from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.sensitivity import Sensitivity
 from deniable_central.stability import Proposal
-from deniable_shared.domain import Choice, Number
+from deniable_shared.domains import Choice, Number
 from deniable_shared.errors import ParameterError
 
 MOST_ORDERED = 4096

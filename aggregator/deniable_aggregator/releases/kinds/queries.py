@@ -60,8 +60,8 @@ from deniable_central.queries import (
     plan_online,
 )
 from deniable_central.release import ErrorBar
-from deniable_shared.coins import Coins
-from deniable_shared.domain import Domain
+from deniable_shared.domains import Domain
+from deniable_shared.randomness.coins import Coins
 
 _MOST_QUESTIONS = 1_000_000
 PARAMETERS = (

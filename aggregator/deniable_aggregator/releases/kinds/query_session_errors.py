@@ -22,7 +22,7 @@ from deniable_central.queries import OnlinePlan
 from deniable_central.queries.online_weights import STEP
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_estimators.inference.channel import Floats
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 _STEEPNESS = (0, 1, 2)
 _MOST_ASKED = 100

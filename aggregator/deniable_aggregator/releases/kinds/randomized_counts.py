@@ -25,7 +25,7 @@ import numpy as np
 from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext, Tallies
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.message_spaces import message_space_of
-from deniable_shared.domain import Bits
+from deniable_shared.domains import Bits
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.protocols import Mechanism
 

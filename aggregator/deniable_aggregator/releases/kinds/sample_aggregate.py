@@ -60,9 +60,9 @@ from deniable_central.stability import (
 )
 from deniable_central.stability.parameters import read_delta
 from deniable_central.stability.sample_aggregate import BlockAnswer
-from deniable_shared.coins import Coins
-from deniable_shared.domain import Choice, Number
+from deniable_shared.domains import Choice, Number
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
     Parameter("answer", "what each cohort is asked for: mode or quantile", "mode"),

@@ -27,8 +27,8 @@ from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar, Release
 from deniable_central.scores import Scores
 from deniable_central.selection import PrivacyParameters, privacy_parameters
-from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from deniable_shared.randomness.coins import Coins
 
 Choice = TypeVar("Choice")
 

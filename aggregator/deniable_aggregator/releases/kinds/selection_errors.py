@@ -35,7 +35,7 @@ from deniable_aggregator.releases.kinds.scores import Score, Threshold
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_central.selection import Exponential, NoiseDistribution, NoisyMax, TopK
 from deniable_estimators.inference.channel import Floats
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 _STEPS = tuple(2.0**power for power in range(-12, 0))
 

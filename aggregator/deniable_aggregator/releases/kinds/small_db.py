@@ -61,7 +61,7 @@ from deniable_central.queries.multisets import multisets
 from deniable_central.queries.small_db import MOST_CANDIDATES
 from deniable_central.queries.small_db_bounds import selection_error
 from deniable_central.release import ErrorBar
-from deniable_shared.coins import Coins
+from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
     WORKLOAD,

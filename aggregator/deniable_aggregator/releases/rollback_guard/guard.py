@@ -25,7 +25,7 @@ from deniable_aggregator.releases.rollback_guard.heads import Heads
 from deniable_aggregator.store.ledger_chain import ChainHead, extend_head, ledger_head
 from deniable_aggregator.store.protocols import Audit, Collections, Ledger
 from deniable_gateway.problem import Problem
-from deniable_shared.transparency_log import GENESIS
+from deniable_shared.wire.transparency_log import GENESIS
 
 logger = logging.getLogger(__name__)
 

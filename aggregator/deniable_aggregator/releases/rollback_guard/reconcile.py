@@ -38,8 +38,8 @@ from deniable_aggregator.releases.rollback_guard.heads import Heads, RecentCharg
 from deniable_aggregator.store.ledger_chain import ChainHead, ledger_head
 from deniable_aggregator.store.protocols import Audit, Ledger
 from deniable_aggregator.store.rows import ChargeRow
-from deniable_shared.canonical import canonical_json
-from deniable_shared.epochs import epoch_at
+from deniable_shared.manifest.epochs import epoch_at
+from deniable_shared.wire.canonical import canonical_json
 
 MOST_RECORDS = 1 << 53
 """More than any session has: a session of this length takes no more questions."""

@@ -8,7 +8,7 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import ledger_rows, transparency_log
 from deniable_aggregator.store.ledger_chain import ChainHead, ledger_head
 from deniable_aggregator.store.statements import Statements
-from deniable_shared.transparency_log import GENESIS, LOG_PAGE, extend
+from deniable_shared.wire.transparency_log import GENESIS, LOG_PAGE, extend
 
 
 @dataclass(frozen=True, slots=True)

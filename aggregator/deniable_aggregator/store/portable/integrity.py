@@ -17,10 +17,10 @@ from deniable_aggregator.store.rows import TallyKey
 from deniable_aggregator.store.stored_tallies import UncheckedTally, require_possible
 from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.mechanisms import estimator_for
-from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.wire import dsse
 
 _TABLES = {table.name: table for table in TABLES}
 _FACTS = (("closed_epochs", "closed_at"), ("expired_epochs", "expired_at"))

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from deniable_aggregator.errors import ProviderUnavailableError, SignInError
 from deniable_aggregator.web.auth.outage import Outage
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from joserfc.jwk import KeySet

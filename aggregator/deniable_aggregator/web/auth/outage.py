@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from deniable_aggregator.errors import ProviderUnavailableError, SignInError
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 REMEMBERED_SECONDS = 60
 BUSY_SECONDS = 5

@@ -21,7 +21,7 @@ from deniable_aggregator.errors import ProviderUnavailableError, SignInError
 from deniable_aggregator.web.auth.claims import Person, checked, person_of
 from deniable_aggregator.web.auth.discovery import Discovery
 from deniable_aggregator.web.auth.outage import Outage
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings

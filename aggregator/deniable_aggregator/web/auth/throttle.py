@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from deniable_gateway.upload.limiter import Limiter, network_prefix
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 OF_NETWORK, OF_NAME, OF_ALL = 20, 10, 300
 """Attempts in a window, of one process; what it can compute in a minute is about as many."""

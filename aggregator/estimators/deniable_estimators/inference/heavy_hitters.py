@@ -27,7 +27,7 @@ from deniable_estimators.inference.prefix_extension import PrefixExtension
 from deniable_estimators.inference.protocols import TextEstimator
 from deniable_estimators.inference.texts import TextEstimates, TextTally, estimate_texts
 from deniable_estimators.inference.utf8_candidates import Bytes
-from deniable_shared.domain import is_text
+from deniable_shared.domains import is_text
 
 BEAM = 256
 """Prefixes that are extended, and texts that are kept, at each step."""

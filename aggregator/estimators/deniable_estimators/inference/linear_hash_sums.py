@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_estimators.inference.channel import Counts, Floats
-from deniable_shared.finite_fields import finite_field
-from deniable_shared.recurrences import point_count
+from deniable_shared.algebra.finite_fields import finite_field
+from deniable_shared.algebra.recurrences import point_count
 
 _Numbers = TypeVar("_Numbers", Counts, Floats)
 

@@ -21,9 +21,9 @@ from deniable_estimators.inference.payload_arrays import checked_tally
 from deniable_estimators.inference.pooled_tables import PooledTable, ReportGroup
 from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.inference.tables import TableEstimator
-from deniable_shared.domain import Record
+from deniable_shared.analysis.joint_supports import JointSupports
+from deniable_shared.domains import Record
 from deniable_shared.errors import ParameterError
-from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design

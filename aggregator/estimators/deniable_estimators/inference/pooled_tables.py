@@ -24,7 +24,7 @@ from typing import Protocol
 import numpy as np
 
 from deniable_estimators.inference.channel import Counts, Floats
-from deniable_shared.joint_supports import JointSupports
+from deniable_shared.analysis.joint_supports import JointSupports
 
 
 class CellEstimates(Protocol):

@@ -14,9 +14,13 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from deniable_shared.finite_fields import finite_field
-from deniable_shared.inner_products import logarithms
-from deniable_shared.recurrences import point_count, primitive_recurrence, recurrence_sequence
+from deniable_shared.algebra.finite_fields import finite_field
+from deniable_shared.algebra.inner_products import logarithms
+from deniable_shared.algebra.recurrences import (
+    point_count,
+    primitive_recurrence,
+    recurrence_sequence,
+)
 
 _Numbers = npt.NDArray[np.int64]
 

@@ -24,7 +24,7 @@ import numpy as np
 from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.functionals import Cumulative, LinearEstimator
-from deniable_shared.domain import Number
+from deniable_shared.domains import Number
 from deniable_shared.errors import ParameterError
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)

@@ -18,7 +18,7 @@ import numpy as np
 from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.designs import design_of, unary
 from deniable_estimators.inference.protocols import CodeSetEstimator, HasMechanism
-from deniable_shared.joint_supports import JointSupports
+from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design

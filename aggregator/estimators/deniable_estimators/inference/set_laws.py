@@ -28,8 +28,8 @@ from deniable_estimators.inference.protocols import (
     MessageCodeEstimator,
 )
 from deniable_estimators.inference.sets import PermanentSetLaw, SetEstimate, SetLaw, estimate_set
+from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.errors import ParameterError
-from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 from deniable_shared.mechanisms.structure import Design, IndependentBits, OneOf, Subset

@@ -20,7 +20,7 @@ from deniable_estimators.inference.label_sums import MessageSums
 from deniable_estimators.inference.message_laws import TwoLevelLaw, two_level_law
 from deniable_estimators.inference.payload_arrays import first_round
 from deniable_estimators.inference.sampling import Generator, senders
-from deniable_shared.difference_sets import difference_set
+from deniable_shared.algebra.difference_sets import difference_set
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.protocols import Mechanism

@@ -11,7 +11,7 @@ from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.payload_arrays import Payloads, checked_payloads
 from deniable_estimators.inference.sampling import Generator, sample_sets
 from deniable_estimators.mechanisms.subset import SubsetEstimator
-from deniable_shared.domain import bytes_for
+from deniable_shared.domains import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices

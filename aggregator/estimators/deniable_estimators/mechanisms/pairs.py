@@ -22,8 +22,8 @@ from deniable_estimators.inference.pooled_tables import PooledTable, ReportGroup
 from deniable_estimators.inference.sampling import Generator
 from deniable_estimators.inference.tables import IntervalSettings, one_way_tables
 from deniable_estimators.mechanisms.one_of_choices import sample_tally_of, supports_of, tally_of
+from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.errors import ParameterError
-from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.protocols import Mechanism

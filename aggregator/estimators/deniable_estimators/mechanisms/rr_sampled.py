@@ -24,7 +24,7 @@ from deniable_estimators.inference.payload_arrays import (
     checked_tally,
     clusters_of,
 )
-from deniable_shared.domain import bytes_for
+from deniable_shared.domains import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.protocols import Mechanism
 

@@ -30,7 +30,7 @@ from deniable_estimators.inference.payload_arrays import Payloads, checked_tally
 from deniable_estimators.inference.sampling import Generator
 from deniable_estimators.inference.strata import Strata, Stratum
 from deniable_estimators.mechanisms.one_of_choices import sample_tally_of, supports_of, tally_of
-from deniable_shared.joint_supports import JointSupports
+from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.tree import TreeResponse

@@ -24,7 +24,7 @@ from deniable_gateway.clock.reading import Reading, age_of, boot_id, boot_time, 
 from deniable_gateway.clock.record import ClockRecord
 from deniable_gateway.problem import Problem, jittered
 from deniable_gateway.suspension import RETRY_SECONDS, Suspension
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 REASON = "clock"
 """The name of its reason in `Suspension`."""

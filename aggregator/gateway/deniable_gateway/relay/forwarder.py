@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from deniable_gateway.problem import jittered
 from deniable_gateway.relay.queue import Batch, ReportQueue
 from deniable_gateway.upload.mirror import Mirror
-from deniable_shared.epochs import Clock, closes_at
-from deniable_shared.problems import ReportError
-from deniable_shared.replies import header_field, read_problem, read_statuses
-from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, ReportStatus
+from deniable_shared.manifest.epochs import Clock, closes_at
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.replies import header_field, read_problem, read_statuses
+from deniable_shared.wire.report import MAX_REPORTS, MAX_UPLOAD_BYTES, ReportStatus
 
 BASE_SECONDS, CAP_SECONDS = 5.0, 900.0
 GONE = "collection-closed"

@@ -12,7 +12,7 @@ from urllib.request import HTTPRedirectHandler, Request
 
 from deniable_gateway.errors import UpstreamError
 from deniable_gateway.relay.forwarder import UpstreamReply
-from deniable_shared.report import MEDIA_TYPE
+from deniable_shared.wire.report import MEDIA_TYPE
 
 USER_AGENT = "deniable-relay/1"
 TIMEOUT_SECONDS = 30.0

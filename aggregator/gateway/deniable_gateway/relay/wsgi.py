@@ -28,8 +28,8 @@ from deniable_gateway.suspension import Suspension
 from deniable_gateway.upload.app import GatewayApp
 from deniable_gateway.upload.mirror import fetch_mirror
 from deniable_gateway.upload.sealed_uploads import SealedUploads
-from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
+from deniable_shared.manifest.epochs import Clock
 
 TICK_SECONDS = 30.0
 MIRROR_SECONDS = 60.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from deniable_gateway.errors import SpoolError
-from deniable_shared.codec import opaque
+from deniable_shared.wire.codec import opaque
 
 MAGIC = b"deniable spool/1\n"
 MAX_RECORDS = 100_000

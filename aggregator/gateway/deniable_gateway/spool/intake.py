@@ -35,8 +35,8 @@ from deniable_gateway.upload.app import GatewayApp
 from deniable_gateway.upload.group_commit import BatchWindow
 from deniable_gateway.upload.mirror import fetch_mirror
 from deniable_gateway.upload.sealed_uploads import SealedReport, SealedUploads
-from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
+from deniable_shared.manifest.epochs import Clock
 
 TICK_SECONDS = 5.0
 

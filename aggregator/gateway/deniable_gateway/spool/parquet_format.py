@@ -18,7 +18,7 @@ from deniable_gateway.errors import SpoolError
 from deniable_gateway.spool.block_format import MAX_RECORDS, SpooledReport, encode_block
 from deniable_gateway.spool.object_store import require_pyarrow
 from deniable_shared.errors import DecodeError
-from deniable_shared.report import split_upload
+from deniable_shared.wire.report import split_upload
 
 if TYPE_CHECKING:
     import pyarrow as pa

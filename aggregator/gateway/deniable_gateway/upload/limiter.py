@@ -13,7 +13,7 @@ import secrets
 import threading
 
 from deniable_gateway.problem import Problem, jittered
-from deniable_shared.epochs import Clock
+from deniable_shared.manifest.epochs import Clock
 
 WINDOW_SECONDS = 10
 """A burst may use up one window's reports at once: short windows keep bursts short."""

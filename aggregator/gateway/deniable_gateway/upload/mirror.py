@@ -11,11 +11,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable_shared import dsse
 from deniable_shared.errors import DecodeError
-from deniable_shared.key_list import KEYS_TYPE
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.wire import dsse
+from deniable_shared.wire.key_list import KEYS_TYPE
 
 LOG_PAGE = 1_000
 

@@ -7,8 +7,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from deniable_gateway.problem import Problem
-from deniable_shared.problems import PROBLEM_MEDIA_TYPE
-from deniable_shared.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
+from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE
+from deniable_shared.wire.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment

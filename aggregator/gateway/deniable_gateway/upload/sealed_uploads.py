@@ -16,10 +16,10 @@ from deniable_gateway.problem import Problem, jittered
 from deniable_gateway.upload.group_commit import BatchWindow, GroupCommit
 from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter
 from deniable_gateway.upload.mirror import Mirror, MirroredCollection
-from deniable_shared.epochs import Clock, closes_at, starts_too_early
 from deniable_shared.errors import DecodeError
-from deniable_shared.problems import ReportError
-from deniable_shared.report import (
+from deniable_shared.manifest.epochs import Clock, closes_at, starts_too_early
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import (
     Report,
     ReportHeader,
     ReportStatus,

@@ -1,0 +1,1 @@
+"""Finite fields, and what mechanisms take from them: recurrences and difference sets."""

@@ -1,0 +1,1 @@
+"""Exact errors and information of mechanisms, from their sizes and probabilities."""

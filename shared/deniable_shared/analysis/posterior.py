@@ -1,0 +1,32 @@
+"""How sure an answer can become: one number, rounded alike wherever people read it.
+
+Someone who thinks two answers equally likely is at most e^ε/(1 + e^ε) sure after reports of ε.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from deniable_shared.randomness.dyadic import exp_bounds
+
+__all__ = ["max_posterior", "max_posterior_percent"]
+
+_BITS = 64
+
+
+def max_posterior(epsilon: Fraction) -> Fraction:
+    """e^ε/(1 + e^ε), rounded up."""
+    _, most = exp_bounds(epsilon, bits=_BITS)
+    return most / (1 + most)
+
+
+def max_posterior_percent(epsilon: Fraction) -> str:
+    """The same in percent, like "73.2", never rounded down.
+
+    One decimal, or as many as it takes to stay below 100.
+    """
+    share, digits = max_posterior(epsilon), 1
+    while (steps := -(-share * 100 * 10**digits // 1)) == 100 * 10**digits:
+        digits += 1
+    whole, part = divmod(int(steps), 10**digits)
+    return f"{whole}.{part:0{digits}}"

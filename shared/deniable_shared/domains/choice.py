@@ -1,0 +1,70 @@
+"""Choice: exactly one of some labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
+
+from deniable_shared.domains.labels import bytes_for, index_labels, read_labels
+from deniable_shared.errors import DomainError
+
+__all__ = ["MAX_CHOICES", "Choice"]
+
+MAX_CHOICES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Exactly one of two or more labels. ManifestError if the labels break a rule."""
+
+    type: ClassVar[str] = "choice"
+    labels: tuple[str, ...]
+    _positions: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_positions", index_labels(self.labels, 2, MAX_CHOICES))
+
+    @property
+    def size(self) -> int:
+        """Number of choices, d."""
+        return len(self.labels)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """What is asked about, for people."""
+        return self.labels
+
+    @property
+    def mechanism_parameters(self) -> Mapping[str, int | tuple[int, ...]]:
+        """Nothing: the mechanism's parameters do not follow from the domain."""
+        return {}
+
+    def encode(self, value: object) -> int:
+        """The index of a label, or the index itself; DomainError for anything else."""
+        if isinstance(value, str):
+            index = self._positions.get(value, -1)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            index = int(value)
+        else:
+            raise DomainError(f"value must be a label or an index, got {type(value).__name__}")
+        if not 0 <= index < self.size:
+            raise DomainError(f"value must be one of the {self.size} labels or the index of one")
+        return index
+
+    def canonical(self, encoded: int) -> bytes:
+        """The index, big-endian, as wide as the last one: what keys this answer's coins."""
+        return encoded.to_bytes(bytes_for(self.size), "big")
+
+    def decode(self, encoded: int) -> str:
+        """The answer as a manifest spells it: its label."""
+        return self.labels[encoded]
+
+    def to_json(self) -> dict[str, object]:
+        """The document `parse_domain` reads."""
+        return {"type": self.type, "labels": list(self.labels)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, object]) -> Self:
+        """What `to_json` writes; ManifestError for anything else."""
+        return cls(read_labels(document, "type"))

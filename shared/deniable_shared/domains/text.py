@@ -1,0 +1,113 @@
+"""Text: one word or short phrase that nobody had to list beforehand.
+
+A text is told in Unicode's composed form (NFC), so that two ways to type "é" are one answer.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from deniable_shared.domains.labels import MAX_LABEL_BYTES, check_fields
+from deniable_shared.errors import DomainError, ManifestError
+
+__all__ = ["Text", "is_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """1 to `max_bytes` bytes of printable UTF-8. ManifestError unless 1 ≤ max_bytes ≤ 64."""
+
+    type: ClassVar[str] = "text"
+    labels: ClassVar[tuple[str, ...]] = ()
+    max_bytes: int
+
+    def __post_init__(self) -> None:
+        if type(self.max_bytes) is not int or not 1 <= self.max_bytes <= MAX_LABEL_BYTES:
+            raise ManifestError(
+                f"domain max_bytes must be an integer in [1, {MAX_LABEL_BYTES}], "
+                f"got {self.max_bytes!r:.40}"
+            )
+
+    @property
+    def size(self) -> int:
+        """The most bytes of an answer: there is no list whose length could be told."""
+        return self.max_bytes
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """What is asked about, for people."""
+        return (f"a text of at most {self.max_bytes} bytes",)
+
+    @property
+    def mechanism_parameters(self) -> Mapping[str, int]:
+        """Nothing: the mechanism's parameters do not follow from the domain."""
+        return {}
+
+    def encode(self, value: object) -> bytes:
+        """The text's composed form in UTF-8; DomainError for what is no text or too long."""
+        if not isinstance(value, str):
+            raise DomainError(f"value must be a text, got {type(value).__name__}")
+        if len(value) > 4 * self.max_bytes:  # composing never makes a text so much shorter
+            raise DomainError(f"value must be at most {self.max_bytes} bytes of UTF-8")
+        composed = unicodedata.normalize("NFC", value)
+        if not composed.isprintable():
+            raise DomainError("value must be printable: no control or formatting characters")
+        encoded = composed.encode()
+        if not 1 <= len(encoded) <= self.max_bytes:
+            raise DomainError(f"value must be 1 to {self.max_bytes} bytes of UTF-8")
+        return encoded
+
+    def canonical(self, encoded: Sequence[int]) -> bytes:
+        """The length in one byte, then the text: what keys this answer's coins."""
+        return bytes((len(encoded), *encoded))
+
+    def decode(self, encoded: Sequence[int]) -> str:
+        """The answer as a manifest spells it: the text."""
+        return bytes(encoded).decode()
+
+    def every(self) -> Iterator[bytes]:
+        """Every answer, encoded, the shorter first: for small `max_bytes`."""
+        for size in range(1, self.max_bytes + 1):
+            for text in _of_size(size):
+                if is_text(text):
+                    yield text
+
+    def to_json(self) -> dict[str, object]:
+        """The document `parse_domain` reads."""
+        return {"type": self.type, "max_bytes": self.max_bytes}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, object]) -> Self:
+        """What `to_json` writes; ManifestError for anything else."""
+        check_fields(document, "type", "max_bytes")
+        size = document.get("max_bytes")
+        if type(size) is not int:
+            raise ManifestError(f"domain max_bytes must be an integer, got {size!r:.40}")
+        return cls(size)
+
+
+def is_text(encoded: bytes) -> bool:
+    """Whether bytes are an answer that some device can have: printable and composed UTF-8."""
+    try:
+        text = encoded.decode()
+    except UnicodeDecodeError:
+        return False
+    return bool(text) and text.isprintable() and unicodedata.is_normalized("NFC", text)
+
+
+def _of_size(size: int) -> Iterator[bytes]:
+    """Every string of characters that is so many bytes long."""
+    if size == 0:
+        yield b""
+        return
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if "\ud800" <= character <= "\udfff":
+            continue
+        head = character.encode()
+        if len(head) > size:
+            return
+        yield from (head + tail for tail in _of_size(size - len(head)))

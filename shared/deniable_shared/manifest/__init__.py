@@ -1,0 +1,1 @@
+"""The signed definition of a collection: fields, rules, schedule, linkage."""

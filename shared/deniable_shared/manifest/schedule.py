@@ -1,0 +1,99 @@
+"""How often one device answers, what it pays for, and when it stops.
+
+    once       one report ever                              costs epsilon.report
+    fresh      a new draw in each of the first epochs       costs epsilon.report, each
+    memoized   a permanent answer a hold, renewed for       costs epsilon.permanent, each hold
+               the report of each of its epochs
+
+A toss is what is paid for: the report of `once`, that of an epoch, the answer of a hold. After the
+last one that a lifetime pays, `fresh` is silent, and `memoized` goes on with its last permanent
+answer, for nothing: it depends on no new data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable_shared.manifest.epochs import hold_at, hold_end, hold_start, holds_in
+
+__all__ = ["Schedule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A collection's rule of repetition under one lifetime: the manifest's, or a lower ceiling's.
+
+    `price` is the ε of one toss; the collection lives from `first_epoch` to `last_epoch`,
+    inclusive; `hold_epochs` counts for memoized only.
+    """
+
+    repeat: str
+    price: Fraction
+    lifetime: Fraction
+    first_epoch: int
+    last_epoch: int
+    hold_epochs: int
+
+    @property
+    def epochs(self) -> int:
+        """Epochs in the collection's life."""
+        return self.last_epoch - self.first_epoch + 1
+
+    @property
+    def paid_holds(self) -> int:
+        """Tosses that the lifetime pays, each of which serves one hold; 0 if it pays none."""
+        affordable = self.lifetime // self.price
+        return min(affordable, 1) if self.repeat == "once" else affordable
+
+    @property
+    def paid_epochs(self) -> int:
+        """Epochs that paid tosses can serve: after so many no answer depends on new data."""
+        return self.paid_holds * (self.hold_epochs if self.repeat == "memoized" else 1)
+
+    @property
+    def holds(self) -> int:
+        """Tosses that the collection's life has room for."""
+        if self.repeat == "memoized":
+            return holds_in(self.epochs, self.hold_epochs)
+        return self.epochs if self.repeat == "fresh" else 1
+
+    @property
+    def lifetime_cost(self) -> Fraction:
+        """The most a device pays in the collection's life."""
+        return min(self.paid_holds, self.holds) * self.price
+
+    def hold_at(self, epoch: int) -> int:
+        """The toss an epoch belongs to, as it keys the coins: 0 of `once`, of `fresh` the epoch."""
+        if self.repeat == "memoized":
+            return hold_at(epoch, first_epoch=self.first_epoch, hold_epochs=self.hold_epochs)
+        return epoch if self.repeat == "fresh" else 0
+
+    def hold_span(self, hold: int) -> range:
+        """The epochs of a hold; that of `once` is the collection's life."""
+        if self.repeat == "fresh":
+            return range(hold, hold + 1)
+        if self.repeat == "once":
+            return range(self.first_epoch, self.last_epoch + 1)
+        first, length = self.first_epoch, self.hold_epochs
+        return range(
+            hold_start(hold, first_epoch=first, hold_epochs=length),
+            hold_end(hold, first_epoch=first, hold_epochs=length),
+        )
+
+    @property
+    def description(self) -> str:
+        """When a device stops, in words that follow "a device"."""
+        tosses = min(self.paid_holds, self.holds)
+        if self.repeat == "once" or not tosses:
+            return f"answers {_counted(tosses, 'epoch')}"
+        if self.repeat == "memoized":
+            answered = f"{_counted(tosses, 'hold')} of {_counted(self.hold_epochs, 'epoch')}"
+            after = "then repeats its last"
+        else:
+            answered, after = _counted(tosses, "epoch"), "counted from its first"
+        return f"answers {answered}, {after if tosses < self.holds else 'all there are'}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

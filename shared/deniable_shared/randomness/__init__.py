@@ -1,0 +1,1 @@
+"""Coins, and exact thresholds: the one place where ε becomes a probability."""

@@ -1,0 +1,92 @@
+"""Which replies to an upload are the aggregator's own.
+
+Proxies, captive portals and other servers answer too, with any status. Only a reply that these
+functions recognise may take a report away from its sender; every other reply keeps it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from deniable_shared.errors import DecodeError
+from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE, PROBLEMS, ProblemType
+from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, ReportStatus, decode_errors
+
+__all__ = ["header_field", "read_date", "read_problem", "read_statuses"]
+
+_OK = 200
+_BY_URI = {kind.uri: kind for kind in PROBLEMS.values()}
+
+
+def read_statuses(
+    status: int, headers: Mapping[str, str], body: bytes
+) -> list[ReportStatus] | None:
+    """The reports that failed, or None if this is not the aggregator's own 200.
+
+    An empty list means that every report was accepted.
+    """
+    if status != _OK or not _is_own(headers, body, ERRORS_MEDIA_TYPE):
+        return None
+    try:
+        return decode_errors(body)
+    except DecodeError:
+        return None
+
+
+def read_problem(status: int, headers: Mapping[str, str], body: bytes) -> ProblemType | None:
+    """The problem that the aggregator names, or None if this is not its own refusal."""
+    if not _is_own(headers, body, PROBLEM_MEDIA_TYPE):
+        return None
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    uri = document.get("type") if isinstance(document, dict) else None
+    kind = _BY_URI.get(uri) if isinstance(uri, str) else None
+    return kind if kind is not None and kind.status == status else None
+
+
+def read_date(value: str) -> float | None:
+    """The moment of a Date header field in unix seconds; None if it cannot be read."""
+    from email.utils import parsedate_to_datetime  # a megabyte, which few devices ever need
+
+    try:
+        moment = parsedate_to_datetime(value)
+        return moment.timestamp() if moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def header_field(headers: Mapping[str, str], name: str) -> str:
+    """A header field by its lower-case name, in any case; "" if there is none."""
+    return next((value for key, value in headers.items() if key.lower() == name), "")
+
+
+def _is_own(headers: Mapping[str, str], body: bytes, media_type: str) -> bool:
+    return (
+        _names(header_field(headers, "content-type"), media_type)
+        and not header_field(headers, "content-encoding")
+        and _is_whole(headers, body)
+    )
+
+
+def _is_whole(headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether the reply said where it ends: one cut short may look like one without errors."""
+    if header_field(headers, "transfer-encoding").lower() == "chunked":
+        return True
+    return header_field(headers, "content-length") == str(len(body))
+
+
+def _names(given: str, wanted: str) -> bool:
+    """Whether a Content-Type names this media type; case, order and other parameters aside."""
+    kind, *parameters = _parts(given)
+    wanted_kind, *needed = _parts(wanted)
+    names = {parameter.partition("=")[0] for parameter in parameters}
+    return kind == wanted_kind and set(needed) <= set(parameters) and len(names) == len(parameters)
+
+
+def _parts(media_type: str) -> list[str]:
+    """The type and its parameters, in lower case, without spaces and quotes."""
+    plain = "".join(media_type.lower().replace('"', "").split())
+    return [part for part in plain.split(";") if part] or [""]

@@ -1,0 +1,54 @@
+"""The error of ranges: the table of local-dp §11, where trees and Haar part, and the fan-outs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from deniable_shared.analysis.range_error import best_fan_out, haar_error, tree_error
+
+V0 = 1 / math.sinh(0.5) ** 2
+COTH = 1 / math.tanh(0.5) ** 2
+TREES = {  # units of V0
+    16: {16: 2.81, 4: 2.89},
+    64: {64: 10.8, 4: 6.58, 8: 6.79},
+    256: {256: 42.8, 2: 12.4, 4: 11.8, 16: 14.7},
+    1024: {1024: 171.0, 2: 18.9, 4: 18.5},
+}
+HAAR = {16: 2.23, 64: 5.21, 256: 9.57, 1024: 15.3}  # units of coth²
+
+
+@pytest.mark.parametrize("leaves", TREES)
+def test_errors_are_those_of_the_table_or_less_where_few_nodes_are_told_better(leaves: int) -> None:
+    """The table has V0 for every node; with the best sets the nodes of a small level have less."""
+    for fan_out, published in TREES[leaves].items():
+        error = tree_error(leaves, fan_out, Fraction(1)) / V0
+        assert 0.89 * published < error < 1.002 * published
+    assert haar_error(leaves, Fraction(1)) / COTH == pytest.approx(HAAR[leaves], rel=2e-3)
+
+
+def test_haar_is_better_below_an_epsilon_of_about_nine_tenths_and_a_tree_above() -> None:
+    def over_haar(tenths: int) -> float:
+        epsilon = Fraction(tenths, 10)
+        return tree_error(256, 4, epsilon) / haar_error(256, epsilon)
+
+    assert over_haar(7) > 1 > over_haar(10)
+    assert over_haar(40) < 0.15
+
+
+@pytest.mark.parametrize("epsilon", ["0.3", "1", "4"])
+@pytest.mark.parametrize("leaves", [2, 3, 16, 20, 49, 100, 257, 1000])
+def test_the_error_of_the_fan_out_is_within_two_percent_of_the_best_of_all(
+    leaves: int, epsilon: str
+) -> None:
+    chosen = best_fan_out(leaves, Fraction(epsilon))
+    least = min(
+        tree_error(leaves, b, Fraction(epsilon)) for b in {*range(2, min(leaves, 40)), leaves}
+    )
+    assert tree_error(leaves, chosen, Fraction(epsilon)) <= 1.02 * least
+
+
+def test_few_values_are_told_all_at_once_and_many_by_fours() -> None:
+    assert [best_fan_out(d, Fraction(1)) for d in (2, 5, 16, 256, 1024)] == [2, 5, 16, 4, 4]

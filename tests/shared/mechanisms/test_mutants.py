@@ -1,0 +1,396 @@
+"""Known mistakes, and the check that sees each one; the same checks pass on what is shipped."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import pytest
+
+from deniable_shared.domains import Bits, Domain
+from deniable_shared.mechanisms import Mechanism, for_domain
+from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.oue import OptimizedUnary
+from deniable_shared.mechanisms.projective import ProjectiveResponse
+from deniable_shared.mechanisms.rr import BitwiseResponse
+from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.subset import SubsetResponse
+from deniable_shared.mechanisms.sue import SymmetricUnary
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import threshold
+from support.privacy import (
+    EPSILONS,
+    Encoded,
+    check_below_is_uniform,
+    check_follows_pmf,
+    check_keyed_by_value,
+    check_private,
+    choices,
+    laws,
+    valid_inputs,
+    with_threshold,
+)
+
+Value = int | Sequence[int]
+Build = Callable[[Fraction], Mechanism]
+
+THREE_BITS = Bits(("a", "b", "c"))
+FOUR = choices(4)
+
+PLAIN = {"bits": "rr/1", "choice": "grr/1"}
+
+
+def shipped(domain: Domain) -> Build:
+    return lambda epsilon: for_domain(PLAIN[domain.type], domain, epsilon)
+
+
+def raised(domain: Domain) -> Build:
+    """T rounded up instead of down."""
+
+    def build(epsilon: Fraction) -> Mechanism:
+        mechanism = shipped(domain)(epsilon)
+        return with_threshold(mechanism, mechanism.threshold + 1)
+
+    return build
+
+
+def float_probability(epsilon: Fraction) -> Mechanism:
+    """The probability computed in floats, then compared with 64 exact bits."""
+    e = math.exp(epsilon)
+    return with_threshold(shipped(FOUR)(epsilon), int(e / (e + 3) * 2**64))
+
+
+def epsilon_per_bit(epsilon: Fraction) -> Mechanism:
+    """All of ε for each bit."""
+    return with_threshold(shipped(THREE_BITS)(epsilon), threshold(epsilon))
+
+
+class FloatCoin(GeneralizedResponse):
+    """`random() < p`: 53 bits against a float."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert isinstance(value, int)
+        e = math.exp(self.epsilon)
+        truthful = coins.bits(53) / 2**53 < e / (e + self.domain_size - 1)
+        other = coins.below(self.domain_size - 1)
+        return bytes([value if truthful else other + (other >= value)])
+
+
+class AtMostThreshold(GeneralizedResponse):
+    """`<=` where `<` belongs."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert isinstance(value, int)
+        truthful = coins.bits(64) <= self.threshold
+        other = coins.below(self.domain_size - 1)
+        return bytes([value if truthful else other + (other >= value)])
+
+
+class ModuloBias(GeneralizedResponse):
+    """The other choice by a remainder instead of by rejection."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert isinstance(value, int)
+        truthful = coins.bernoulli(self.threshold)
+        other = coins.bits(8) % (self.domain_size - 1)
+        return bytes([value if truthful else other + (other >= value)])
+
+
+class ForgottenSkip(GeneralizedResponse):
+    """The last choice is never a lie, and the truth is one more often than it should be."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert isinstance(value, int)
+        truthful = coins.bernoulli(self.threshold)
+        other = coins.below(self.domain_size - 1)
+        return bytes([value if truthful else other])
+
+
+class FirstChoiceAsItIs(GeneralizedResponse):
+    """A harmless-looking answer is reported truthfully, without a coin."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        return bytes(1) if value == 0 else super().randomize(value, coins)
+
+
+class TruthAsItIs(BitwiseResponse):
+    """A vector without a yes is reported as it is."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert not isinstance(value, int)
+        return super().randomize(value, coins) if any(value) else bytes(self.payload_size)
+
+
+class LastBitNotFlipped(BitwiseResponse):
+    """One bit short."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert not isinstance(value, int)
+        payload = super().randomize([*value[:-1], 0], coins)[0] & 0b1100_0000
+        return bytes([payload | value[-1] << 5])
+
+
+class OneCoinForAllBits(BitwiseResponse):
+    """All bits flipped together."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert not isinstance(value, int)
+        flip = coins.bernoulli(2**64 - self.threshold)
+        return bytes([sum((bit ^ flip) << 7 - place for place, bit in enumerate(value))])
+
+
+class TellsOfAOneIfThereIsAny(SampledResponse):
+    """The places are not tossed, they are those of interest."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert not isinstance(value, int)
+        place = list(value).index(1) if 1 in value else coins.below(self.domain_size)
+        told = value[place] ^ coins.bernoulli(2**64 - self.threshold)
+        return bytes([2 * place + told])
+
+
+class OnePlaceTooOften(SampledResponse):
+    """The first place by a remainder."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert not isinstance(value, int)
+        place = coins.bits(2) % self.domain_size
+        return bytes([2 * place + (value[place] ^ coins.bernoulli(2**64 - self.threshold))])
+
+
+class LieFromAllSets(SubsetResponse):
+    """A set that should not hold the true choice is drawn from all of them."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        told = super().randomize(value, coins)
+        inside = self.supports(told, value) if isinstance(value, int) else False
+        return told if inside else self.rerandomize(told, 0, coins)
+
+
+class ShiftWithoutMultiplier(AffineResponse):
+    """b = r − x, where c was drawn for nothing."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert isinstance(value, int)
+        before, shift = divmod(super().randomize(value, coins)[0], self.modulus)
+        return bytes([before * self.modulus + (shift + before * value) % self.modulus])
+
+
+class LieFromAnyDistance(CyclicResponse):
+    """The distance of a lie is not moved past the members of the set."""
+
+    __slots__ = ()
+
+    def _draw_code(self, index: int, inside: bool, near: int, far: int) -> int:
+        lie = (index + far) % self.alphabet_size
+        return super()._draw_code(index, inside, near, far) if inside else lie
+
+
+class PlaceNotSolvedFor(ProjectiveResponse):
+    """The digit at the place of a value is drawn as if all digits before it were 0."""
+
+    __slots__ = ()
+
+    def _draw_code(self, index: int, inside: bool, near: int, far: int) -> int:
+        return super()._draw_code(0, inside, near, far)
+
+
+class OwnBitAsItIs(OptimizedUnary):
+    """The bit of the choice is told, not tossed."""
+
+    __slots__ = ()
+
+    def _flip_bits(self, shift: int, coins: Coins) -> int:
+        return super()._flip_bits(shift, coins) | 1 << shift
+
+
+class CoefficientOfTheValue(HadamardResponse):
+    """The coefficient is one of which the choice has odd parity, if there is any."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert isinstance(value, int)
+        told = coins.bernoulli(self.threshold)
+        return bytes([2 * ((value & -value) - 1) + told]) if value else super().randomize(0, coins)
+
+
+def epsilon_per_bit_of_an_encoding(epsilon: Fraction) -> Mechanism:
+    """All of ε for each of the two bits in which choices differ."""
+    return with_threshold(SymmetricUnary(4, epsilon), threshold(epsilon))
+
+
+def all_epsilon_for_each_bit_told(epsilon: Fraction) -> Mechanism:
+    return with_threshold(SampledResponse(3, epsilon, 3, 2), threshold(epsilon))
+
+
+def sampled(kind: type[SampledResponse]) -> Build:
+    return lambda epsilon: kind(3, epsilon, 3, 1)
+
+
+def grr(kind: type[GeneralizedResponse]) -> Build:
+    return lambda epsilon: kind(4, epsilon)
+
+
+def subset(kind: type[SubsetResponse]) -> Build:
+    return lambda epsilon: kind(4, epsilon, 2)
+
+
+def affine(kind: type[AffineResponse]) -> Build:
+    return lambda epsilon: kind(4, epsilon, 5, 2)
+
+
+def rr(kind: type[BitwiseResponse]) -> Build:
+    return lambda epsilon: kind(3, epsilon, 3)
+
+
+MUTANTS: dict[str, tuple[Domain, Build]] = {
+    "T rounded up, bits": (THREE_BITS, raised(THREE_BITS)),
+    "T rounded up, choice": (FOUR, raised(FOUR)),
+    "float probability": (FOUR, float_probability),
+    "float coin": (FOUR, grr(FloatCoin)),
+    "at most the threshold": (FOUR, grr(AtMostThreshold)),
+    "modulo bias": (FOUR, grr(ModuloBias)),
+    "forgotten skip": (FOUR, grr(ForgottenSkip)),
+    "first choice as it is": (FOUR, grr(FirstChoiceAsItIs)),
+    "epsilon per bit": (THREE_BITS, epsilon_per_bit),
+    "truth as it is": (THREE_BITS, rr(TruthAsItIs)),
+    "last bit not flipped": (THREE_BITS, rr(LastBitNotFlipped)),
+    "one coin for all bits": (THREE_BITS, rr(OneCoinForAllBits)),
+    "tells of a one if there is any": (THREE_BITS, sampled(TellsOfAOneIfThereIsAny)),
+    "one place too often": (THREE_BITS, sampled(OnePlaceTooOften)),
+    "a lie from all sets": (FOUR, subset(LieFromAllSets)),
+    "a shift without its multiplier": (FOUR, affine(ShiftWithoutMultiplier)),
+    "a lie from any distance": (FOUR, lambda epsilon: LieFromAnyDistance(4, epsilon, 2, 3)),
+    "a place not solved for": (FOUR, lambda epsilon: PlaceNotSolvedFor(4, epsilon, 2, 3)),
+    "own bit as it is": (FOUR, lambda epsilon: OwnBitAsItIs(4, epsilon)),
+    "coefficient of the value": (FOUR, lambda epsilon: CoefficientOfTheValue(4, epsilon)),
+    "epsilon per bit of an encoding": (FOUR, epsilon_per_bit_of_an_encoding),
+    "all of epsilon for each bit told": (THREE_BITS, all_epsilon_for_each_bit_told),
+}
+ANOTHER_LAW = ["float coin", "at most the threshold", "modulo bias", "forgotten skip"]
+ANOTHER_LAW += ["first choice as it is", "truth as it is", "last bit not flipped"]
+ANOTHER_LAW += ["one coin for all bits", "tells of a one if there is any", "one place too often"]
+ANOTHER_LAW += ["own bit as it is", "coefficient of the value"]
+ANOTHER_LAW += ["a lie from all sets", "a shift without its multiplier"]
+ANOTHER_LAW += ["a lie from any distance", "a place not solved for"]
+ONLY_ANOTHER_LAW = ["forgotten skip", "one place too often", "a shift without its multiplier"]
+ONLY_ANOTHER_LAW += ["a place not solved for"]
+
+
+def check_promise(domain: Domain, build: Build) -> None:
+    """ε holds for every ε, on the exact law of what `randomize` does."""
+    for epsilon in EPSILONS:
+        check_private(laws(build(epsilon), valid_inputs(domain)), epsilon)
+
+
+def check_pmf(domain: Domain, build: Build) -> None:
+    for epsilon in EPSILONS:
+        check_follows_pmf(build(epsilon), valid_inputs(domain))
+
+
+@pytest.mark.parametrize("name", [name for name in MUTANTS if name not in ONLY_ANOTHER_LAW])
+def test_exact_privacy_sees(name: str) -> None:
+    with pytest.raises(AssertionError):
+        check_promise(*MUTANTS[name])
+
+
+@pytest.mark.parametrize("name", ANOTHER_LAW)
+def test_comparison_with_the_pmf_sees(name: str) -> None:
+    with pytest.raises(AssertionError):
+        check_pmf(*MUTANTS[name])
+
+
+@pytest.mark.parametrize("domain", [THREE_BITS, FOUR], ids=["bits", "choice"])
+def test_both_checks_pass_what_is_shipped(domain: Domain) -> None:
+    check_promise(domain, shipped(domain))
+    check_pmf(domain, shipped(domain))
+
+
+def modulo(coins: Coins, bound: int) -> int:
+    return coins.bits(8) % bound
+
+
+def one_too_many(coins: Coins, bound: int) -> int:
+    drawn = coins.bits((bound - 1).bit_length())
+    while drawn > bound:
+        drawn = coins.bits((bound - 1).bit_length())
+    return drawn
+
+
+@pytest.mark.parametrize("below", [modulo, one_too_many])
+def test_uniformity_sees_a_draw_that_is_not_by_exact_rejection(
+    below: Callable[[Coins, int], int],
+) -> None:
+    with pytest.raises(AssertionError):
+        check_below_is_uniform(below, 6)
+    check_below_is_uniform(Coins.below, 6)
+
+
+def coins_of(key: bytes, domain: Domain, value: Encoded) -> Coins:
+    return Coins.derive(key, b"epoch 7", domain.canonical(value))  # type: ignore[arg-type]
+
+
+def coins_of_the_epoch_alone(key: bytes, domain: Domain, value: Encoded) -> Coins:
+    return Coins.derive(key, b"epoch 7")
+
+
+def coins_of_the_number_of_ones(key: bytes, domain: Domain, value: Encoded) -> Coins:
+    return Coins.derive(key, b"epoch 7", bytes([value if isinstance(value, int) else sum(value)]))
+
+
+def coins_of_all_but_the_last_bit(key: bytes, domain: Domain, value: Encoded) -> Coins:
+    packed = domain.canonical(value)[0]  # type: ignore[arg-type]
+    return Coins.derive(key, b"epoch 7", bytes([packed & 0b1100_0000]))
+
+
+@pytest.mark.parametrize(
+    "derive",
+    [coins_of_the_epoch_alone, coins_of_the_number_of_ones, coins_of_all_but_the_last_bit],
+)
+def test_comparison_of_streams_sees_coins_not_keyed_by_the_whole_value(
+    derive: Callable[[bytes, Domain, Encoded], Coins],
+) -> None:
+    key, inputs = secrets.token_bytes(32), valid_inputs(THREE_BITS)
+    with pytest.raises(AssertionError):
+        check_keyed_by_value(lambda value: derive(key, THREE_BITS, value), inputs)
+    check_keyed_by_value(lambda value: coins_of(key, THREE_BITS, value), inputs)
+
+
+def test_two_values_under_one_stream_differ_in_the_open() -> None:
+    """Why the value keys the coins: else two payloads differ exactly where the answers do."""
+    key, mechanism = secrets.token_bytes(32), shipped(THREE_BITS)(Fraction(1))
+    one, other = (
+        mechanism.randomize(value, coins_of_the_epoch_alone(key, THREE_BITS, value))[0]
+        for value in ((1, 0, 1), (0, 0, 1))
+    )
+    assert one ^ other == 0b1000_0000
