@@ -21,6 +21,7 @@ from deniable_aggregator.readiness import Readiness
 from deniable_aggregator.registry import Collection, Registration, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spans import NO_TRACER, Tracer
+from deniable_aggregator.store.opening import require_known_kind
 from deniable_aggregator.store.protocols import Store
 from deniable_gateway.clock.watch import ClockWatch
 from deniable_gateway.directory_lock import DirectoryLock
@@ -139,6 +140,7 @@ class Service:
         """
         if not settings.data.is_dir():
             raise DataDirectoryError(f"there is no directory {settings.data}: run `deniable init`")
+        require_known_kind(settings)
         lock = DirectoryLock.acquire(settings.data, shared=settings.shared)
         opened = store
         try:

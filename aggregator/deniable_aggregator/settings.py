@@ -18,7 +18,7 @@ from deniable_aggregator.settings_sources import FILE_NAME, from_environment, fr
 from deniable_gateway.errors import SettingsError
 
 OIDC_REQUEST = {"role": "groups", "name": "preferred_username", "scope": "openid profile email"}
-_POSTGRES = ("postgresql://", "postgres://")
+_SQLITE = "sqlite:///"
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 _SWITCH = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
@@ -68,7 +68,6 @@ class Settings:
         if not self.public_url:
             object.__setattr__(self, "public_url", self.own_address)
         _check_url("public_url", self.public_url)
-        _check_store(self.store)
         _check_provider(self)
         _check_together(self)
 
@@ -114,17 +113,15 @@ class Settings:
 
     @property
     def shared(self) -> bool:
-        """Whether the store is PostgreSQL, which many processes may have open at once."""
-        return self.store.startswith(_POSTGRES)
+        """Whether many processes may have the store open at once: all but SQLite's file."""
+        return bool(self.store) and not self.store.startswith(_SQLITE)
 
     @property
     def database(self) -> Path:
         """The SQLite file; SettingsError where the store is no file."""
         if self.shared:
-            raise SettingsError("store is a PostgreSQL server: there is no database file")
-        return (
-            Path(self.store.removeprefix("sqlite:///")) if self.store else self.data / "deniable.db"
-        )
+            raise SettingsError("store is not SQLite: there is no database file")
+        return Path(self.store.removeprefix(_SQLITE)) if self.store else self.data / "deniable.db"
 
     def environ(self) -> dict[str, str]:
         """The variables that give a child process these very settings."""
@@ -179,15 +176,6 @@ def _allowed(kind: object) -> str:
             return "a directory"
         case _:
             return "a string"
-
-
-def _check_store(value: str) -> None:
-    """Without a word of it: an address may hold a password."""
-    if value and not value.startswith(("sqlite:///", *_POSTGRES)):
-        raise SettingsError(
-            "store must be empty (SQLite in the data directory), sqlite:///PATH or "
-            f"postgresql://…, got {value.partition(':')[0]!r}"
-        )
 
 
 def _check_together(settings: Settings) -> None:

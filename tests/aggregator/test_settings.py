@@ -100,7 +100,6 @@ def test_what_others_read_from_the_environment_is_left_alone() -> None:
         ({"DENIABLE_DATA": " "}, "data must be a directory, got ' '"),
         ({"DENIABLE_PUBLIC_URL": "telemetry"}, "public_url must be http"),
         ({"DENIABLE_PUBLIC_URL": "https://a.example/x"}, "without a path"),
-        ({"DENIABLE_STORE": "mysql://me:secret@x"}, "or postgresql://…, got 'mysql'"),
         ({"DENIABLE_WORKERS": "0"}, "workers must be a whole number, 1…64, got '0'"),
         ({"DENIABLE_WORKERS": "2"}, "must be 1 with SQLite, which one process writes at a time"),
         (

@@ -45,8 +45,6 @@ __all__ = [
 ]
 
 COLLECTION = "settings-4kqz0m"
-KINDS = ("sqlite", "postgres")
-
 AnyStore: TypeAlias = SqliteStore | PostgresStore
 _copies = count(1)
 
@@ -94,6 +92,16 @@ class Database(ABC):
     def delete(self) -> None:
         """Nobody needs it any more."""
 
+    @classmethod
+    @abstractmethod
+    def fresh(cls, folder: Path) -> Database:
+        """A new one with one collection; a file lies in `folder`."""
+
+    @classmethod
+    @abstractmethod
+    def unfilled(cls, folder: Path) -> Database:
+        """One that no store has opened yet; a file would lie in `folder`."""
+
 
 class Sqlite(Database):
     """A file."""
@@ -131,6 +139,17 @@ class Sqlite(Database):
         for path in self.path.parent.glob(f"{self.path.name}*"):
             path.unlink()
 
+    @classmethod
+    def fresh(cls, folder: Path) -> Sqlite:
+        made = cls.unfilled(folder)
+        shutil.copyfile(_sqlite_template(), made.path)
+        made.path.chmod(0o600)
+        return made
+
+    @classmethod
+    def unfilled(cls, folder: Path) -> Sqlite:
+        return cls(folder / f"store-{next(_copies)}.db")
+
 
 class Postgres(Database):
     """A database in the session's server. A kill leaves it as it is: the server lives on."""
@@ -162,22 +181,27 @@ class Postgres(Database):
     def delete(self) -> None:
         postgres_server.drop(self.address)
 
+    @classmethod
+    def fresh(cls, folder: Path) -> Postgres:
+        return cls(postgres_server.copy(_postgres_template()))
+
+    @classmethod
+    def unfilled(cls, folder: Path) -> Postgres:
+        return cls(postgres_server.empty())
+
+
+KINDS: dict[str, type[Database]] = {"sqlite": Sqlite, "postgres": Postgres}
+"""The suite of stores runs over each."""
+
 
 def fresh(kind: str, folder: Path) -> Database:
     """A new database of that kind with one collection; a file lies in `folder`."""
-    if kind == "sqlite":
-        path = folder / f"store-{next(_copies)}.db"
-        shutil.copyfile(_sqlite_template(), path)
-        path.chmod(0o600)
-        return Sqlite(path)
-    return Postgres(postgres_server.copy(_postgres_template()))
+    return KINDS[kind].fresh(folder)
 
 
 def unfilled(kind: str, folder: Path) -> Database:
     """One that no store has opened yet; a file would lie in `folder`."""
-    if kind == "sqlite":
-        return Sqlite(folder / f"store-{next(_copies)}.db")
-    return Postgres(postgres_server.empty())
+    return KINDS[kind].unfilled(folder)
 
 
 def at(address: str) -> AnyStore:

@@ -66,6 +66,15 @@ class Tree:
             if change
         }
 
+    def take(self, pattern: str) -> list[str]:
+        """More of the project's files as they are; their paths."""
+        paths = sorted(ROOT.glob(pattern))
+        for path in paths:
+            target = self.folder / path.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+        return [str(path.relative_to(ROOT)) for path in paths]
+
     def run(self, *arguments: str) -> str:
         """What Python prints when it runs on the copy; it must succeed."""
         rooms = (

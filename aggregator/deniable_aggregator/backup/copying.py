@@ -23,6 +23,7 @@ from deniable_aggregator.releases.rollback_guard.heads import Heads, heads_of
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import audit_log
 from deniable_aggregator.store.ledger_chain import ChainHead
+from deniable_aggregator.store.opening import require_portable
 from deniable_aggregator.store.portable.chain_heads import ChainHeads, read_chain_heads
 from deniable_aggregator.store.portable.fill import Source, fill
 from deniable_aggregator.store.portable.integrity import require_integrity
@@ -74,6 +75,7 @@ def restore(
 
     `passphrase` is asked only if the archive holds keys that the directory lacks.
     """
+    require_portable(settings)
     _require_empty(settings.data)
     with archive.open_archive(path) as backup:
         make_directory(settings.data)
@@ -87,6 +89,7 @@ def restore(
 def copy_store(settings: Settings, url: str) -> dict[str, TableDigest]:
     """Copy everything into the empty store at `url`, while no process writes; the digests."""
     target = replace(settings, store=url, workers=1)
+    require_portable(target)
     if target.store == settings.store:
         raise StoreError("the store to copy to must be another than the present one")
     lock = DirectoryLock.acquire(settings.data)

@@ -50,9 +50,12 @@ class Target:
 def settings_for(data: Path | None) -> Settings:
     """Settings from the environment and the directory's file; `data` wins over DENIABLE_DATA."""
     from deniable_aggregator.settings import Settings
+    from deniable_aggregator.store.opening import require_known_kind
 
     chosen = {} if data is None else {"DENIABLE_DATA": str(data)}
-    return Settings.load({**os.environ, **chosen})
+    settings = Settings.load({**os.environ, **chosen})
+    require_known_kind(settings)
+    return settings
 
 
 def operator_seed(key: Path | None, settings: Settings) -> bytes:

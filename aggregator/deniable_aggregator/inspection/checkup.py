@@ -25,6 +25,7 @@ from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.process import running_server
 from deniable_aggregator.settings_sources import FILE_NAME
 from deniable_aggregator.store import schema
+from deniable_aggregator.store.opening import is_postgres, open_read_only
 from deniable_aggregator.store.schema_version import current_revision
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import LockedError
@@ -86,10 +87,10 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
     yield from audit_check(settings)
     yield _server(settings)
     yield from installation.proxies(settings)
-    if settings.shared:
+    if is_postgres(settings):
         yield from of_postgres(settings)
-        if (data / FILE_NAME).is_file():
-            yield _permission(data / FILE_NAME, "settings")
+    if settings.shared and (data / FILE_NAME).is_file():
+        yield _permission(data / FILE_NAME, "settings")
     yield _clock(settings, now())
     for place in sorted(readiness.data_directories(settings)):
         yield _disk(place)
@@ -186,8 +187,6 @@ def _expiry(collection: CollectionDocument, now: float) -> Iterator[Check]:
 
 def of_postgres(settings: Settings) -> Iterator[Check]:
     """Whether it answers and keeps what it says; what waits for the roll-up."""
-    from deniable_aggregator.store.opening import open_read_only
-
     try:
         with open_read_only(settings) as db:
             [[version, fsync, durable]] = db.execute(_POSTGRES).fetchall()

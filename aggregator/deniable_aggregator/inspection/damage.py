@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.errors import AggregatorError
+from deniable_aggregator.errors import AggregatorError, StoreError
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.keys import read_trust
 from deniable_aggregator.store import schema, transparency_log
-from deniable_aggregator.store.opening import open_read_only
+from deniable_aggregator.store.opening import open_read_only, require_portable
 from deniable_aggregator.store.portable.integrity import find_damage
 from deniable_aggregator.store.portable.snapshot import Snapshot, snapshot
 from deniable_aggregator.store.schema_version import current_revision
@@ -27,6 +27,11 @@ MOST_NAMED = 20
 
 def damage_checks(settings: Settings) -> Iterator[Check]:
     """A line for each damage, at most 20; one line where there is none."""
+    try:
+        require_portable(settings)
+    except StoreError as error:
+        yield Check("warn", "counts", str(error))
+        return
     try:
         if current_revision(settings) != schema.HEAD:  # another check speaks of that
             return

@@ -69,8 +69,10 @@ def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initial
     An operator key that is there is used. DataDirectoryError if the directory is prepared already
     or holds anything else.
     """
+    from deniable_aggregator.store.opening import require_known_kind
     from deniable_gateway.directory_lock import DirectoryLock
 
+    require_known_kind(settings)
     _refuse_foreign_files(settings.data)
     key_files.make_directory(settings.data)
     lock = DirectoryLock.acquire(settings.data)

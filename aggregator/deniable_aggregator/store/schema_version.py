@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.opening import open_read_only, open_store
-from deniable_aggregator.store.sqlite.schema import revision_of
+from deniable_aggregator.store.opening import open_store, require_known_kind, store_kind
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_shared.manifest.epochs import Clock
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 def migrate(settings: Settings, clock: Clock = time.time) -> tuple[str | None, str]:
     """(schema before, schema after). LockedError where a service runs; StoreError."""
+    require_known_kind(settings)
     lock = DirectoryLock.acquire(settings.data)
     try:
         before = current_revision(settings)
@@ -58,14 +58,8 @@ def require_current(settings: Settings) -> None:
 
 
 def current_revision(settings: Settings) -> str | None:
-    """The schema that is there, looked at from beside; None where there is none. StoreError."""
-    if not settings.shared:
-        path = settings.database
-        return revision_of(path) if path.is_file() else None
-    with open_read_only(settings) as db:
-        from deniable_aggregator.store.postgres import schema as postgres_schema
-
-        return postgres_schema.revision_of(db)
+    """The schema that is there, read without a change; None where there is none. StoreError."""
+    return store_kind(settings).current_revision(settings)
 
 
 def _record(store: Store, *, actor: str, at: float) -> None:

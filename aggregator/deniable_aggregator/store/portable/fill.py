@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store.opening import require_driver
+from deniable_aggregator.store.opening import require_portable
 from deniable_aggregator.store.portable.snapshot import (
     PostgresSnapshot,
     Snapshot,
@@ -24,6 +24,7 @@ from deniable_aggregator.store.portable.snapshot import (
     digests,
 )
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
+from deniable_aggregator.store.postgres.opening import require_driver
 from deniable_aggregator.store.sqlite import schema as sqlite_schema
 from deniable_aggregator.store.statements import Statements
 
@@ -70,6 +71,7 @@ class _Target(Protocol):
 
 @contextmanager
 def _empty(settings: Settings) -> Iterator[_Target]:
+    require_portable(settings)
     if not settings.shared:
         with _new_file(settings.database) as target:
             yield target

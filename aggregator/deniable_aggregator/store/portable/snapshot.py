@@ -21,7 +21,7 @@ import numpy as np
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import checksums, schema
-from deniable_aggregator.store.opening import open_read_only
+from deniable_aggregator.store.opening import open_read_only, require_portable
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
 from deniable_aggregator.store.postgres import rollup
 from deniable_aggregator.store.rows import PAGE_SIZE
@@ -59,6 +59,7 @@ class Snapshot(Protocol):
 @contextmanager
 def snapshot(settings: Settings) -> Iterator[Snapshot]:
     """Whether or not a service has it open. StoreError for another schema than this program's."""
+    require_portable(settings)
     with open_read_only(settings) as db:
         if settings.shared:
             from deniable_aggregator.store.postgres.pool import Transaction
