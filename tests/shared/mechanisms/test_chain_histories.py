@@ -158,11 +158,11 @@ def keyed_by_epoch(values: Values, coins: Coins) -> Reports:
 
 def tossed_when_the_value_changes(values: Values, coins: Coins) -> Reports:
     """A change inside a hold is answered by a new permanent answer."""
-    reports, told = [], None
+    reports, last = [], None
     for value in values:
         assert value is not None
-        if value != told:
-            permanent, told = ONE_BIT.memoize(value, coins), value
+        if value != last:
+            permanent, last = ONE_BIT.memoize(value, coins), value
         reports.append(ONE_BIT.rerandomize(permanent, coins))
     return tuple(reports)
 
@@ -197,7 +197,7 @@ class AmongTheOthers(GeneralizedResponse):
 
     __slots__ = ()
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         kept, index = coins.bernoulli(keep), permanent[0]
         other = coins.below(self.domain_size - 1)
         return bytes([index if kept else other + (other >= index)])
@@ -208,7 +208,7 @@ class FlippedNotDrawn(BitwiseResponse):
 
     __slots__ = ()
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         flips = coins.bernoulli_vector(2**64 - keep, self.domain_size)
         return self._payload(int.from_bytes(permanent, "big") >> self._padding ^ flips)
 
@@ -218,7 +218,7 @@ class AllKeptOrNone(BitwiseResponse):
 
     __slots__ = ()
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         kept, drawn = coins.bernoulli(keep), coins.bits(self.domain_size)
         return permanent if kept else self._payload(drawn)
 

@@ -192,5 +192,5 @@ def test_of_a_mechanism_without_a_structure_what_needs_one_is_not_available() ->
     assert linkage(once) == 0
     with pytest.raises(ParameterError, match="linkage is not available for grr/1"):
         linkage(MemoizedChain(once, Fraction(1)))
-    with pytest.raises(ParameterError, match="no one error for sums of choices"):
+    with pytest.raises(ParameterError, match="sums of choices, and tables, are not available"):
         JointSupports.of(once)
