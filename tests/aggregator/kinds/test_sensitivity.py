@@ -175,7 +175,7 @@ def test_scores_that_move_together_have_no_range() -> None:
 
 @dataclass(frozen=True)
 class Stranger:
-    """A mechanism that nobody has told this room about."""
+    """A mechanism whose messages have a structure that releases do not know."""
 
     id: str = "stranger/1"
     tally_size: int = 2
@@ -183,7 +183,7 @@ class Stranger:
     p: Fraction = Fraction(3, 4)
     q: Fraction = Fraction(1, 4)
     releasable: bool = True
-    structure: None = None
+    structure: str = "a new one"
 
 
 def test_an_unknown_mechanism_is_refused_by_the_names_of_those_known() -> None:
