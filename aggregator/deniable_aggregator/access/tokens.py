@@ -6,7 +6,6 @@ whichever process answers that. Devices carry no token.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 import time
@@ -16,10 +15,8 @@ from typing import Protocol
 from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import Token
 from deniable_aggregator.roles import scope_of
+from deniable_gateway.upload.bearer import TOKEN_PREFIX, presented_hash, token_hash
 from deniable_shared.manifest.epochs import Clock
-
-PREFIX = "dn_"
-_LONGEST_HEADER = 128  # "Bearer dn_" and 43 characters: anything longer is not ours
 
 
 class TokenStore(Protocol):
@@ -62,12 +59,12 @@ class Tokens:
         now = self._clock()
         if expires is not None and expires <= now:
             raise ValueError(f"expires must lie after now ({int(now)}), got {int(expires)}")
-        secret = PREFIX + secrets.token_urlsafe(32)
+        secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
         token = Token(
             id=secrets.token_hex(6),
             role=role,
             label=label,
-            hash=_hash(secret),
+            hash=token_hash(secret),
             created=int(now),
             expires=None if expires is None else int(expires),
             collections=scope_of(collections),
@@ -80,7 +77,7 @@ class Tokens:
 
     def authenticate(self, header: str | None) -> Token | None:
         """The valid token an Authorization header carries, or None."""
-        wanted = presented(header)
+        wanted = presented_hash(header)
         if wanted is None:
             return None
         token = self._store.find_token(wanted)
@@ -95,23 +92,3 @@ class Tokens:
     def revoke(self, token_id: str, *, audit: AuditEntry | None) -> bool:
         """Make a token invalid from now on; False when there is no such token."""
         return self._store.revoke_token(token_id, self._clock(), audit=audit)
-
-
-def presented(header: str | None) -> bytes | None:
-    """The hash of the token that an Authorization header carries, of whatever worth."""
-    secret = _bearer(header)
-    return None if secret is None else _hash(secret)
-
-
-def _hash(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode()).digest()
-
-
-def _bearer(header: str | None) -> str | None:
-    if header is None or len(header) > _LONGEST_HEADER:
-        return None
-    scheme, _, secret = header.partition(" ")
-    secret = secret.strip()
-    if scheme.lower() != "bearer" or not (secret.startswith(PREFIX) and secret.isascii()):
-        return None
-    return secret

@@ -7,7 +7,6 @@ alone. A revoked token is refused once the intake has read the next notices.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 from collections.abc import Mapping
@@ -15,9 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from deniable_gateway.errors import SpoolError
-
-TOKEN_PREFIX = "dn_"  # noqa: S105  (no secret: every token begins like this)
-_LONGEST_HEADER = 128  # "Bearer dn_" and 43 characters: anything longer is not ours
+from deniable_gateway.upload.bearer import presented_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +58,6 @@ class RelayTokens:
             return cls(bool(document["only"]), tuple(_token(each) for each in document["tokens"]))
         except (ValueError, TypeError, KeyError) as error:
             raise SpoolError(f"the relay tokens in the notices cannot be read: {error}") from error
-
-
-def presented_hash(header: str | None) -> bytes | None:
-    """SHA-256 of the bearer token of an Authorization header; None without one."""
-    if header is None or len(header) > _LONGEST_HEADER:
-        return None
-    scheme, _, token = header.partition(" ")
-    token = token.strip()
-    if scheme.lower() != "bearer" or not (token.startswith(TOKEN_PREFIX) and token.isascii()):
-        return None
-    return hashlib.sha256(token.encode()).digest()
 
 
 def _token(row: Mapping[str, Any]) -> RelayToken:
