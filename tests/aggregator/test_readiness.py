@@ -30,7 +30,7 @@ def lost_database(world: World, patch: pytest.MonkeyPatch) -> None:
 
 
 def no_key_in_use(world: World, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(type(world.service.keys), "standings", property(lambda keys: ()))
+    patch.setattr(type(world.service.keys), "listed_keys", property(lambda keys: ()))
 
 
 def lost_key_file(world: World, patch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,7 @@ class PrefixExtension:
     def _coding(self) -> PrefixCoding:
         coding = self.tally.coding
         if not isinstance(coding, PrefixCoding):
-            raise ParameterError("form must be that of prefix-hash/1: others have no search")
+            raise ParameterError("mechanism must be prefix-hash/1: others have no search")
         return coding
 
     @property
