@@ -21,7 +21,7 @@ TestSharedOncePerPerson.settings = settings(max_examples=3, stateful_step_count=
 
 def test_machine_finds_a_voucher_that_counts_however_often() -> None:
     with (
-        patch.object(vouchers, "turned_away", lambda *anything: []),
+        patch.object(vouchers, "find_spent", lambda *anything: []),
         pytest.raises((AssertionError, StoreError)),
     ):
         run_state_machine_as_test(OncePerPerson, settings=HUNTING)
