@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_shared.authoring.toml_manifest import manifest_from_toml
-from deniable_shared.errors import DecodeError, ManifestError, SignatureError
+from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.fields import FIELDS, SUPPORTED, Change, Field, identity_of
-from deniable_shared.manifest.model import MANIFEST_TYPE, MAX_BODY_BYTES, Manifest
+from deniable_shared.manifest.model import MAX_BODY_BYTES
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.randomness.dyadic import threshold
-from deniable_shared.wire import dsse
 from deniable_shared.wire.canonical import canonical_json
 from support.manifests import body_with, manifest_with, settings
 from support.vectors import vectors
@@ -363,39 +362,3 @@ def test_a_required_extension_has_its_room_in_every_plaintext() -> None:
 def test_what_no_report_can_carry_is_not_required(value: object) -> None:
     reason = r"this version supports requires = \['voucher/1'\] only, got "
     refused(body_with({"requires": value}), reason)
-
-
-class TestSigned:
-    """Bytes are verified first: a manifest with a bad signature is never parsed."""
-
-    seed = dsse.generate_key()
-
-    def verify(self, envelope: bytes) -> Manifest:
-        trusted = [dsse.public_key(self.seed)]
-        return parse_manifest(dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=trusted))
-
-    def test_a_signed_manifest_reads_back(self) -> None:
-        signed = dsse.sign(EXAMPLE.body, payload_type=MANIFEST_TYPE, seed=self.seed)
-        assert self.verify(signed) == EXAMPLE
-
-    def test_the_longest_body_fits_an_envelope(self) -> None:
-        signed = dsse.sign(bytes(MAX_BODY_BYTES), payload_type=MANIFEST_TYPE, seed=self.seed)
-        with pytest.raises(ManifestError, match="not JSON"):
-            self.verify(signed)
-
-    def test_a_manifest_signed_by_a_stranger_is_refused(self) -> None:
-        signed = dsse.sign(EXAMPLE.body, payload_type=MANIFEST_TYPE, seed=dsse.generate_key())
-        with pytest.raises(SignatureError, match="no trusted key"):
-            self.verify(signed)
-
-    def test_another_body_under_the_signature_is_refused_before_it_is_parsed(self) -> None:
-        signed = dsse.sign(EXAMPLE.body, payload_type=MANIFEST_TYPE, seed=self.seed)
-        other = dsse.sign(b"not even JSON", payload_type=MANIFEST_TYPE, seed=self.seed)
-        mixed = json.loads(signed) | {"payload": json.loads(other)["payload"]}
-        with pytest.raises(SignatureError, match="is wrong"):
-            self.verify(json.dumps(mixed).encode())
-
-    def test_a_key_list_is_no_manifest(self) -> None:
-        signed = dsse.sign(EXAMPLE.body, payload_type="application/x", seed=self.seed)
-        with pytest.raises(DecodeError, match="payloadType must be"):
-            self.verify(signed)
