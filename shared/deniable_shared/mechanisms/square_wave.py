@@ -27,8 +27,7 @@ from typing import ClassVar, Self
 
 from deniable_shared.domains import bytes_for
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.structure import Window
-from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol, WindowSymbol
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import exp_bounds, parse_epsilon, threshold
 
@@ -42,7 +41,7 @@ _EXP_BITS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class SquareWave(IndexToSymbol):
+class SquareWave(WindowSymbol, IndexToSymbol):
     """One of D = `domain_size` equally spaced values; B = `reach`."""
 
     id: ClassVar[str] = "square-wave/1"
@@ -84,31 +83,6 @@ class SquareWave(IndexToSymbol):
     def outputs(self) -> int:
         """K: how many there are."""
         return self.domain_size + 2 * self.reach
-
-    @property
-    def tally_size(self) -> int:
-        """One count of reports an output."""
-        return self.outputs
-
-    @property
-    def q(self) -> Fraction:
-        """Exact probability that it lies in a window that shares no output with that, if any."""
-        return (1 - self.p) * self.window / (self.outputs - self.window)
-
-    @property
-    def alphabet_size(self) -> int:
-        """A symbol is an output."""
-        return self.outputs
-
-    @property
-    def support_size(self) -> int:
-        """The outputs of a window."""
-        return self.window
-
-    @property
-    def structure(self) -> Window:
-        """An output."""
-        return Window(self.outputs, self.window, self.likely_windows)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

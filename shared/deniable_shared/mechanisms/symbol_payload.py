@@ -18,9 +18,10 @@ from typing import Generic, Protocol, TypeVar
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.protocols import Memoizable
+from deniable_shared.mechanisms.structure import Window
 from deniable_shared.randomness.coins import Coins
 
-__all__ = ["IndexInput", "IndexToSymbol", "SymbolPayload"]
+__all__ = ["IndexInput", "IndexToSymbol", "SymbolPayload", "WindowSymbol"]
 
 _SCALE = 1 << 64
 _MAX_PAYLOADS = 65_536
@@ -129,3 +130,49 @@ class IndexToSymbol(IndexInput, SymbolPayload[int]):
     def supports(self: _Form[int], payload: bytes, label: int) -> bool:
         """Whether the symbol that is told supports a label."""
         return self._supports_value(*self._read(payload), label)
+
+
+class _Windowed(Protocol):
+    """What `WindowSymbol` needs."""
+
+    @property
+    def outputs(self) -> int: ...
+
+    @property
+    def window(self) -> int: ...
+
+    @property
+    def p(self) -> Fraction: ...
+
+    def likely_windows(self) -> Sequence[Fraction]: ...
+
+
+class WindowSymbol:
+    """A symbol is one of `outputs`; the value makes those of a `window` likelier."""
+
+    __slots__ = ()
+
+    @property
+    def tally_size(self: _Windowed) -> int:
+        """One count of reports an output."""
+        return self.outputs
+
+    @property
+    def q(self: _Windowed) -> Fraction:
+        """Exact probability that it lies in a window that shares no output with that, if any."""
+        return (1 - self.p) * self.window / (self.outputs - self.window)
+
+    @property
+    def alphabet_size(self: _Windowed) -> int:
+        """A symbol is an output."""
+        return self.outputs
+
+    @property
+    def support_size(self: _Windowed) -> int:
+        """The outputs of a window."""
+        return self.window
+
+    @property
+    def structure(self: _Windowed) -> Window:
+        """An output."""
+        return Window(self.outputs, self.window, self.likely_windows)

@@ -28,8 +28,7 @@ from typing import ClassVar
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.duchi import MAX_VALUES
-from deniable_shared.mechanisms.structure import Window
-from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload
+from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload, WindowSymbol
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
@@ -39,7 +38,7 @@ SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class WindowedMean(IndexInput, SymbolPayload[int], ABC):
+class WindowedMean(WindowSymbol, IndexInput, SymbolPayload[int], ABC):
     """One of `domain_size` equally spaced values, told as one of M = `outputs`; w = `window`."""
 
     id: ClassVar[str]
@@ -76,31 +75,6 @@ class WindowedMean(IndexInput, SymbolPayload[int], ABC):
     @abstractmethod
     def _start(self, value: int) -> tuple[int, int, int]:
         """c, and the chance of c + 1 instead: a numerator and its denominator."""
-
-    @property
-    def tally_size(self) -> int:
-        """One count of reports an output."""
-        return self.outputs
-
-    @property
-    def q(self) -> Fraction:
-        """Exact probability that it lies in a window that shares no output with that, if any."""
-        return (1 - self.p) * self.window / (self.outputs - self.window)
-
-    @property
-    def alphabet_size(self) -> int:
-        """A symbol is an output."""
-        return self.outputs
-
-    @property
-    def support_size(self) -> int:
-        """The outputs of a window."""
-        return self.window
-
-    @property
-    def structure(self) -> Window:
-        """An output."""
-        return Window(self.outputs, self.window, self.likely_windows)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
