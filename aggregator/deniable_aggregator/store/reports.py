@@ -80,3 +80,17 @@ class ReportTables(CommonTables):
                     "the database is damaged: an epoch that was closed or deleted cannot be read. "
                     "Restore a backup with `deniable restore`"
                 )
+
+    def _finish_sweeps(self) -> None:
+        with self._connections.read() as db:
+            pending = epoch_closing.interrupted_sweeps(db)
+        for number, epoch in pending:
+            self._sweep(number, epoch)
+
+    def _sweep(self, number: int, epoch: int) -> None:
+        while not self._sweep_slice(number, epoch):
+            pass
+
+    def _sweep_slice(self, number: int, epoch: int) -> bool:
+        """Delete some ids of a closed epoch in a transaction; True once none is left."""
+        raise NotImplementedError

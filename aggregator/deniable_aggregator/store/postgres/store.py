@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import psycopg
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.store import audit_log, epoch_closing
+from deniable_aggregator.store import audit_log
 from deniable_aggregator.store.access import AccessTables
 from deniable_aggregator.store.audit_log import AuditTables
 from deniable_aggregator.store.collections import CollectionTables
@@ -97,17 +97,9 @@ class PostgresReports(ReportTables):
             self._cells = {}
         self._cells = {**self._cells, **cells}
 
-    def _finish_sweeps(self) -> None:
-        with self._connections.read() as db:
-            pending = epoch_closing.interrupted_sweeps(db)
-        for number, epoch in pending:
-            self._sweep(number, epoch)
-
-    def _sweep(self, number: int, epoch: int) -> None:
-        swept = False
-        while not swept:
-            with self._connections.begin() as db:
-                swept = commit.sweep(db, number, epoch)
+    def _sweep_slice(self, number: int, epoch: int) -> bool:
+        with self._connections.begin() as db:
+            return commit.sweep(db, number, epoch)
 
 
 class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTables, AuditTables):

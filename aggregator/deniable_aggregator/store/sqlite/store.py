@@ -69,17 +69,9 @@ class SqliteReports(ReportTables):
             self._sweep(number, epoch)
         return new
 
-    def _finish_sweeps(self) -> None:
-        with self._connections.read() as db:
-            pending = epoch_closing.interrupted_sweeps(db)
-        for number, epoch in pending:
-            self._sweep(number, epoch)
-
-    def _sweep(self, number: int, epoch: int) -> None:
-        swept = False
-        while not swept:
-            with self._connections.write() as db:
-                swept = commit.sweep(db, number, epoch)
+    def _sweep_slice(self, number: int, epoch: int) -> bool:
+        with self._connections.write() as db:
+            return commit.sweep(db, number, epoch)
 
 
 class SqliteStore(SqliteReports, CollectionTables, LedgerTables, AccessTables, AuditTables):
