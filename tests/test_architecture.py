@@ -20,7 +20,7 @@ from deniable_shared import mechanisms
 
 ROOT = Path(__file__).parent.parent
 MEMBERS = {
-    "aggregator": "aggregator",
+    "aggregator": "aggregator/service",
     "central": "aggregator/central",
     "client": "client",
     "estimators": "aggregator/estimators",
@@ -118,7 +118,7 @@ def test_only_tracing_knows_what_is_under_way_without_being_handed_it() -> None:
         for path in modules(member)
         if "contextvars" in top_level(path.read_text())
     }
-    assert users <= {"aggregator/deniable_aggregator/tracing/tracer.py"}
+    assert users <= {"aggregator/service/deniable_aggregator/operations/tracing/tracer.py"}
 
 
 def test_a_local_mechanism_is_two_files_of_one_name() -> None:

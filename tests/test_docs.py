@@ -15,13 +15,13 @@ from pathlib import Path
 import click
 import pytest
 
-from deniable_aggregator.app import create_app
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.base.settings_sources import PREFIX
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.command_groups import DefaultGroup
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.settings_sources import PREFIX
+from deniable_aggregator.web.app import create_app
 from deniable_shared.wire.problems import PROBLEMS
 from support import worked_releases
 from support.api_world import prepared
@@ -32,7 +32,7 @@ PAGES = sorted(
     for path in ROOT.glob("**/*.md")
     if not {".venv", "node_modules", "dist"} & set(path.relative_to(ROOT).parts)
 )
-AGGREGATOR = (ROOT / "aggregator" / "README.md").read_text()
+AGGREGATOR = (ROOT / "aggregator" / "service" / "README.md").read_text()
 CENTRAL = (ROOT / "aggregator" / "central" / "README.md").read_text()
 TUTORIALS = ROOT / "aggregator" / "central" / "docs"
 LARGEST_FIGURE = 60_000

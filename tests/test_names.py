@@ -26,9 +26,9 @@ COLUMNS = frozenset({"client/deniable_client/collection_state.py: asked"})
 """Columns of a database, which keep their names."""
 
 TEXTS = (
-    *("README.md", "*/README.md", "aggregator/*/README.md", "aggregator/docs/**/*.md"),
+    *("README.md", "*/README.md", "aggregator/*/README.md", "aggregator/service/docs/**/*.md"),
     *("aggregator/*/docs/**/*.md", "docs/**/*.md", "shared/*.md"),
-    *("deploy/**/*", "aggregator/deniable_aggregator/**/*.html"),
+    *("deploy/**/*", "aggregator/service/deniable_aggregator/**/*.html"),
 )
 EXCEPT = ("CHANGELOG.md", "glossary.md")
 

@@ -16,10 +16,15 @@ ROLES = {"aggregator": "requirements.txt", "gateway": "gateway-requirements.txt"
 """Each image, and the file of its pins."""
 
 WORKSPACE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]
-FOLDERS = {Path(member).name: ROOT / member for member in WORKSPACE["members"]}
+NAMES = {member: Path(member).name for member in WORKSPACE["members"]} | {
+    "aggregator/service": "aggregator"
+}
+"""Each member's folder, and its distribution without `deniable-`."""
+
+FOLDERS = {name: ROOT / member for member, name in NAMES.items()}
 PROJECTS = {
-    Path(member).name: tomllib.loads((ROOT / member / "pyproject.toml").read_text())["project"]
-    for member in WORKSPACE["members"]
+    name: tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    for name, folder in FOLDERS.items()
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from deniable_aggregator.inspection import addresses
+from deniable_aggregator.operations.doctor import addresses
 from deniable_shared.manifest.ingest_origins import is_loopback
 from support import core_world, databases
 from support.core_world import World

@@ -18,9 +18,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from deniable_aggregator.process.serving import free_port, granian_arguments
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.process.serving import free_port, granian_arguments
+from deniable_aggregator.operations.service import Service
 from deniable_gateway.serving import ACCESS_LOG_FORMAT
 from deniable_shared.wire.report import MEDIA_TYPE, encode_upload
 from support.api_world import authored, opened

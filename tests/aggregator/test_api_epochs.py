@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import decode_errors
 from support.api_world import DAY, TODAY, World, authored, opened

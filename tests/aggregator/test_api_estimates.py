@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries import pooled_tallies
-from deniable_aggregator.registry import Collection
 from support.api_world import DAY, TODAY, World, authored, opened
 
 FIELDS = [

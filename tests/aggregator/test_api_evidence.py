@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from deniable_aggregator.cli.estimate_tables import estimates_table
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import EstimatesDocument
-from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.randomness.coins import Coins
 from support.api_world import TODAY, World, authored, opened

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.web import columnar, table_rows
 from deniable_aggregator.web.spreadsheet import Row
 from support.api_world import TODAY, World, authored, opened

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from deniable_aggregator.cli.estimate_tables import estimates_table
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import EstimatesDocument
-from deniable_aggregator.registry import Collection
 from deniable_estimators.inference.channel import Counts
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support.api_world import INGEST, TODAY, World, opened
 
 TOML = """\

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.dashboard import assets
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.web.dashboard import assets
 from support.api_world import DAY, INGEST, TODAY, World, authored, opened
 
 HOSTILE = """\

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from support.api_world import DAY, TODAY, World, authored, opened
 
 BITS = {"dark_mode": True, "beta": False}

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.registry import Collection
-from deniable_shared.authoring.linter import lint
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.authoring.linter import lint
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
 from deniable_shared.randomness.coins import Coins
 from support.api_world import INGEST, TODAY, World, authored, opened
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
-from deniable_aggregator.registry import Collection
 from deniable_estimators.mechanisms import estimator_for
 from support.api_world import TODAY, World, authored, opened
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from deniable_aggregator.access.audit import ACTS
-from deniable_aggregator.api.operations import operation_of
-from deniable_aggregator.dashboard.pages import pages
+from deniable_aggregator.web.api.operations import operation_of
+from deniable_aggregator.web.dashboard.pages import pages
 from deniable_shared.wire.report import MEDIA_TYPE
 from support.api_world import DSSE, TODAY, World, authored, opened
 from support.browser import Browser

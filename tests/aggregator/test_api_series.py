@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries import series
-from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.table_rows import SERIES_COLUMNS
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support.api_world import DAY, INGEST, TODAY, World, authored, opened
 
 BITS = {"dark_mode": True, "beta": False}

@@ -14,7 +14,7 @@ import click
 import pytest
 
 from deniable_aggregator.cli import main
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_estimators.inference.manipulation import UNREACHABLE
 from support.api_world import TODAY, World, authored, opened
 from support.surfaces import COMMANDS, READING, Answer, everything

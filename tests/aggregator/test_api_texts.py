@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.authoring.bindings import read_signed, render
 from deniable_aggregator.cli.domain_options import domain_of
 from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.cli.output import escape_control_characters
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.authoring.bindings import read_signed, render
+from deniable_aggregator.collections.authoring.linter import lint
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml, template
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.web.spreadsheet import escape_formula
-from deniable_shared.authoring.linter import lint
-from deniable_shared.authoring.toml_manifest import manifest_from_toml, template
 from deniable_shared.domains import Text
 from deniable_shared.manifest.model import Manifest
 from support.api_world import INGEST, TODAY, World, opened

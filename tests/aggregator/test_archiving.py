@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.app import create_app
-from deniable_aggregator.inspection import log_audit
-from deniable_aggregator.registry import Collection, UnknownCollection
+from deniable_aggregator.collections.registry import Collection, UnknownCollection
+from deniable_aggregator.operations.doctor import log_audit
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.rollback_guard import heads_file
-from deniable_aggregator.service import Service
+from deniable_aggregator.web.app import create_app
 from deniable_gateway.problem import Problem
 from deniable_shared.manifest.epochs import epoch_start
 from support.api_world import World, authored, opened

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from deniable_aggregator.access import users
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.cli import main
 from deniable_aggregator.operations import settings_changes
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.queries.access import audit_rows
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
 from support.api_world import DSSE, TODAY, World, authored, opened
 from support.browser import PASSWORD, Browser
 from support.deniable_command import Deniable

@@ -13,11 +13,11 @@ import pytest
 
 from deniable_aggregator.access import users
 from deniable_aggregator.access.audit import AuditEntry, parse
-from deniable_aggregator.backup import copying
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import DELEGATION_SECONDS, renew_delegation
+from deniable_aggregator.operations.backup import copying
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.rollback_guard import heads_file
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import schema, schema_version
 from deniable_aggregator.store.opening import open_store
 from deniable_aggregator.web.auth import throttle

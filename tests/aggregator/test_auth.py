@@ -11,7 +11,7 @@ import pytest
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.rows import Token
 from deniable_aggregator.access.tokens import Tokens
-from deniable_aggregator.roles import ROLES, allows
+from deniable_aggregator.base.roles import ROLES, allows
 from deniable_aggregator.store.sqlite.store import SqliteStore
 
 NOW = 1_800_000_000.0

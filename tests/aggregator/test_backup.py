@@ -14,10 +14,10 @@ import pytest
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import SessionRow, Token, User
-from deniable_aggregator.backup import archive, copying, sealed_keys
-from deniable_aggregator.errors import KeyFileError, StoreError
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.errors import KeyFileError, StoreError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.backup import archive, copying, sealed_keys
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store
 from deniable_aggregator.store.portable.snapshot import TableDigest, digests, snapshot

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.authoring.bindings import SignedManifest, read_signed, render
+from deniable_aggregator.collections.authoring.bindings import SignedManifest, read_signed, render
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Ceiling, Client
 from deniable_client.testing import RecordingTransport
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.process import running_server
+from deniable_aggregator.operations.process import running_server
 from support import postgres_server
 from support.deniable_command import Deniable, wait_until
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_gateway.clock import kernel, record
 from deniable_gateway.clock.reading import Reading, boot_id, boot_time
 from support.data_directory import DAY

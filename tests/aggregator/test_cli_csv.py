@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.simulation.study import Study, StudyError
-from deniable_aggregator.simulation.study_csv import MAX_CHOICES, read_study
+from deniable_aggregator.operations.demo.study import Study, StudyError
+from deniable_aggregator.operations.demo.study_csv import MAX_CHOICES, read_study
 
 
 def study(folder: Path, text: str, *columns: str, name: str = "people.csv") -> Study:

@@ -6,7 +6,7 @@ import csv
 from collections import Counter
 from importlib import resources
 
-from deniable_aggregator.simulation import demo_data
+from deniable_aggregator.operations.demo import demo_data
 
 AS_DAWSON_TABULATES = [
     *(0, 0, 35, 0, 0, 0, 17, 0),  # died: boys, girls of 1st, 2nd, 3rd, crew

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.store.opening import open_store
 from support.deniable_command import SETTINGS_TOML, Deniable
 

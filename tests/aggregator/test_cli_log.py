@@ -12,11 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.errors import StoreError
-from deniable_aggregator.inspection import log_audit
-from deniable_aggregator.inspection.log_audit import Chain
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.doctor import log_audit
+from deniable_aggregator.operations.doctor.log_audit import Chain
 from deniable_shared.errors import ForkError
 from deniable_shared.wire.transparency_log import LogEntry
 from support.api_world import World, authored, opened

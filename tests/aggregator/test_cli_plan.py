@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.planning import Plan, plan
+from deniable_aggregator.collections.planning import Plan, plan
 from deniable_shared.domains import Record
 from support.deniable_command import Deniable
 

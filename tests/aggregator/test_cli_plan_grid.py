@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.planning import plan
-from deniable_aggregator.planning.sweep import (
+from deniable_aggregator.collections.planning import plan
+from deniable_aggregator.collections.planning.sweep import (
     EPSILONS,
     RECORDS,
     SIZES,

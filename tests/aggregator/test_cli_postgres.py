@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.inspection import checkup
-from deniable_aggregator.process import running_server
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.doctor import checkup
+from deniable_aggregator.operations.process import running_server
 from support import postgres_server
 from support.deniable_command import Deniable, wait_until
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.randomness.coins import Coins
 from support.deniable_command import Deniable

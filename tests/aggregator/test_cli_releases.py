@@ -11,14 +11,14 @@ import click
 import httpx
 import pytest
 
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.cli.release import release as command
 from deniable_aggregator.cli.release_options import arguments_of, read_labels
 from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.kinds.contract import PreparedRelease, ReleaseContext
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.randomness.coins import Coins
 from support import release_plans

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.process import running_server
-from deniable_aggregator.process.running_server import RunningServer
-from deniable_aggregator.process.serving import free_port
+from deniable_aggregator.operations.process import running_server
+from deniable_aggregator.operations.process.running_server import RunningServer
+from deniable_aggregator.operations.process.serving import free_port
 
 NO_PROCESS = 2**22 + 1  # above the largest pid Linux gives
 

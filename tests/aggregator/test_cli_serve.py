@@ -15,9 +15,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.process import running_server
-from deniable_aggregator.process.serving import free_port, granian_arguments, running
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.process import running_server
+from deniable_aggregator.operations.process.serving import free_port, granian_arguments, running
 from support.deniable_command import Deniable, wait_until
 
 pytestmark = pytest.mark.processes

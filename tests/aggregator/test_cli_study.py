@@ -6,8 +6,13 @@ from collections import Counter
 
 import pytest
 
-from deniable_aggregator.simulation.study import Study, StudyCollection, StudyError, draw_people
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.operations.demo.study import (
+    Study,
+    StudyCollection,
+    StudyError,
+    draw_people,
+)
 from deniable_shared.manifest.model import Manifest
 
 NOW = 1_796_000_000.0

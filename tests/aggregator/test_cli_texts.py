@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_client import Ceiling, Client
 from deniable_client.testing import RecordingTransport
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.wire import dsse

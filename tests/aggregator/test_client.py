@@ -12,12 +12,12 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.cli.command_client import connect, local
 from deniable_aggregator.client.errors import QueryError, ServiceError, UnreachableError
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.service import Service
 from support.deniable_command import Deniable
 
 

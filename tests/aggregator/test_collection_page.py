@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.registry import Collection
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
 from support.api_world import DAY, INGEST, TODAY, TOML, World, authored, opened
 
 BOTH = {"dark_mode": True, "beta": True}
@@ -235,6 +235,6 @@ def test_every_kind_of_question_has_a_page_in_every_view(
 
 
 def _day(epoch: int) -> str:
-    from deniable_aggregator.dashboard.formatting import when
+    from deniable_aggregator.web.dashboard.formatting import when
 
     return when(epoch * DAY)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.registry import Collection
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
 from support.api_world import INGEST, TODAY, World, authored, opened
 
 DARK, NONE = {"dark_mode": True, "beta": False}, {"dark_mode": False, "beta": False}

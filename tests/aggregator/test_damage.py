@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_aggregator.backup.copying import back_up
-from deniable_aggregator.errors import DamagedError, StoreError
-from deniable_aggregator.inspection.damage import damage_checks
+from deniable_aggregator.base.errors import DamagedError, StoreError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.backup.copying import back_up
+from deniable_aggregator.operations.doctor.damage import damage_checks
 from deniable_aggregator.queries import pooled_tallies
-from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import stored_tallies
 from deniable_aggregator.store.checksums import BODY_MASK, PRIME, body, seal, seal_increment
 from deniable_aggregator.store.rows import PAGE_SIZE, KeyedTally

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.dashboard import sparkline
-from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.formatting import (
+from deniable_aggregator.web.dashboard import sparkline
+from deniable_aggregator.web.dashboard.charts import Cell, Chart
+from deniable_aggregator.web.dashboard.formatting import (
     amount,
     chance,
     count,
@@ -18,11 +18,11 @@ from deniable_aggregator.dashboard.formatting import (
     share,
     when,
 )
-from deniable_aggregator.dashboard.guarantees import _times
-from deniable_aggregator.dashboard.page import Page
-from deniable_aggregator.dashboard.pages import menu, pages
-from deniable_aggregator.dashboard.paging import paginate
-from deniable_aggregator.dashboard.release_charts import days_of
+from deniable_aggregator.web.dashboard.guarantees import _times
+from deniable_aggregator.web.dashboard.page import Page
+from deniable_aggregator.web.dashboard.pages import menu, pages
+from deniable_aggregator.web.dashboard.paging import paginate
+from deniable_aggregator.web.dashboard.release_charts import days_of
 
 THIN = "\u202f"
 

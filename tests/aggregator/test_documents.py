@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from flask import Response, request
 
-from deniable_aggregator.api.operations import operation_of
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.web.api.operations import operation_of
 from deniable_aggregator.web.application import JSON
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support.api_world import INGEST, TODAY, World, authored, opened
 from support.manifests import next_version
 from support.surfaces import READING, addressed

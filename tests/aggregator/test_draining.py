@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.process.serving import free_port, granian_arguments
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.process.serving import free_port, granian_arguments
 from deniable_shared.wire.report import MEDIA_TYPE, Report, encode_upload
 from support import postgres_server
 from support.api_world import World, authored, opened

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deniable_aggregator.app import upload_endpoint
+from deniable_aggregator.web.app import upload_endpoint
 from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE, ReportError
 from deniable_shared.wire.replies import read_statuses
 from deniable_shared.wire.report import (

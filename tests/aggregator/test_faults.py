@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.errors import StoreError
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.store.postgres import pool as postgres_pool
 from deniable_aggregator.store.postgres import store as postgres_store
 from deniable_aggregator.store.postgres.store import PostgresStore
@@ -211,7 +211,7 @@ def test_when_the_leader_dies_another_keeps_house(tmp_path: Path) -> None:
 def exposed(service: object) -> bytes:
     from prometheus_client import CollectorRegistry
 
-    from deniable_aggregator.service import Service
+    from deniable_aggregator.operations.service import Service
 
     assert isinstance(service, Service)
     return service.metrics.exposition(CollectorRegistry())

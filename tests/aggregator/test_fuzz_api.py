@@ -21,7 +21,7 @@ from schemathesis.schemas import APIOperation, BaseSchema
 from schemathesis.specs.openapi import checks
 
 from deniable_aggregator.access import users
-from deniable_aggregator.roles import allows
+from deniable_aggregator.base.roles import allows
 from deniable_shared.wire.report import MEDIA_TYPE, Report, ReportHeader, encode_upload
 from support.api_world import DSSE, TODAY, World, authored, opened
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.app import upload_endpoint
+from deniable_aggregator.web.app import upload_endpoint
 from deniable_shared.errors import DecodeError
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import (

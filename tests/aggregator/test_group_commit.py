@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
 from deniable_gateway.problem import Problem
 from deniable_gateway.upload import group_commit

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_aggregator.dashboard.ingest_health import REASON_MEANINGS, anomalies_of
-from deniable_aggregator.metrics import Metrics
-from deniable_aggregator.metrics.rates import WINDOW_SECONDS, ReportRates
+from deniable_aggregator.operations.metrics import Metrics
+from deniable_aggregator.operations.metrics.rates import WINDOW_SECONDS, ReportRates
+from deniable_aggregator.web.dashboard.ingest_health import REASON_MEANINGS, anomalies_of
 from deniable_shared.wire.problems import ReportError
 from support.api_world import TODAY, Moment, World, authored, opened
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_aggregator.registry import UnknownCollection
+from deniable_aggregator.collections.registry import UnknownCollection
 from deniable_gateway.problem import Problem
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import Report, encode_upload

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator import readiness
-from deniable_aggregator.inspection import checkup, installation
-from deniable_aggregator.inspection.check import Check
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import DELEGATION_SECONDS
-from deniable_aggregator.process import running_server
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations import readiness
+from deniable_aggregator.operations.doctor import checkup, installation
+from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.process import running_server
 from deniable_aggregator.store import schema
 from support.data_directory import DAY, NOON, prepared
 

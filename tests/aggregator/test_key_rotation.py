@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access.audit import AuditEntry, parse
-from deniable_aggregator.errors import KeyFileError
+from deniable_aggregator.base.errors import KeyFileError
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import directory as keys
 from deniable_aggregator.keys import files as key_files
 from deniable_aggregator.keys import lists as key_lists
@@ -18,8 +19,7 @@ from deniable_aggregator.keys import renew_delegation
 from deniable_aggregator.keys.files import read_private, read_seed, write_private
 from deniable_aggregator.keys.report_keys import ReportKeys
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_gateway.problem import Problem
 from deniable_shared.wire import dsse, envelope
 from deniable_shared.wire.key_list import KeyList, verify_key_list

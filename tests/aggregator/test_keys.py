@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.errors import KeyFileError
+from deniable_aggregator.base.errors import KeyFileError
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import Keys, initialise, renew_delegation
 from deniable_aggregator.keys import directory as keys
 from deniable_aggregator.keys import lists as key_lists
 from deniable_aggregator.keys.files import read_private, read_seed, write_private
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_gateway.errors import DataDirectoryError
 from deniable_shared.errors import SignatureError

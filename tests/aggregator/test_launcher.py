@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.process import launcher
+from deniable_aggregator.operations.process import launcher
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from typing import cast
 import pytest
 
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.loadgen.plan import LoadError, LoadPlan, require_this_machine
-from deniable_aggregator.loadgen.result import LoadResult, percentile
-from deniable_aggregator.loadgen.sending import UploadTarget, send
-from deniable_aggregator.loadgen.target import fetch_target
+from deniable_aggregator.operations.loadgen.plan import LoadError, LoadPlan, require_this_machine
+from deniable_aggregator.operations.loadgen.result import LoadResult, percentile
+from deniable_aggregator.operations.loadgen.sending import UploadTarget, send
+from deniable_aggregator.operations.loadgen.target import fetch_target
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
 from support.api_world import authored

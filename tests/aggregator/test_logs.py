@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from deniable_aggregator import logs
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base import logs
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store.postgres.pool import translate_errors
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_gateway.logs import exception_chain

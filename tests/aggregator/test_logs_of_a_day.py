@@ -21,9 +21,9 @@ from typing import IO
 
 import pytest
 
-from deniable_aggregator.app import create_app
-from deniable_aggregator.process.serving import free_port, granian_arguments
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.process.serving import free_port, granian_arguments
+from deniable_aggregator.web.app import create_app
 from deniable_shared.wire.report import MEDIA_TYPE, Report, encode_upload
 from support.api_world import World, authored, opened
 

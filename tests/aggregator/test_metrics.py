@@ -15,9 +15,9 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from deniable_aggregator.errors import StoreError
-from deniable_aggregator.metrics.store_health import StoreHealth
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.metrics.store_health import StoreHealth
 from deniable_aggregator.store.rows import RollupBacklog
 from deniable_gateway.errors import SettingsError
 from deniable_shared.wire.report import Extension
@@ -28,7 +28,7 @@ from support.deniable_command import wait_until
 from support.programs import program
 from support.stores import arrivals, sums
 
-README = (Path(__file__).parents[2] / "aggregator" / "README.md").read_text()
+README = (Path(__file__).parents[2] / "aggregator" / "service" / "README.md").read_text()
 REFUSED = 'outcome="epoch-closed"'
 VALUE = {"dark_mode": True, "beta": False}
 
@@ -319,7 +319,7 @@ def test_what_is_exposed_is_what_promtool_takes(world: World) -> None:
 
 def test_processes_of_one_server_add_up(tmp_path: Path) -> None:
     code = (
-        "from deniable_aggregator.metrics import Metrics\n"
+        "from deniable_aggregator.operations.metrics import Metrics\n"
         "from prometheus_client import CollectorRegistry\n"
         "made = Metrics()\n"
         "made.reports.labels('a-1', 'counted').inc(3)\n"

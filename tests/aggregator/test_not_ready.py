@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.process import running_server
-from deniable_aggregator.process.serving import Server, ServingError
+from deniable_aggregator.operations.process import running_server
+from deniable_aggregator.operations.process.serving import Server, ServingError
 from support.deniable_command import Deniable, wait_until
 
 PATIENCE = 90.0

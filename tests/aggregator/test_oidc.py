@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from deniable_aggregator.app import create_app
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.web.app import create_app
 from deniable_gateway.errors import SettingsError
 from support.browser import Browser
 from support.identity_provider import CLIENT, SECRET, IdentityProvider, serving

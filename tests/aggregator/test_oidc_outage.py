@@ -13,9 +13,9 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.app import create_app
-from deniable_aggregator.errors import ProviderUnavailableError
-from deniable_aggregator.service import Service
+from deniable_aggregator.base.errors import ProviderUnavailableError
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.web.app import create_app
 from deniable_aggregator.web.auth import throttle
 from deniable_aggregator.web.auth.guard import PROVIDER
 from deniable_aggregator.web.auth.provider import Provider

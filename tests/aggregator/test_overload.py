@@ -13,8 +13,8 @@ from contextlib import ExitStack, closing, suppress
 import httpx
 import pytest
 
-from deniable_aggregator.loadgen.sealing import seal_reports
-from deniable_aggregator.loadgen.target import fetch_target
+from deniable_aggregator.operations.loadgen.sealing import seal_reports
+from deniable_aggregator.operations.loadgen.target import fetch_target
 from deniable_gateway.serving import SPARE_THREADS
 from deniable_shared.wire.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
 from support.deniable_command import wait_until

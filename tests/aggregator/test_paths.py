@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deniable_aggregator.app import upload_endpoint
+from deniable_aggregator.web.app import upload_endpoint
 from deniable_gateway.problem import Problem
 from deniable_gateway.spool.intake import KeylessIntake
 from deniable_gateway.spool.options import IntakeOptions

@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.planning import Plan, plan
+from deniable_aggregator.collections.authoring.recommendation import recommend
+from deniable_aggregator.collections.planning import Plan, plan
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.authoring.recommendation import recommend
 from deniable_shared.domains import Bits, Choice, Number
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain

@@ -8,8 +8,8 @@ from math import comb, exp
 
 import pytest
 
-from deniable_aggregator.planning import plan
-from deniable_aggregator.planning.anonymity import shuffle_anonymity
+from deniable_aggregator.collections.planning import plan
+from deniable_aggregator.collections.planning.anonymity import shuffle_anonymity
 from deniable_central.accounting.shuffle import shuffled_delta
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError

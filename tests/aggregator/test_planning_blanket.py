@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from deniable_aggregator.planning import Blanket
+from deniable_aggregator.collections.planning import Blanket
 from deniable_central.accounting.shuffle import shuffled_epsilon
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError

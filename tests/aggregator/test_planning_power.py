@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom  # type: ignore[import-untyped]
 
-from deniable_aggregator.planning import plan
-from deniable_aggregator.planning.power import LabelTest, critical_counts
+from deniable_aggregator.collections.planning import plan
+from deniable_aggregator.collections.planning.power import LabelTest, critical_counts
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
 from deniable_shared import mechanisms

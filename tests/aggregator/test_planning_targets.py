@@ -8,12 +8,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.planning import Plan, plan
+from deniable_aggregator.collections.authoring.record_recommendation import (
+    candidate_mechanisms,
+    two_way_error,
+)
+from deniable_aggregator.collections.planning import Plan, plan
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.analysis.range_error import haar_error, tree_error
-from deniable_shared.authoring.record_recommendation import candidate_mechanisms, two_way_error
 from deniable_shared.domains import Record, Text
 from deniable_shared.mechanisms import build
 from support.record_domains import record

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.inspection import addresses
-from deniable_aggregator.inspection.addresses import ask
-from deniable_aggregator.process.serving import free_port
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.settings_sources import keep
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.base.settings_sources import keep
+from deniable_aggregator.operations.doctor import addresses
+from deniable_aggregator.operations.doctor.addresses import ask
+from deniable_aggregator.operations.process.serving import free_port
 from deniable_gateway.errors import SettingsError
 from support.deniable_command import SETTINGS_TOML, Deniable
 

@@ -10,8 +10,10 @@ import pytest
 from msgspec import UNSET
 
 from deniable_aggregator.access import changes
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.access import NewLink, NewToken, NewUser
 from deniable_aggregator.keys import read_seed
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.queries import access
 from deniable_aggregator.queries.collections import collections
 from deniable_aggregator.queries.epochs import closable_epoch, epochs
@@ -19,9 +21,7 @@ from deniable_aggregator.queries.health import readiness_document
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import release, releases
 from deniable_aggregator.queries.transparency_log import log, log_entries
-from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import ReleaseRequest
-from deniable_aggregator.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_gateway.problem import Problem
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest

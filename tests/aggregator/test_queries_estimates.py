@@ -10,6 +10,8 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.comparison import ComparisonArguments
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments, SeriesArguments
 from deniable_aggregator.queries.comparison import comparison
@@ -17,10 +19,8 @@ from deniable_aggregator.queries.estimates import answer, estimates, estimates_b
 from deniable_aggregator.queries.label_series import MEAN, label_series
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.queries.series import series
-from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_gateway.problem import Problem
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.randomness.coins import Coins
 from support.api_world import INGEST, TODAY, TOML, authored, opened
 from support.databases import AnyStore, fresh, register

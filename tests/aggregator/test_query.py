@@ -16,10 +16,10 @@ import pytest
 
 import deniable_aggregator.query as deniable
 from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.queries import series
 from deniable_aggregator.query.errors import CURES
 from deniable_aggregator.query.service import Service
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support import notebook
 from support.api_world import INGEST, TODAY, World, authored, opened
 from support.published import MINUTES, published

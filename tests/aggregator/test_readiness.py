@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator import readiness
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.operations import readiness
 from support.api_world import DAY, NOON, World, opened
 
 BOOTED = 1_000.0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import MEDIA_TYPE
 from reference_client import documents, uploading

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deniable_aggregator.errors import StoreError
-from deniable_aggregator.registry import Collection, Registry, UnknownCollection
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.collections.registry import Collection, Registry, UnknownCollection
 from deniable_aggregator.store.rows import ManifestRow
 from deniable_gateway.problem import Problem
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.inspection import log_audit
+from deniable_aggregator.operations.doctor import log_audit
 from support.release_world import FIRST, ReleaseWorld, asked, opened, over
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.dashboard.release_form import (
+from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
+from deniable_aggregator.web.dashboard.release_form import (
     ReleasesArguments,
     ReleasesQuery,
     hidden_fields,
@@ -20,7 +21,6 @@ from deniable_aggregator.dashboard.release_form import (
     parameters_of,
     release_request,
 )
-from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
 from deniable_gateway.problem import Problem
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, opened
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.store.opening import open_read_only
 from support.api_world import TODAY, World, authored
 from support.manifests import next_version

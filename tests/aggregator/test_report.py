@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from deniable_aggregator.dashboard.guarantees import report_guarantees
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import WarningDocument
-from deniable_aggregator.registry import Collection
-from deniable_aggregator.report.influence_text import influence_sentence
-from deniable_aggregator.report.markup import element, to_html
-from deniable_aggregator.report.page import page
-from deniable_aggregator.report.svg_charts import Axis, Point, axis_over, band, interval
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.web.dashboard.guarantees import report_guarantees
+from deniable_aggregator.web.report.influence_text import influence_sentence
+from deniable_aggregator.web.report.markup import element, to_html
+from deniable_aggregator.web.report.page import page
+from deniable_aggregator.web.report.svg_charts import Axis, Point, axis_over, band, interval
 from support.api_world import DAY, INGEST, NOON, TODAY, World, authored, opened
 from support.published import MINUTES
 from support.report_file import facts_of, report_of

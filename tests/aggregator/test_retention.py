@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator import retention
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.collections import retention
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally, tallies_by_epoch
 from deniable_aggregator.store.rows import CommitStatus, EpochRow
 from deniable_gateway.clock.watch import SETTLING_SECONDS

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from deniable_aggregator.client.remote import remote
-from deniable_aggregator.process.serving import Server, free_port, running
+from deniable_aggregator.operations.process.serving import Server, free_port, running
 from support import postgres_server
 from support.browser import FORM_TOKEN
 from support.data_directory import prepared_at

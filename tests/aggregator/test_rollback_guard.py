@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access.audit import AuditEntry, parse
-from deniable_aggregator.backup import copying
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.operations.backup import copying
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.queries.accounts import account_of
 from deniable_aggregator.queries.releases import release as stored_release
 from deniable_aggregator.releases.context import ReleaseEpochs
 from deniable_aggregator.releases.rollback_guard import heads as heads_document
 from deniable_aggregator.releases.rollback_guard import heads_file
-from deniable_aggregator.service import Service
 from deniable_gateway.problem import Problem
 from support.api_world import World, authored, opened
 from support.ledgers import admitted

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.errors import KeyFileError, ScaleError
+from deniable_aggregator.base.errors import KeyFileError, ScaleError
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys.report_keys import ReportKeys
-from deniable_aggregator.scale import tally_spool
-from deniable_aggregator.scale.block_tally import decode_block_tally, tally_block
-from deniable_aggregator.scale.local import LocalEngine
-from deniable_aggregator.scale.worker_context import make_worker_context
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.spool.block_tally import decode_block_tally, tally_block
+from deniable_aggregator.spool.job import tally_spool
+from deniable_aggregator.spool.local import LocalEngine
+from deniable_aggregator.spool.worker_context import make_worker_context
 from deniable_gateway.errors import SpoolError
 from deniable_gateway.spool import SpooledReport, open_spool, write_block
 from deniable_shared.wire.problems import ReportError

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import pytest
 
-from deniable_aggregator.scale import tally_spool
-from deniable_aggregator.scale.local import LocalEngine
+from deniable_aggregator.spool.job import tally_spool
+from deniable_aggregator.spool.local import LocalEngine
 from deniable_gateway.errors import ExtraError, SpoolError
 from deniable_gateway.spool import blocks, open_spool
 from support import s3_server

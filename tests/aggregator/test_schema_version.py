@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store
 from deniable_aggregator.store.schema_version import current_revision

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.errors import KeyFileError, StoreError
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.errors import KeyFileError, StoreError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError, LockedError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.registry import UnknownCollection
+from deniable_aggregator.collections.registry import UnknownCollection
 from deniable_aggregator.store.rows import EpochRow
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import LockedError

@@ -11,9 +11,9 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.app import create_app
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.kinds.queries import PreparedQuerySession
-from deniable_aggregator.service import Service
+from deniable_aggregator.web.app import create_app
 from support.browser import Browser
 from support.dashboard_site import filled, theme
 

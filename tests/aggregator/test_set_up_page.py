@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from deniable_aggregator import planning
-from deniable_aggregator.authoring.snippet import client_snippet, example_answer
-from deniable_shared.authoring.templates import TemplateOptions
-from deniable_shared.authoring.toml_manifest import manifest_from_toml, template
+from deniable_aggregator.collections import planning
+from deniable_aggregator.collections.authoring.snippet import client_snippet, example_answer
+from deniable_aggregator.collections.authoring.templates import TemplateOptions
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml, template
 from deniable_shared.domains import Bits, Choice, Domain, Number, Record, Text
 from support.api_world import INGEST, World, authored, opened
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.settings_sources import REMOVED, keep
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.base.settings_sources import REMOVED, keep
 from deniable_gateway.errors import SettingsError
 
 MOVED = (Path(__file__).parents[2] / "docs/moved-settings.md").read_text(encoding="utf-8")

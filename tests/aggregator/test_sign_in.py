@@ -10,7 +10,7 @@ import pytest
 
 from deniable_aggregator.access import users
 from deniable_aggregator.access.sessions import LINK_SECONDS
-from deniable_aggregator.app import create_app
+from deniable_aggregator.web.app import create_app
 from deniable_aggregator.web.auth import csrf, throttle
 from deniable_aggregator.web.auth.guard import SIGN_INS, current_identity, require
 from support.api_world import World, opened

@@ -11,10 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.cli.users import _reachable as reachable
-from deniable_aggregator.process import running_server, sign_in_link
-from deniable_aggregator.process.serving import Server
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.process import running_server, sign_in_link
+from deniable_aggregator.operations.process.serving import Server
 from support.deniable_command import Deniable, wait_until
 
 SECRET = "s" * 43

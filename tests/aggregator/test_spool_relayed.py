@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.process.serving import free_port
+from deniable_aggregator.operations.process.serving import free_port
 from deniable_gateway.cli import run_intake
 from deniable_gateway.errors import SettingsError, SpoolError
 from deniable_gateway.relay.options import RelayOptions

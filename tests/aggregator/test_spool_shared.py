@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.context import close_epochs
 from deniable_aggregator.releases.request import EpochSelection
-from deniable_aggregator.service import Service
 from deniable_aggregator.spool.consumer import MARGIN_SECONDS, SpoolConsumer
 from deniable_gateway.problem import Problem
 from support import split_world

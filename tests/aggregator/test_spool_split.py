@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.service import Service
+from deniable_aggregator.operations.service import Service
 from deniable_gateway.errors import SpoolError
 from deniable_gateway.problem import Problem
 from deniable_gateway.spool import SpooledReport, read_block, write_block

@@ -10,7 +10,7 @@ import pytest
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.rows import LinkRow, SessionRow, Token, User
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store.rows import KeyListRow
 from deniable_shared.errors import ForkError
 from support.databases import AnyStore, Database

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import epoch_closing
 from deniable_aggregator.store.rows import CommitStatus
 from deniable_aggregator.store.sqlite import commit

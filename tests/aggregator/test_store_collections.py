@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store.rows import DeletedManifest
 from deniable_shared.wire.transparency_log import LogEntry
 from support.databases import AnyStore, Database

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store.rows import CommitStatus, TallyKey
 from deniable_aggregator.store.sqlite.commit import IDS_AT_ONCE
 from support.databases import AnyStore, Database

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.cli import main
 from deniable_aggregator.keys import initialise
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.opening import open_read_only, open_store
 from deniable_aggregator.store.schema_version import current_revision, migrate
 from deniable_gateway.errors import SettingsError

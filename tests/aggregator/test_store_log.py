@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import transparency_log
 from deniable_aggregator.store.rows import KeyListRow
 from deniable_shared.wire.transparency_log import LogEntry, extend

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.sqlite import schema as sqlite_schema
 from support.databases import COLLECTION, KINDS, AnyStore, Database, Sqlite

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.errors import StoreError, StoreUnavailableError
-from deniable_aggregator.inspection import checkup
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.errors import StoreError, StoreUnavailableError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.doctor import checkup
 from deniable_aggregator.store.postgres import rollup
 from deniable_aggregator.store.postgres.pool import Lock, connect
 from deniable_aggregator.store.postgres.store import PostgresStore

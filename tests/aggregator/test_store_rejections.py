@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, register, rows
 

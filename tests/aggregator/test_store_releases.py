@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import ledger_rows
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_shared.wire.transparency_log import LogEntry

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store.sqlite.schema import split_script
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from support import databases

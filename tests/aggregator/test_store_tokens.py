@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deniable_aggregator.access.rows import Token
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from support.databases import AnyStore, Database
 
 ADMIN = Token("a1", "admin", "first", b"\x01" * 32, 100)

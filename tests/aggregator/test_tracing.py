@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from opentelemetry.trace import StatusCode
 
-from deniable_aggregator.errors import StoreError
-from deniable_aggregator.spans import NO_TRACER
-from deniable_aggregator.tracing.tracer import ATTRIBUTES
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.base.spans import NO_TRACER
+from deniable_aggregator.operations.tracing.tracer import ATTRIBUTES
 from deniable_shared.wire.problems import PROBLEMS
 from deniable_shared.wire.report import MEDIA_TYPE, encode_upload
 from support.api_world import NOON, TODAY, World, authored, opened

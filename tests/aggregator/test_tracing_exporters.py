@@ -18,10 +18,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.spans import NO_TRACER
-from deniable_aggregator.tracing.exporters import chosen_exporters, tracer_from_environment
-from deniable_aggregator.tracing.tracer import OpenTelemetryTracer
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.base.spans import NO_TRACER
+from deniable_aggregator.operations.tracing.exporters import (
+    chosen_exporters,
+    tracer_from_environment,
+)
+from deniable_aggregator.operations.tracing.tracer import OpenTelemetryTracer
 from support.data_directory import prepared_at
 
 PATIENCE = 60.0
@@ -31,11 +34,12 @@ PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
 DISABLED = "OTEL_SDK_DISABLED"
 SERVED = """
 import sys
-from deniable_aggregator.wsgi import app
+from deniable_aggregator.web.wsgi import app
 client = app().test_client()
 client.post("/v1/collections/none/reports", data=b"x")
 client.get("/v1/collections/none/estimates")
-print("loaded", "opentelemetry" in sys.modules, "deniable_aggregator.tracing.tracer" in sys.modules)
+tracer = "deniable_aggregator.operations.tracing.tracer"
+print("loaded", "opentelemetry" in sys.modules, tracer in sys.modules)
 """
 
 

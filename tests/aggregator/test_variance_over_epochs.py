@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.planning.variance import Precision
+from deniable_aggregator.collections.planning.variance import Precision
 from deniable_estimators.inference.functionals import LinearEstimator
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.mechanisms import Mechanism, build, mechanism_ids

@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries import sql_views
-from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.rows import EpochView
@@ -27,8 +27,8 @@ from support.ledgers import admitted, charge_row
 from support.stores import COLLECTION, EPOCH, arrivals, sums
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "aggregator" / "deniable_aggregator"
-README = (ROOT / "aggregator" / "README.md").read_text()
+PACKAGE = ROOT / "aggregator" / "service" / "deniable_aggregator"
+README = (ROOT / "aggregator" / "service" / "README.md").read_text()
 VIEWS = ("v_estimate", "v_ingest", "v_rejection", "v_ledger")
 BITS = {"dark_mode": True, "beta": False}
 BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001" }\n'

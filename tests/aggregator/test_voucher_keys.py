@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.backup.sealed_keys import restore_keys, seal_keys
 from deniable_aggregator.cli import main
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys.vouchers import (
     CLOCKS_APART_SECONDS,
@@ -22,7 +22,7 @@ from deniable_aggregator.keys.vouchers import (
     VoucherPeriod,
     next_first,
 )
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.operations.backup.sealed_keys import restore_keys, seal_keys
 from deniable_shared.manifest.epochs import starts_too_early
 from deniable_shared.wire.voucher import decode_voucher, format_key, issue
 from support import api_world

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from deniable_aggregator.cli import main
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.ingest.extensions import Verifier, VoucherVerifier, checked_serial
 from deniable_aggregator.keys.vouchers import VoucherKeys
-from deniable_aggregator.registry import Collection
 from deniable_shared.wire.extensions import EXTENSIONS
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import Extension

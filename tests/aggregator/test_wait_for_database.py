@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from deniable_aggregator.errors import StoreError, StoreUnavailableError
-from deniable_aggregator.process.wait_for_database import (
+from deniable_aggregator.base.errors import StoreError, StoreUnavailableError
+from deniable_aggregator.operations.process.wait_for_database import (
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
     open_when_available,

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from deniable_aggregator.planning import plan
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.authoring.linter import lint
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.planning import plan
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity
 from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.authoring.linter import lint
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.errors import DeniableError, ParameterError
 from deniable_shared.manifest.linkage import linkage
 from deniable_shared.manifest.model import Manifest

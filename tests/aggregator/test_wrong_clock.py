@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.registry import Collection
-from deniable_aggregator.scale.worker_context import make_worker_context
-from deniable_aggregator.service import Service
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.spool.consumer import SpoolConsumer
+from deniable_aggregator.spool.worker_context import make_worker_context
 from deniable_gateway.clock import record
 from deniable_gateway.clock.watch import SETTLING_SECONDS
 from deniable_gateway.problem import Problem

@@ -16,13 +16,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from deniable_aggregator.app import create_app
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.guard import BEHIND
-from deniable_aggregator.service import Service
 from deniable_aggregator.spool.consumer import SpoolConsumer
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from deniable_aggregator.web.app import create_app
 from deniable_gateway.problem import Problem
 from deniable_gateway.spool.block_format import SpooledReport
 from support import postgres_server, spools

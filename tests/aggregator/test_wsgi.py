@@ -94,7 +94,7 @@ def run(code: str, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.processes
 def test_importing_opens_nothing(tmp_path: Path) -> None:
-    code = "import sys, deniable_aggregator.wsgi; print({'flask', 'numpy'} & set(sys.modules))"
+    code = "import sys, deniable_aggregator.web.wsgi; print({'flask', 'numpy'} & set(sys.modules))"
     answer = run(code, {"DENIABLE_DATA": str(tmp_path / "nowhere")})
     assert (answer.stdout.strip(), answer.stderr) == ("set()", "")
     assert list(tmp_path.iterdir()) == []
@@ -159,7 +159,7 @@ def test_a_directory_that_was_never_prepared_is_said_in_one_sentence(tmp_path: P
 
 
 def test_there_is_nothing_else_in_the_module() -> None:
-    from deniable_aggregator import wsgi
+    from deniable_aggregator.web import wsgi
 
     with pytest.raises(AttributeError, match="no attribute 'aplication'"):
         wsgi.aplication  # noqa: B018

@@ -15,7 +15,7 @@ from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
 
-from deniable_aggregator.process.serving import free_port
+from deniable_aggregator.operations.process.serving import free_port
 from support.descendants import command_line, descendants
 
 HOST = "127.0.0.1"

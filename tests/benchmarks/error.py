@@ -12,10 +12,14 @@ import numpy as np
 from benchmarks import peer_errors
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Grid, Result, Verdict
+from deniable_aggregator.collections.authoring.recommendation import (
+    GOOD_ENOUGH_RATIO,
+    Recommendation,
+    recommend,
+)
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared.analysis.optimal_error import least_error
-from deniable_shared.authoring.recommendation import GOOD_ENOUGH_RATIO, Recommendation, recommend
 
 SIZES = (2, 5, 16, 64, 100, 256, 1_000, 10_000, 60_000)
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "6")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Grid, Result, Verdict
-from deniable_aggregator.planning.plan import Plan, plan
+from deniable_aggregator.collections.planning.plan import Plan, plan
 from deniable_estimators.inference.functionals import LinearEstimator
 from deniable_estimators.inference.marginals import table_estimator
 from deniable_estimators.inference.protocols import Estimator

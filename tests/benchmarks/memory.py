@@ -18,8 +18,8 @@ from benchmarks.results import Case, Result, Verdict, at_most
 from benchmarks.server import HOST, PACKAGE_PARENT, Served
 from benchmarks.worker import Plan
 from benchmarks.world import Deployment, deployment
-from deniable_aggregator.registry import Collection
-from deniable_aggregator.service import Service
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.wire import report
 

@@ -15,8 +15,8 @@ from flask.testing import FlaskClient
 
 from benchmarks.measure import Contender, Effort, Line, race
 from benchmarks.results import Case, Result, at_most, figure
-from deniable_aggregator.app import create_app
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.web.app import create_app
 from deniable_estimators.simulation import simulated_tally
 from deniable_shared.manifest.epochs import epoch_at
 from support.dashboard_site import Filler, filled
@@ -120,6 +120,6 @@ def _weight(client: FlaskClient, visit: Visit) -> Line:
 
 
 def _share_of_charts() -> float:
-    from deniable_aggregator.dashboard.assets import STATIC
+    from deniable_aggregator.web.dashboard.assets import STATIC
 
     return len(gzip.compress((STATIC / "vendor" / "echarts.js").read_bytes())) / 1e6

@@ -20,10 +20,10 @@ from benchmarks import cluster, spooling
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Result, at_least_share
 from benchmarks.world import Deployment, deployment
-from deniable_aggregator.scale import Engine, tally_spool
-from deniable_aggregator.scale.local import LocalEngine
-from deniable_aggregator.scale.spark import SparkEngine
-from deniable_aggregator.service import Service
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.spool.job import Engine, tally_spool
+from deniable_aggregator.spool.local import LocalEngine
+from deniable_aggregator.spool.spark import SparkEngine
 from deniable_gateway.spool import MAX_RECORDS, blocks, open_spool
 from support.processor_time import spent_by
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable_aggregator.process.serving import granian_arguments, running
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.process.serving import granian_arguments, running
 
 PACKAGE_PARENT = Path(__file__).parent.parent
 HIDDEN = Path(__file__).parent / "hidden"

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.server import HOST, Served, limit, product
 from deniable_aggregator import keys
-from deniable_aggregator.process.serving import free_port
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.operations.process.serving import free_port
+from deniable_aggregator.operations.service import Service
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.wire import dsse
 from deniable_shared.wire.key_list import verify_key_list

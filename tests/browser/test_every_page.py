@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from deniable_aggregator.dashboard.pages import pages
+from deniable_aggregator.web.dashboard.pages import pages
 from support.chrome import THEMES, WIDTHS, Window
 from support.dashboard_site import Site
 

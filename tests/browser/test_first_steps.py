@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deniable_aggregator.process import running_server
+from deniable_aggregator.operations.process import running_server
 from support.chrome import Window, opened
 from support.dashboard_site import Site
 from support.deniable_command import Deniable, wait_until

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from support.api_world import INGEST, TODAY, opened
 from support.chrome import THEMES, WIDTHS, axe_found
 from support.published import MINUTES, THEME

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Client, ConfigurationError, Outcome, RefusedError, Reply
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
 from deniable_shared.wire.canonical import canonical_json

@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Ceiling, Outcome, keychain
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.model import Manifest
 from support.client_world import (
     DAY,

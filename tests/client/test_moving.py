@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Client, ConfigurationError, Reply, TransportError
 from deniable_client.address import parse_addresses, route
 from deniable_client.errors import RefusedError
 from deniable_client.testing import FakeClock, RecordingTransport, Request
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.model import Manifest
 from support.client_world import (
     CEILING,

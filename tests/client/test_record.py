@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Outcome, outbox
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.model import Manifest
 from support.client_world import DAY, OTHER, SETTINGS, URL, Device, MakeDevice, manifest, toml
 

@@ -28,10 +28,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Ceiling, Outcome, keychain, recorder
 from deniable_client.consent import Consent
 from deniable_client.testing import FakeClock
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.randomness.coins import Coins
 from support.client_world import (

@@ -8,8 +8,8 @@ from math import prod
 
 import pytest
 
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client.testing import FakeClock
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.randomness.dyadic import at_most_exp
 from support.attacker import likelihood_by_definition

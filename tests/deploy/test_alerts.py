@@ -30,7 +30,7 @@ def test_of_every_alert_it_is_tested_when_it_fires_and_when_it_is_silent() -> No
 
 
 def test_the_rules_speak_of_metrics_that_there_are() -> None:
-    readme = (ROOT / "aggregator" / "README.md").read_text()
+    readme = (ROOT / "aggregator" / "service" / "README.md").read_text()
     documented = re.findall(r"^\| `(deniable_\w+)` \|", readme, re.M)
     used = set(re.findall(r"\bdeniable_\w+", RULES.read_text()))
     assert len(used) > 10

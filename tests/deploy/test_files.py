@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.settings_sources import PREFIX
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.base.settings_sources import PREFIX
 from support.programs import accepted, program
 
 ROOT = Path(__file__).parents[2]

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from deniable_aggregator.process.serving import free_port
+from deniable_aggregator.operations.process.serving import free_port
 from support.deniable_command import wait_until
 from support.programs import accepted, program
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.inspection import addresses
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.doctor import addresses
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.manifest.epochs import epoch_at
 from deniable_shared.randomness.coins import Coins

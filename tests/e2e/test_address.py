@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from deniable_aggregator.process import running_server
-from deniable_aggregator.process.serving import free_port
+from deniable_aggregator.operations.process import running_server
+from deniable_aggregator.operations.process.serving import free_port
 from deniable_client import Ceiling, Client, ConfigurationError
 from support.deniable_command import Deniable, wait_until
 from support.fault_proxy import Fault, FaultProxy, proxied
@@ -206,7 +206,7 @@ def test_a_move_loses_no_report_that_waits_and_counts_none_twice(tmp_path: Path)
 
 def keep_public_url(quick: Quick, url: str) -> None:
     """What an operator writes into deniable.toml."""
-    from deniable_aggregator.settings_sources import keep
+    from deniable_aggregator.base.settings_sources import keep
 
     keep(quick.folder / "data", {"public_url": url})
 

@@ -20,9 +20,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 
-from deniable_aggregator.errors import StoreError
-from deniable_aggregator.inspection import log_audit
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
+from deniable_aggregator.operations.doctor import log_audit
 from deniable_aggregator.store import epoch_closing
 from deniable_aggregator.store.sqlite import commit
 from deniable_client import Ceiling, Outcome, randomize, recorder

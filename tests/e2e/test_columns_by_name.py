@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.app import create_app
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from deniable_aggregator.web.app import create_app
 from deniable_gateway.relay.queue import Batch, ReportQueue
 from deniable_gateway.upload.sealed_uploads import SealedReport
 from deniable_shared.wire.report import Report, ReportHeader

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.simulation import client_processes
+from deniable_aggregator.operations.demo import client_processes
 from support.deniable_command import Deniable, wait_until
 from support.leftovers import holds, nothing_left, processes_of
 

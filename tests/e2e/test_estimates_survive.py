@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.backup import copying
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.cli.command_client import local
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.loadgen.plan import LoadPlan
-from deniable_aggregator.loadgen.sealing import seal_bodies
-from deniable_aggregator.loadgen.sending import UploadTarget, send
-from deniable_aggregator.loadgen.target import fetch_target
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.backup import copying
+from deniable_aggregator.operations.loadgen.plan import LoadPlan
+from deniable_aggregator.operations.loadgen.sealing import seal_bodies
+from deniable_aggregator.operations.loadgen.sending import UploadTarget, send
+from deniable_aggregator.operations.loadgen.target import fetch_target
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.schema import HEAD
 from deniable_aggregator.store.schema_version import migrate
 from support import postgres_server

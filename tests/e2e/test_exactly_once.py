@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import epoch_closing
 from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
 from deniable_aggregator.store.sqlite import commit as sqlite_commit

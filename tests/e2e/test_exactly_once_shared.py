@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import epoch_closing
 from deniable_aggregator.store.postgres import commit as postgres_commit
 from deniable_aggregator.store.postgres import rollup

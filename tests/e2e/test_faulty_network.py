@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deniable_aggregator.keys import read_trust
-from deniable_aggregator.process.serving import free_port
+from deniable_aggregator.operations.process.serving import free_port
 from deniable_client import Ceiling, Client
 from support.fault_proxy import REFUSED_BEFORE, Fault, FaultProxy, proxied
 from support.live_service import Live, live

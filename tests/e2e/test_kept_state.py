@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from deniable_aggregator.backup import copying
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.backup import copying
+from deniable_aggregator.operations.service import Service
 from support import kept_state, postgres_server
 from support.kept_state import PASSPHRASE, Kept
 

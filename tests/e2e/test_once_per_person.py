@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import vouchers
 from support.exactly_once import HUNTING
 from support.one_person import OncePerPerson, SharedOncePerPerson

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.service import ReleaseService
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
 from deniable_gateway.problem import Problem
 from support import release_plans, release_spender
 from support.data_directory import Moment

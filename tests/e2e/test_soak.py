@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.loadgen.plan import LoadPlan
-from deniable_aggregator.loadgen.sealing import seal_bodies
-from deniable_aggregator.loadgen.sending import UploadTarget, send
-from deniable_aggregator.loadgen.target import fetch_target
+from deniable_aggregator.operations.loadgen.plan import LoadPlan
+from deniable_aggregator.operations.loadgen.sealing import seal_bodies
+from deniable_aggregator.operations.loadgen.sending import UploadTarget, send
+from deniable_aggregator.operations.loadgen.target import fetch_target
 from support import postgres_server
 from support.families import family
 from support.live_service import Live, live

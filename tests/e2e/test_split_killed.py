@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.process.serving import free_port
+from deniable_aggregator.operations.process.serving import free_port
 from deniable_aggregator.store.opening import open_read_only
 from deniable_shared.wire.report import decode_upload
 from support import postgres_server

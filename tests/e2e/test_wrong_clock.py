@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import read_seed, read_trust
-from deniable_aggregator.process.serving import free_port, running
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.process.serving import free_port, running
 from deniable_client import Client, Outcome
 from deniable_client.testing import FakeClock
 from deniable_gateway.clock import kernel

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_shared.authoring.linter import lint
-from deniable_shared.authoring.record_recommendation import (
+from deniable_aggregator.collections.authoring.linter import lint
+from deniable_aggregator.collections.authoring.record_recommendation import (
     best_record_mechanism,
     candidate_mechanisms,
     is_product,
     two_way_error,
 )
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.errors import ManifestError, ParameterError
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.mechanisms import for_domain, releasable_ids

@@ -13,7 +13,7 @@ MODULE = '''
 
 from __future__ import annotations
 
-from deniable_aggregator.dashboard.page import Context, Page
+from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.documents.fields import Arguments
 
 

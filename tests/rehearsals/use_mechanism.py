@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable_aggregator.planning import plan
+from deniable_aggregator.collections.authoring.linter import lint
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.planning import plan
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
 from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity
@@ -13,8 +15,6 @@ from deniable_estimators.inference.set_laws import estimate_label_set
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.authoring.linter import lint
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.domains import Record
 from deniable_shared.manifest.linkage import linkage
 from deniable_shared.manifest.model import Manifest

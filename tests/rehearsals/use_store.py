@@ -7,11 +7,11 @@ from tempfile import mkdtemp
 
 import pytest
 
-from deniable_aggregator.backup import copying
-from deniable_aggregator.errors import StoreError
-from deniable_aggregator.inspection.damage import damage_checks
-from deniable_aggregator.inspection.installation import schema_check
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.backup import copying
+from deniable_aggregator.operations.doctor.damage import damage_checks
+from deniable_aggregator.operations.doctor.installation import schema_check
 from deniable_aggregator.store.opening import store_kind
 from deniable_aggregator.store.schema_version import migrate
 from deniable_gateway.errors import SettingsError

@@ -12,15 +12,15 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.app import create_app
+from deniable_aggregator.base.roles import ROLES
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.base.spans import NO_TRACER, Tracer
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.keys import read_seed
-from deniable_aggregator.registry import Collection
-from deniable_aggregator.roles import ROLES
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.spans import NO_TRACER, Tracer
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.web.app import create_app
 from deniable_shared.manifest.epochs import Clock
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.randomness.coins import Coins

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from deniable_aggregator import wsgi
 from deniable_aggregator.ingest import endpoint
+from deniable_aggregator.web import wsgi
 
 if TYPE_CHECKING:
     from flask import Flask

@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.service import Service
+from deniable_aggregator.operations.service import Service
 
 __all__ = ["FORM_TOKEN", "PASSWORD", "Browser"]
 

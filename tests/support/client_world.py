@@ -16,10 +16,10 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Ceiling, Client, Reply, TransportError
 from deniable_client.testing import FakeClock, RecordingTransport, Request, accepted
 from deniable_client.vouching import Vouchers
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.wire import dsse, envelope
 from deniable_shared.wire.key_list import KeyList, PublicKey, delegate, sign_key_list

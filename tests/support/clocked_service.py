@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deniable_aggregator import wsgi
-from deniable_aggregator.process import serving
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.process import serving
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.web import wsgi
 from deniable_gateway.background_threads import PeriodicThread
 from deniable_gateway.clock.reading import boot_time
 from support.deniable_command import wait_until

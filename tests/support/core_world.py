@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.keys import read_seed
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.operations.service import Service
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.wire import dsse
 from deniable_shared.wire.envelope import seal

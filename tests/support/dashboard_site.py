@@ -17,17 +17,17 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from deniable_aggregator.dashboard.pages import pages
+from deniable_aggregator.base.roles import PEOPLE
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.keys import initialise, read_seed
-from deniable_aggregator.process import running_server
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.operations.process import running_server
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.request import ReleaseRequest
-from deniable_aggregator.roles import PEOPLE
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
+from deniable_aggregator.web.dashboard.pages import pages
 from deniable_estimators.simulation import simulated_tally
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.epochs import epoch_at
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.randomness.coins import Coins

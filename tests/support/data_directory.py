@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import initialise
-from deniable_aggregator.settings import Settings
 from support import postgres_server
 
 __all__ = ["DAY", "NOON", "TODAY", "Moment", "prepared", "prepared_at", "prepared_on_postgres"]

@@ -10,11 +10,11 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deniable_aggregator.app import create_app
-from deniable_aggregator.errors import AggregatorError
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.errors import AggregatorError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.web.app import create_app
 from support.api_world import NOON, TODAY, Moment, World, authored, opened
 from support.ledgers import charge_row, result_row
 

@@ -23,14 +23,14 @@ from typing import Any
 
 import httpx
 
-from deniable_aggregator.backup import copying
-from deniable_aggregator.registry import Collection
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.operations.backup import copying
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_client import Ceiling, Client, Outcome
 from deniable_client.transport import HttpTransport
 from deniable_gateway.spool import SpooledReport
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support import kept_state, postgres_server, spools
 from support.api_world import TODAY, Moment, World, authored, opened
 from support.browser import Browser

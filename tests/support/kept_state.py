@@ -18,9 +18,9 @@ from typing import Any
 import httpx
 from flask import Flask
 
-from deniable_aggregator.app import create_app
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.web.app import create_app
 from deniable_client import Ceiling, Client
 from deniable_client.transport import HttpTransport
 from support import postgres_server, spools

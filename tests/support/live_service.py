@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.keys import initialise, read_seed
-from deniable_aggregator.process import serving
-from deniable_aggregator.process.serving import Server, free_port, running
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.operations.process import serving
+from deniable_aggregator.operations.process.serving import Server, free_port, running
+from deniable_aggregator.operations.service import Service
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.wire import dsse
 from support.deniable_command import SETTINGS_TOML

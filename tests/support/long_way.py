@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-from deniable_aggregator.process.serving import free_port
+from deniable_aggregator.operations.process.serving import free_port
 from support.deniable_command import Deniable, wait_until
 
 __all__ = ["LongWay", "kill"]

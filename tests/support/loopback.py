@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Ceiling, Client, HttpTransport
 from deniable_client.testing import FakeClock
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from support.client_world import START, Aggregator, Operator, toml
 
 __all__ = ["Listener", "Speak", "device_of", "listening", "read_request", "served_keys"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.fields import collection_id, identity_of, nest
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.manifest.parser import parse_manifest

@@ -1,4 +1,4 @@
-"""Runs aggregator/docs/query.ipynb against a service that was made for it.
+"""Runs aggregator/service/docs/query.ipynb against a service that was made for it.
 
 cd tests && python -m support.notebook      writes its outputs anew
 """
@@ -19,7 +19,7 @@ __all__ = ["NOTEBOOK", "executed", "stored"]
 
 nbformat: Any = untyped
 
-NOTEBOOK = Path(__file__).parents[2] / "aggregator" / "docs" / "query.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "aggregator" / "service" / "docs" / "query.ipynb"
 CELL_SECONDS = 600
 
 

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.app import create_app
-from deniable_aggregator.service import Service
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.web.app import create_app
 from deniable_aggregator.web.auth.guard import current_identity, require
 from support.browser import Browser
 from support.data_directory import Moment, prepared

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.keys import initialise, read_seed
-from deniable_aggregator.process.serving import free_port, running
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.operations.process.serving import free_port, running
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.wire import dsse

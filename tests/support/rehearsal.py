@@ -13,7 +13,7 @@ from pathlib import Path
 SUPPORT = Path(__file__).parent
 ROOT = SUPPORT.parent.parent
 SHARED = "shared/deniable_shared"
-AGGREGATOR = "aggregator/deniable_aggregator"
+AGGREGATOR = "aggregator/service/deniable_aggregator"
 MECHANISMS = f"{SHARED}/mechanisms"
 LIBRARY = "aggregator/estimators/deniable_estimators"
 CENTRAL = "aggregator/central/deniable_central"
@@ -79,7 +79,7 @@ class Tree:
         """What Python prints when it runs on the copy; it must succeed."""
         rooms = (
             self.folder / "shared",
-            self.folder / "aggregator",
+            self.folder / "aggregator/service",
             self.folder / "aggregator/estimators",
             self.folder / "aggregator/central",
             self.folder / "tests",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_shared.wire.report import Report
 from support.relay_world import RelayWorld
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.kinds.contract import (
     PreparedRelease,
     ReleaseContext,
@@ -20,8 +22,6 @@ from deniable_aggregator.releases.kinds.contract import (
     Tallies,
 )
 from deniable_aggregator.releases.service import ReleaseService
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import ResultRow
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_shared.randomness.coins import Coins

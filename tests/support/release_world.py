@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries.pooled_tallies import EpochRange
-from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import (
     EpochSelection,
     PrepareRelease,

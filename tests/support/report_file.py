@@ -6,8 +6,8 @@ import httpx
 
 from deniable_aggregator.client.connection import Argument
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.report.contents import ReportContents, read_contents
-from deniable_aggregator.report.page import page
+from deniable_aggregator.web.report.contents import ReportContents, read_contents
+from deniable_aggregator.web.report.page import page
 from support.api_world import NOON, World
 
 __all__ = ["facts_of", "report_of"]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deniable_aggregator.keys import read_seed
-from deniable_aggregator.service import Service
+from deniable_aggregator.operations.service import Service
 from support import postgres_server
 from support.core_world import World, authored
 from support.data_directory import Moment, prepared_on_postgres

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import httpx
 
-from deniable_aggregator.app import create_app
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.postgres.store import PostgresStore
 from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.web.app import create_app
 from deniable_client import Reply
 from deniable_client.transport import HttpTransport
 from support import postgres_server

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from deniable_aggregator.tracing.tracer import OpenTelemetryTracer
+from deniable_aggregator.operations.tracing.tracer import OpenTelemetryTracer
 from support.data_directory import NOON
 
 __all__ = ["Traced", "length"]

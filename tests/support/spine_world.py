@@ -16,14 +16,14 @@ from typing import TypeVar
 import httpx
 import numpy as np
 
-from deniable_aggregator.app import create_app
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.keys.vouchers import VoucherKeys
-from deniable_aggregator.registry import Collection
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from deniable_aggregator.web.app import create_app
 from deniable_client import Ceiling, Client, Outcome, Reply, TransportError
 from deniable_client.transport import HttpTransport
 from deniable_shared.manifest.epochs import epoch_at

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.spool.consumer import SpoolConsumer
 from deniable_gateway.spool import blocks
 from deniable_gateway.spool.intake import KeylessIntake

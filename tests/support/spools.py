@@ -9,10 +9,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import initialise, read_seed
-from deniable_aggregator.scale import Engine, TallySummary, tally_spool
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.spool.job import Engine, TallySummary, tally_spool
 from deniable_gateway.spool import SpooledReport, open_spool, write_block
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.wire.report import Extension, Report, ReportHeader

@@ -22,13 +22,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.keys import initialise, read_seed
-from deniable_aggregator.process.serving import free_port
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.operations.process.serving import free_port
+from deniable_aggregator.operations.service import Service
 from deniable_gateway.errors import LockedError
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.wire import dsse

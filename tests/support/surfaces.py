@@ -15,9 +15,9 @@ from werkzeug.test import TestResponse
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.dashboard.pages import pages
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.web.application import ARROW, PARQUET
+from deniable_aggregator.web.dashboard.pages import pages
 from support.api_world import TODAY, World
 
 __all__ = [

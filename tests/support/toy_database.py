@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.store.opening import open_store
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from support.databases import KINDS, Sqlite

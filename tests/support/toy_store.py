@@ -14,7 +14,7 @@ from deniable_aggregator.store.sqlite.schema import revision_of
 from deniable_aggregator.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from deniable_aggregator.settings import Settings
+    from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.store.statements import Statements
 
 

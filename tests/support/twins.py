@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from deniable_aggregator.app import create_app
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.keys import read_seed
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.kinds.contract import (
     PreparedRelease,
@@ -25,9 +26,8 @@ from deniable_aggregator.releases.kinds.contract import (
     Tallies,
     TallyPart,
 )
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
+from deniable_aggregator.web.app import create_app
 from deniable_shared.randomness.coins import Coins
 from support import api_world
 from support.api_world import Moment, World

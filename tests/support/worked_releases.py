@@ -7,8 +7,8 @@ import time
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.randomness.coins import Coins
 from support.deniable_command import Deniable

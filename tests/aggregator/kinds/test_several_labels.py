@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deniable_aggregator.collections.authoring.recommendation import recommend_for_domain
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue, widest_share
 from deniable_aggregator.releases.kinds.sample_aggregate import PreparedSampleAggregate
 from deniable_aggregator.releases.kinds.scores import Mode
-from deniable_shared.authoring.recommendation import recommend_for_domain
 from deniable_shared.domains import Choice
 from deniable_shared.errors import ParameterError
 from support.message_laws import MessageLaw

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from support import api_world, relay_world
 from support.relay_world import RelayWorld
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_shared.wire.report import Report
 from support import api_world, relay_world
 from support.data_directory import DAY, TODAY

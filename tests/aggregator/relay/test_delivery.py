@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_gateway.relay.queue import NAME
 from deniable_gateway.relay.wsgi import MIRROR_SECONDS
 from deniable_shared.wire.report import Report

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.dashboard.guarantees import relay_guarantees
+from deniable_aggregator.web.dashboard.guarantees import relay_guarantees
 from deniable_shared.wire.report import decode_errors
 from support import api_world
 from support.relay_reports import YES

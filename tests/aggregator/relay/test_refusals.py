@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import Extension
 from support import api_world, relay_world

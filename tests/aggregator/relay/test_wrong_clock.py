@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.collections.registry import Collection
 from deniable_gateway.clock import record
 from deniable_gateway.clock.reading import Reading, boot_id
 from deniable_gateway.relay.wsgi import Relay

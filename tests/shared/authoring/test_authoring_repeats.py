@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.randomness.dyadic import format_epsilon

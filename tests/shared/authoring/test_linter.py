@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import deniable_shared
-from deniable_shared.authoring.linter import Finding, lint
+from deniable_aggregator.collections.authoring.linter import Finding, lint
 from deniable_shared.manifest.model import Manifest
 from support.manifests import SETTINGS, settings
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from deniable_shared.authoring.linter import lint
+from deniable_aggregator.collections.authoring.linter import lint
 from deniable_shared.manifest.model import Manifest
 from support.manifests import SAMPLED, SETTINGS, fresh, memoized, settings
 

@@ -7,9 +7,7 @@ from itertools import product
 
 import pytest
 
-from deniable_shared import mechanisms
-from deniable_shared.analysis.optimal_error import least_error, total_error
-from deniable_shared.authoring.recommendation import (
+from deniable_aggregator.collections.authoring.recommendation import (
     GOOD_ENOUGH_RATIO,
     describe_ratio,
     mechanism_error,
@@ -17,7 +15,9 @@ from deniable_shared.authoring.recommendation import (
     recommend,
     recommend_for_domain,
 )
-from deniable_shared.authoring.record_recommendation import best_record_mechanism
+from deniable_aggregator.collections.authoring.record_recommendation import best_record_mechanism
+from deniable_shared import mechanisms
+from deniable_shared.analysis.optimal_error import least_error, total_error
 from deniable_shared.domains import Bits, Choice, Number, Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.manifest.linkage import linkage

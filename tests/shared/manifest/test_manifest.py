@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.fields import FIELDS, SUPPORTED, Change, Field, identity_of
 from deniable_shared.manifest.model import MAX_BODY_BYTES

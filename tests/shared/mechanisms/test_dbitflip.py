@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from deniable_shared.authoring.linter import lint
-from deniable_shared.authoring.recommendation import mechanism_error
+from deniable_aggregator.collections.authoring.linter import lint
+from deniable_aggregator.collections.authoring.recommendation import mechanism_error
 from deniable_shared.domains import Choice, Number
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import build, for_domain

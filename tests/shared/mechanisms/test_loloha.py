@@ -8,9 +8,9 @@ from itertools import combinations
 
 import pytest
 
+from deniable_aggregator.collections.authoring.recommendation import recommend
 from deniable_shared.algebra.finite_fields import finite_field, prime_power
 from deniable_shared.analysis.optimal_error import design_error, ratio_to_optimum, total_error
-from deniable_shared.authoring.recommendation import recommend
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.manifest.linkage import linkage
 from deniable_shared.mechanisms import build

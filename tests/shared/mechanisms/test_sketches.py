@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deniable_shared.authoring.recommendation import recommend_for_domain
+from deniable_aggregator.collections.authoring.recommendation import recommend_for_domain
 from deniable_shared.domains import Text
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import Mechanism, build

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import pytest
 
+from deniable_aggregator.collections.authoring.lint_numbers import range_variance
+from deniable_aggregator.collections.authoring.linter import lint
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.analysis.range_error import level_sizes, tree_error
-from deniable_shared.authoring.lint_numbers import range_variance
-from deniable_shared.authoring.linter import lint
-from deniable_shared.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.domains import Choice, Number
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.manifest.linkage import linkage

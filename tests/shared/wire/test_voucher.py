@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_shared.authoring import linter
+from deniable_aggregator.collections.authoring import linter
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.wire.extensions import EXTENSIONS, encoded_bytes
 from deniable_shared.wire.report import Extension, Plaintext, padded_size

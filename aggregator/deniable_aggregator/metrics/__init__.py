@@ -1,7 +1,0 @@
-"""What the service counts and measures, for Prometheus."""
-
-from __future__ import annotations
-
-from deniable_aggregator.metrics.metrics import Metrics
-
-__all__ = ["Metrics"]

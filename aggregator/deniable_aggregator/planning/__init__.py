@@ -1,8 +1,0 @@
-"""Planning: what a question would show and cost, before anybody is asked."""
-
-from __future__ import annotations
-
-from deniable_aggregator.planning.blanket import Blanket
-from deniable_aggregator.planning.plan import Plan, RepeatCost, plan
-
-__all__ = ["Blanket", "Plan", "RepeatCost", "plan"]

@@ -1,0 +1,94 @@
+"""Bearer tokens. Only SHA-256 hashes are stored; a token is shown once.
+
+A token is looked up in the store at every request: revoked, it is refused from the next one on,
+whichever process answers that. Devices carry no token.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from deniable_aggregator.access.audit import AuditEntry, with_details
+from deniable_aggregator.access.rows import Token
+from deniable_aggregator.base.roles import scope_of
+from deniable_gateway.upload.bearer import TOKEN_PREFIX, presented_hash, token_hash
+from deniable_shared.manifest.epochs import Clock
+
+
+class TokenStore(Protocol):
+    """The part of a store that keeps tokens."""
+
+    def add_token(self, token: Token, *, audit: AuditEntry | None) -> None:
+        """Keep one more."""
+
+    def tokens(self) -> Sequence[Token]:
+        """Every token ever made, oldest first."""
+
+    def revoke_token(self, token_id: str, now: float, *, audit: AuditEntry | None) -> bool:
+        """Invalid from now on; False if there is no such token. The first time stays."""
+
+    def find_token(self, token_hash: bytes) -> Token | None:
+        """The one of this hash, valid or not."""
+
+
+class Tokens:
+    """Makes, recognizes, lists and revokes tokens."""
+
+    def __init__(self, store: TokenStore, *, clock: Clock = time.time) -> None:
+        self._store = store
+        self._clock = clock
+
+    def create(
+        self,
+        role: str,
+        label: str,
+        *,
+        expires: float | None = None,
+        collections: Iterable[str] | None = None,
+        audit: AuditEntry | None,
+    ) -> tuple[str, str]:
+        """(id, token). The token is not stored: make another if it is lost.
+
+        `expires` is in unix seconds; None never expires. `collections` are ids, None for all.
+        Raises ValueError for an unknown role, a bad label, an empty scope or an expiry in the past.
+        """
+        now = self._clock()
+        if expires is not None and expires <= now:
+            raise ValueError(f"expires must lie after now ({int(now)}), got {int(expires)}")
+        secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
+        token = Token(
+            id=secrets.token_hex(6),
+            role=role,
+            label=label,
+            hash=token_hash(secret),
+            created=int(now),
+            expires=None if expires is None else int(expires),
+            collections=scope_of(collections),
+        )
+        audit = with_details(
+            audit, token=token.id, role=role, label=label, collections=token.collections
+        )
+        self._store.add_token(token, audit=audit)
+        return token.id, secret
+
+    def authenticate(self, header: str | None) -> Token | None:
+        """The valid token an Authorization header carries, or None."""
+        wanted = presented_hash(header)
+        if wanted is None:
+            return None
+        token = self._store.find_token(wanted)
+        if token is None or not hmac.compare_digest(token.hash, wanted):
+            return None
+        return token if token.valid(self._clock()) else None
+
+    def list(self) -> Sequence[Token]:
+        """Every token ever made, oldest first."""
+        return self._store.tokens()
+
+    def revoke(self, token_id: str, *, audit: AuditEntry | None) -> bool:
+        """Make a token invalid from now on; False when there is no such token."""
+        return self._store.revoke_token(token_id, self._clock(), audit=audit)

@@ -1,0 +1,69 @@
+"""How the service logs: JSON lines for programs, coloured ones on a terminal, no person's data.
+
+granian reads `logging.json` in its own process and in every worker, which names what is here;
+modules log through the standard library. Of an exception a line says where it was raised and of
+which type. What it says is left out unless it is ours or the system's: the words of a driver
+may hold rows, those of a parser what was sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from types import TracebackType
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from deniable_aggregator.base.errors import AggregatorError
+from deniable_gateway.errors import GatewayError
+from deniable_gateway.logs import exception_chain
+
+ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
+
+
+def formatter() -> logging.Formatter:
+    """Of everything but requests."""
+    return _formatter([structlog.processors.TimeStamper("%Y-%m-%dT%H:%M:%SZ", utc=True)])
+
+
+def request_formatter() -> logging.Formatter:
+    """Of the access log, without a time: the epoch is the only time a report has."""
+    return _formatter([])
+
+
+def _formatter(first: list[Processor]) -> logging.Formatter:
+    terminal = sys.stdout.isatty()
+    before: list[Processor] = [*first, structlog.stdlib.add_log_level, _add_logger, _add_exception]
+    last: list[Processor] = (
+        [_flat_exception, structlog.dev.ConsoleRenderer(colors=True)]
+        if terminal
+        else [structlog.processors.JSONRenderer()]
+    )
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=before,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+    )
+
+
+def _add_logger(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    event["logger"] = event["_record"].name
+    return event
+
+
+def _add_exception(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    info = event.pop("exc_info", None)
+    error = info[1] if isinstance(info, tuple) else info
+    if isinstance(error, BaseException):
+        event["exception"] = list(exception_chain(error, own=(AggregatorError, GatewayError)))
+    return event
+
+
+def _flat_exception(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """One line an exception, for people."""
+    if "exception" in event:
+        event["exception"] = "\n".join(
+            f"{each['type']}: {each.get('said', '')}\n    " + "\n    ".join(each["at"])
+            for each in event["exception"]
+        )
+    return event

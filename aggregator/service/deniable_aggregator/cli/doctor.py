@@ -1,0 +1,80 @@
+"""`deniable doctor`: is this installation well?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from deniable_aggregator.cli import check_output
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.client.service_client import ServiceClient
+    from deniable_aggregator.operations.doctor.checkup import Check
+
+
+@click.command(epilog=example("deniable doctor", "deniable doctor --url https://t.example.org"))
+@service_options
+@json_option
+def doctor(target: Target, as_json: bool) -> None:
+    """Check this installation.
+
+    One line a check: ok, warn or fail. Exit code 1 if anything fails.
+    """
+    results = list(_checks(target))
+    if as_json:
+        emit({"checks": check_output.as_documents(results)})
+    else:
+        check_output.print_checks(results)
+    if check_output.has_failure(results):
+        sys.exit(1)
+
+
+def _checks(target: Target) -> Iterator[Check]:
+    from deniable_aggregator.base.errors import AggregatorError
+    from deniable_aggregator.keys import read_trust
+    from deniable_aggregator.operations.doctor import checkup
+    from deniable_gateway.errors import SettingsError
+
+    yield from checkup.of_machine()
+    try:
+        settings = target.settings()
+    except SettingsError as error:
+        yield checkup.Check("fail", "settings", str(error))
+        return
+    yield checkup.Check("ok", "settings", f"data in {settings.data}, {settings.public_url}")
+    if target.url is None:
+        results = list(checkup.of_directory(settings))
+        yield from results
+        stops = {check.what for check in results if check.level == "fail"} & {"data", "schema"}
+        if stops or not checkup.can_open(settings):
+            return
+    try:
+        trust = read_trust(settings.data) if target.url is None else None
+        with target.connect() as client:
+            results = list(checkup.of_service(client, trust))
+            yield from results
+            if not any(check.level == "fail" for check in results):
+                yield from _addresses(target, settings, client)
+    except AggregatorError as error:
+        yield checkup.Check("fail", "service", str(error))
+
+
+def _addresses(target: Target, settings: Settings, client: ServiceClient) -> Iterator[Check]:
+    """Of the settings, where they are this service's, and of the collections that are open."""
+    from deniable_aggregator.operations.doctor import addresses
+    from deniable_aggregator.operations.process import running_server
+
+    rows = client.collections(archived=True).document.collections
+    origins = addresses.ingest_origins(
+        client, [row.collection for row in rows if row.state == "open"]
+    )
+    if target.url is None:
+        origins.add(target.origin_of(client.address))
+    running = target.url is not None or running_server.find(settings.data) is not None
+    yield from addresses.checks(origins, client, running=running)

@@ -1,0 +1,170 @@
+"""Options that several commands share, and what they lead to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.client.service_client import ServiceClient
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The service a command speaks to."""
+
+    url: str | None
+    data: Path | None
+
+    def settings(self) -> Settings:
+        """The settings of the data directory."""
+        return settings_for(self.data)
+
+    def origin(self) -> str:
+        """Where devices send reports when a collection does not say."""
+        return self.url.rstrip("/") if self.url else self.settings().public_url
+
+    def origin_of(self, address: str) -> str:
+        """The same, once it is known where the service answers."""
+        from deniable_aggregator.collections.authoring.registration import device_origin
+
+        return self.origin() if self.url else device_origin(self.settings(), address)
+
+    def connect(self, *, migrate: bool = False) -> ServiceClient:
+        """A client of it. A database without a service changes only with `migrate`."""
+        from deniable_aggregator.cli.command_client import connect
+
+        return connect(self.settings(), self.url, migrate=migrate)
+
+
+def settings_for(data: Path | None) -> Settings:
+    """Settings from the environment and the directory's file; `data` wins over DENIABLE_DATA."""
+    from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.store.opening import require_known_kind
+
+    chosen = {} if data is None else {"DENIABLE_DATA": str(data)}
+    settings = Settings.load({**os.environ, **chosen})
+    require_known_kind(settings)
+    return settings
+
+
+def operator_seed(key: Path | None, settings: Settings) -> bytes:
+    """The operator's signing key, from `key` or from where the settings look for it."""
+    from deniable_aggregator.cli.command_groups import CommandFailed
+    from deniable_aggregator.keys import read_seed
+
+    path = key or settings.operator_key
+    if not path.exists():
+        raise CommandFailed(
+            f"the operator's key is not at {path}: give it with --key FILE, wherever you keep it"
+        )
+    return read_seed(path)
+
+
+def data_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--data DIRECTORY."""
+    return click.option(
+        "--data",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIRECTORY",
+        help="The data directory. [DENIABLE_DATA; default: data]",
+    )(command)
+
+
+def service_options(command: Callable[..., R]) -> Callable[..., R]:
+    """--url and --data, which the command takes as `target`."""
+
+    @wraps(command)
+    def with_target(*, url: str | None, data: Path | None, **given: object) -> R:
+        return command(target=Target(url, data), **given)
+
+    with_url = click.option(
+        "--url",
+        envvar="DENIABLE_URL",
+        metavar="URL",
+        help="A running service; its token is read from DENIABLE_TOKEN. [DENIABLE_URL]",
+    )(with_target)
+    return data_option(with_url)
+
+
+class _Spool(click.ParamType[str]):
+    """An address as it is, a path made absolute."""
+
+    name = "spool"
+
+    def convert(
+        self, value: object, _param: click.Parameter | None, _ctx: click.Context | None
+    ) -> str:
+        text = str(value)
+        return text if "://" in text else str(Path(text).absolute())
+
+
+def spool_option(
+    *, help_text: str, required: bool = True
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """--spool PLACE."""
+    return click.option(
+        "--spool", required=required, type=_Spool(), metavar="PLACE", help=help_text
+    )
+
+
+def json_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--json."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
+    )(command)
+
+
+def csv_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--csv."""
+    return click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one row a line.")(command)
+
+
+def media_type(*, as_csv: bool) -> str:
+    """The media type that a command asks the service for."""
+    return "text/csv" if as_csv else "application/json"
+
+
+def one_form(**given: object) -> None:
+    """Wrong usage where more than one of these options is given."""
+    named = [f"--{name}" for name, value in given.items() if value]
+    if len(named) > 1:
+        raise click.UsageError(f"{' and '.join(named)} exclude each other")
+
+
+def example(*lines: str) -> str:
+    """The examples that end a command's help, kept line by line."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def epsilon_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--epsilon E, an exact decimal that stays text, as manifests write it."""
+    return click.option(
+        "--epsilon",
+        required=True,
+        callback=checked_epsilon,
+        metavar="E",
+        help="ε of one whole answer.",
+    )(command)
+
+
+def checked_epsilon(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    """The text itself; wrong usage unless it is an ε that manifests may have."""
+    from deniable_shared.errors import ParameterError
+    from deniable_shared.randomness.dyadic import parse_epsilon
+
+    try:
+        parse_epsilon(value)
+    except ParameterError as error:
+        raise click.BadParameter(str(error)) from error
+    return value

@@ -1,0 +1,50 @@
+"""How far a simulation, load or tally is: a bar on standard error at a terminal, else silence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.cli.output import console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from deniable_aggregator.operations.demo.run import ProgressWatcher
+
+
+class ProgressBar:
+    """Shows the stage, and how much of it is done: people, requests or blocks."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task: TaskID = progress.add_task("", total=None, count="")
+
+    def stage(self, what: str) -> None:
+        """A new stage of unknown length."""
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(what, total=None, count="")
+
+    def people(self, done: int, total: int) -> None:
+        """So many of them: people who have answered, blocks that are counted."""
+        count = f"{done:,} of {total:,}"
+        self._progress.update(self._task, completed=done, total=total, count=count)
+
+
+@contextmanager
+def progress_bar() -> Iterator[ProgressWatcher | None]:
+    """A bar while the block runs, gone afterwards; None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[count]}"),
+    )
+    with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
+        yield ProgressBar(progress)

@@ -1,0 +1,56 @@
+"""What goes wrong with a request, each with its cure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.base.errors import AggregatorError
+
+if TYPE_CHECKING:
+    import httpx
+
+COMMAND_CURES = {"unauthorized": "set DENIABLE_TOKEN"}
+"""Problem → what helps at the command line, where the words of the service do not say it."""
+
+
+class QueryError(AggregatorError):
+    """There is no answer."""
+
+
+class UnreachableError(QueryError):
+    """Nothing that speaks our protocol answers at the address."""
+
+
+class ServiceError(QueryError):
+    """The service refuses. `slug` is the problem type; `retry`: the same request may pass later."""
+
+    def __init__(
+        self, title: str, detail: str, *, slug: str, status: int, retry: bool, cure: str = ""
+    ) -> None:
+        message = f"{title}: {detail}" if detail else title
+        super().__init__(f"{message} ({cure})" if cure else message)
+        self.title = title
+        self.detail = detail
+        self.slug = slug
+        self.status = status
+        self.retry = retry
+
+
+def refusal(answer: httpx.Response, cures: Mapping[str, str]) -> ServiceError:
+    """The error of a problem document; of the bare status where the answer has none."""
+    try:
+        document = json.loads(answer.content)
+    except ValueError:
+        document = None
+    problem = document if isinstance(document, dict) else {}
+    slug = str(problem.get("type", "")).rpartition(":")[2]
+    return ServiceError(
+        str(problem.get("title") or f"HTTP {answer.status_code} {answer.reason_phrase}"),
+        str(problem.get("detail") or ""),
+        slug=slug,
+        status=answer.status_code,
+        retry=problem.get("retry") is True,
+        cure=cures.get("unauthorized" if answer.status_code == 401 else slug, ""),
+    )

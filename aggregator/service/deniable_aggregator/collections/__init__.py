@@ -1,0 +1,1 @@
+"""What is collected: the registry, the author's tools, planning and retention."""

@@ -1,0 +1,247 @@
+"""Signed manifests as a Python module: what an app may be asked, for the app's type checker.
+
+The text is a function of the manifests alone, whatever their order, and formatted so that the usual
+formatters leave it as it is at any line length from 88 on.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from keyword import iskeyword
+
+from deniable_aggregator.collections.authoring.registration import MinimalCeiling
+from deniable_shared.domains import Bits, Choice, Number, Record, Text
+from deniable_shared.errors import ManifestError
+from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.randomness.dyadic import format_epsilon
+from deniable_shared.wire import dsse
+
+CHUNK_BYTES = 76
+DOCSTRING_WIDTH = 84
+
+
+@dataclass(frozen=True, slots=True)
+class SignedManifest:
+    """A manifest and the envelope it came in."""
+
+    manifest: Manifest
+    envelope: bytes
+
+    @property
+    def word(self) -> str:
+        """Its name as part of a Python name."""
+        return self.manifest.name.replace("-", "_")
+
+    @property
+    def answer(self) -> str:
+        """The type of its answers."""
+        joined = "".join(map(str.capitalize, self.manifest.name.split("-"))) + "Answer"
+        return joined if joined.isidentifier() else f"Collection{joined}"
+
+    @property
+    def by_label(self) -> bool:
+        """Whether an answer is one of the labels."""
+        domain = self.manifest.domain
+        return isinstance(domain, Choice) or (isinstance(domain, Bits) and domain.one_hot)
+
+
+def read_signed(envelope: bytes, *, trusted: Sequence[str] = ()) -> SignedManifest:
+    """The manifest of an envelope; its signature is looked at where `trusted` keys are given.
+
+    DecodeError, SignatureError or ManifestError for anything else.
+    """
+    if trusted:
+        body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=trusted)
+    else:
+        body = dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE)
+    return SignedManifest(parse_manifest(body), envelope)
+
+
+def render(signed: Iterable[SignedManifest]) -> str:
+    """The module; ManifestError if two collections would have one name in it."""
+    ordered = sorted(signed, key=lambda each: each.manifest.name)
+    _require_different(ordered)
+    blocks = [
+        _header(ordered),
+        _imports(ordered),
+        _exported(ordered),
+        *map(_embedded, ordered),
+        _manifests(ordered),
+    ]
+    parts = ["\n\n".join(blocks)]
+    for each in ordered:
+        parts += [_type(each), _function(each)]
+    return "\n\n\n".join(parts) + "\n"
+
+
+def _require_different(ordered: Sequence[SignedManifest]) -> None:
+    taken: dict[str, Manifest] = {}
+    for each in ordered:
+        other = taken.setdefault(each.answer, each.manifest)
+        if other is each.manifest:
+            continue
+        if other.name == each.manifest.name:
+            raise ManifestError(f"{other.name} must be given once, in one version")
+        raise ManifestError(
+            f"{other.name} and {each.manifest.name} would both be {each.answer}: "
+            "write them into different modules"
+        )
+
+
+def _header(ordered: Sequence[SignedManifest]) -> str:
+    lines = [
+        '"""What this app may be asked. Made by `deniable collections codegen`: do not edit.',
+        "",
+        "    Client(url, trust=…, ceiling=…, manifests=MANIFESTS)",
+        "",
+        "Signatures are checked by the client. From these manifests:",
+        "",
+    ]
+    for each in ordered:
+        lines += [
+            f"* {each.manifest.collection}, version {each.manifest.version}",
+            f"  {each.manifest.digest.hex()}",
+        ]
+    lines += ["", "The least ceiling that admits them:", ""]
+    limits = MinimalCeiling.admitting([each.manifest for each in ordered]).to_json()
+    lines += [f'    {name}="{limit}"' for name, limit in limits.items()]
+    return "\n".join([*lines, '"""'])
+
+
+def _imports(ordered: Sequence[SignedManifest]) -> str:
+    names = {"Final"}
+    for each in ordered:
+        domain = each.manifest.domain
+        if each.by_label or isinstance(domain, Record):
+            names.add("Literal")
+        if not each.by_label and not isinstance(domain, Number | Text):
+            names.add("TypedDict")
+        if each.by_label and isinstance(each.manifest.domain, Bits):
+            names.add("get_args")
+    listed = ", ".join(sorted(names, key=lambda name: (name.islower(), name)))
+    return (
+        "from __future__ import annotations\n\n"
+        f"from typing import {listed}\n\n"
+        "from deniable_client import Client, Outcome"
+    )
+
+
+def _exported(ordered: Sequence[SignedManifest]) -> str:
+    types, functions = (
+        sorted(each.answer for each in ordered),
+        sorted(f"record_{each.word}" for each in ordered),
+    )
+    lines = [f'    "{name}",' for name in ("MANIFESTS", *types, *functions)]
+    return "\n".join(["__all__ = [", *lines, "]"])
+
+
+def _embedded(each: SignedManifest) -> str:
+    chunks = (
+        each.envelope[start : start + CHUNK_BYTES]
+        for start in range(0, len(each.envelope), CHUNK_BYTES)
+    )
+    lines = [f"    b{_quoted(chunk.decode('latin-1'), ascii_only=True)}" for chunk in chunks]
+    return "\n".join([f"_{each.word.upper()} = (", *lines, ")"])
+
+
+def _manifests(ordered: Sequence[SignedManifest]) -> str:
+    lines = [f"    _{each.word.upper()}," for each in ordered]
+    constant = "\n".join(["MANIFESTS: Final[tuple[bytes, ...]] = (", *lines, ")"])
+    return f'{constant}\n"""As signed by the operator."""'
+
+
+def _type(each: SignedManifest) -> str:
+    domain = each.manifest.domain
+    if isinstance(domain, Number):
+        return f'{each.answer} = float\n"""{domain.topics[0].capitalize()}."""'
+    if isinstance(domain, Text):
+        return f'{each.answer} = str\n"""{domain.topics[0].capitalize()}."""'
+    if isinstance(domain, Record):
+        return _dictionary(each, dict(domain.attributes))
+    if each.by_label:
+        return f"{each.answer} = {_literal(domain.labels, 0)}"
+    return _dictionary(each, dict.fromkeys(domain.labels))
+
+
+def _dictionary(each: SignedManifest, keys: Mapping[str, Sequence[str] | None]) -> str:
+    """A TypedDict of bools, or of labels; a class where every key may be an attribute."""
+    if all(map(_is_attribute, keys)):
+        lines = [f"    {key}: {_literal(labels, 1)}" for key, labels in keys.items()]
+        docstring = f'    """An answer to record_{each.word}."""'
+        return "\n".join([f"class {each.answer}(TypedDict):", docstring, "", *lines])
+    lines = [f"        {_quoted(key)}: {_literal(labels, 2)}," for key, labels in keys.items()]
+    opening = [f"{each.answer} = TypedDict(", f'    "{each.answer}",', "    {"]
+    return "\n".join([*opening, *lines, "    },", ")"])
+
+
+def _literal(labels: Sequence[str] | None, depth: int) -> str:
+    """The type of one of the labels, a line each; of a bool if there are none."""
+    if labels is None:
+        return "bool"
+    indent = "    " * depth
+    lines = [f"{indent}    {_quoted(label)}," for label in labels]
+    return "\n".join(["Literal[", *lines, f"{indent}]"])
+
+
+def _function(each: SignedManifest) -> str:
+    manifest = each.manifest
+    value = "answer"
+    if each.by_label and isinstance(manifest.domain, Bits):
+        value = f"{{label: label == answer for label in get_args({each.answer})}}"
+    return "\n".join(
+        [
+            f"def record_{each.word}(client: Client, answer: {each.answer}) -> Outcome:",
+            *_docstring(manifest),
+            "    return client.record(",
+            f'        "{manifest.collection}",',
+            f"        {value},",
+            "    )",
+        ]
+    )
+
+
+def _docstring(manifest: Manifest) -> Iterator[str]:
+    """The purpose, then what it costs and how often."""
+    purpose = textwrap.wrap(_one_line(manifest.purpose), DOCSTRING_WIDTH - 7) or [""]
+    yield f'    """{purpose[0]}'
+    yield from (f"    {line}" for line in purpose[1:])
+    price = f"ε = {format_epsilon(manifest.schedule.price)}"
+    sentence = f"A device {manifest.answers}, at {price} {_unit(manifest)}."
+    if isinstance(manifest.domain, Bits) and manifest.domain.at_most is not None:
+        sentence += f" At most {manifest.domain.at_most} may be True."
+    yield ""
+    yield from (f"    {line}" for line in textwrap.wrap(sentence, DOCSTRING_WIDTH - 4))
+    yield '    """'
+
+
+def _unit(manifest: Manifest) -> str:
+    return "a hold" if manifest.repeat == "memoized" else "an epoch"
+
+
+def _one_line(text: str) -> str:
+    """As it may stand in a docstring: without what could end it."""
+    return " ".join(text.replace("\\", "/").replace('"', "'").split())
+
+
+def _is_attribute(label: str) -> bool:
+    return (
+        label.isidentifier()
+        and label.isascii()
+        and not iskeyword(label)
+        and not label.startswith("__")
+    )
+
+
+def _quoted(text: str, *, ascii_only: bool = False) -> str:
+    """A string literal with the quotes that need fewer escapes, as formatters write it."""
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    written = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
+    if ascii_only:
+        written = "".join(
+            character if " " <= character <= "~" else f"\\x{ord(character):02x}"
+            for character in written
+        )
+    return f"{quote}{written}{quote}"

@@ -1,0 +1,30 @@
+"""What speaks for a manifest's mechanism: against the one that would be recommended now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deniable_aggregator.collections.authoring.recommendation import (
+    describe_ratio,
+    ratio_to_optimum,
+    recommend_for_domain,
+)
+from deniable_shared.manifest.model import Manifest
+
+
+def mechanism_reason(manifest: Manifest) -> Mapping[str, object]:
+    """What speaks for the mechanism, and its total error over the least there is."""
+    best = recommend_for_domain(
+        manifest.domain,
+        manifest.epsilon_report,
+        permanent=manifest.epsilon_permanent,
+        linkable=manifest.linkable,
+        releases_only=manifest.read == "releases",
+    )
+    ratio = ratio_to_optimum(manifest.mechanism())
+    reason = "named in the file" if ratio is None else f"named in the file; {describe_ratio(ratio)}"
+    return {
+        "reason": best.reason if best.id == manifest.mechanism_id else reason,
+        "ratio_to_optimum": None if ratio is None else float(ratio),
+        "recommended": best.id,
+    }

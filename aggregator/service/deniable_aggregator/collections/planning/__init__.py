@@ -1,0 +1,8 @@
+"""Planning: what a question would show and cost, before anybody is asked."""
+
+from __future__ import annotations
+
+from deniable_aggregator.collections.planning.blanket import Blanket
+from deniable_aggregator.collections.planning.plan import Plan, RepeatCost, plan
+
+__all__ = ["Blanket", "Plan", "RepeatCost", "plan"]

@@ -1,0 +1,137 @@
+"""Private keys as files: one line of text, mode 0600, in directories of mode 0700.
+
+ed25519-seed:<base64url>     the operator's or the online key
+hpke-<suite>:<base64url>     opens reports
+cohort-secret:<base64url>    tells which cohort a report belongs to
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from deniable_aggregator.base.errors import KeyFileError
+from deniable_gateway.errors import DataDirectoryError
+from deniable_shared.wire import dsse
+
+SEED = "ed25519-seed"
+COHORTS = "cohort-secret"
+VOUCHERS = "voucher-secret"
+SECRET_BYTES = 32
+"""Length of every private key."""
+
+_OWNER_ONLY = 0o600
+_LONGEST_FILE = 512
+
+
+def make_directory(path: Path) -> None:
+    """The directory with mode 0700, made if it is missing."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.chmod(0o700)
+
+
+def write_private(path: Path, raw: bytes, *, kind: str) -> None:
+    """A new key file, whole and on disk, or none; FileExistsError rather than overwrite a key.
+
+    Each writer has a draft of its own: of two at once one has written the file, whole.
+    """
+    text = base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    _write(draft, f"{kind}:{text}\n", _OWNER_ONLY)
+    try:
+        os.link(draft, path)  # unlike a rename it never replaces
+    finally:
+        draft.unlink()
+    _sync_directory(path.parent)
+
+
+def read_private(path: Path, *, kind: str) -> bytes:
+    """The key's bytes; KeyFileError if it is missing, readable by others or of another kind."""
+    try:
+        text = path.read_text(encoding="ascii")[:_LONGEST_FILE].strip()
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except (OSError, ValueError) as error:
+        raise KeyFileError(f"{path} cannot be read as a key file: {error}") from error
+    if mode & 0o077:
+        raise KeyFileError(f"{path} is open to others (mode {mode:04o}): chmod 600 {path}")
+    prefix, _, encoded = text.partition(":")
+    try:
+        raw = base64.b64decode(encoded + "=", altchars=b"-_", validate=True)
+    except ValueError:
+        raw = b""
+    if prefix != kind or len(raw) != SECRET_BYTES:
+        raise KeyFileError(
+            f"{path} must hold one line “{kind}:” and 43 base64url characters; is it another file?"
+        )
+    return raw
+
+
+def read_seed(path: Path) -> bytes:
+    """The 32-byte seed of a signing key, such as the operator's."""
+    return read_private(path, kind=SEED)
+
+
+def read_trust(data: Path) -> str:
+    """The operator's public key, as apps compile it in."""
+    path = data / "trust"
+    try:
+        trust = path.read_text(encoding="ascii").strip()
+        dsse.key_bytes(trust)
+    except FileNotFoundError:
+        raise DataDirectoryError(
+            f"{data} is not prepared ({path.name} is missing): run `deniable init` first"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise KeyFileError(f"{path} must hold the operator's public key: {error}") from error
+    return trust
+
+
+def read_public(path: Path) -> bytes:
+    """The bytes of a file that is no secret."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be read: {error}") from error
+
+
+def destroy(path: Path) -> None:
+    """Overwrite a key file and remove it; one that is gone already is as good.
+
+    What copies of it a file system, a disk or a backup keeps is beyond any program.
+    """
+    with suppress(FileNotFoundError):
+        with path.open("r+b") as file:
+            file.write(bytes(path.stat().st_size))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+        _sync_directory(path.parent)
+
+
+def write_public(path: Path, content: bytes) -> None:
+    """Replace a file that is no secret in one step, as readable as its directory allows."""
+    draft = path.with_name(path.name + ".new")
+    _write(draft, content.decode(), 0o644)
+    draft.replace(path)
+
+
+def _write(path: Path, content: str, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_directory(path: Path) -> None:
+    """Names last, too; Windows cannot open a directory and does so by itself."""
+    if os.name == "posix":
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

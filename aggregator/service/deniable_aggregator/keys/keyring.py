@@ -1,0 +1,242 @@
+"""The keys a service works with: what opens reports, what signs the list, what comes next.
+
+Files say which keys there are, the signed history of lists says in which state each is, the clock
+says what follows. Nothing else is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from deniable_aggregator.access.audit import AuditEntry
+from deniable_aggregator.base.errors import KeyFileError
+from deniable_aggregator.keys import rotation
+from deniable_aggregator.keys.files import read_public, read_seed, read_trust
+from deniable_aggregator.keys.lists import KeyLists, Signer
+from deniable_aggregator.keys.report_keys import ReportKey, ReportKeys
+from deniable_aggregator.keys.rotation import ListedKey
+from deniable_gateway.problem import Problem
+from deniable_shared.errors import EnvelopeError
+from deniable_shared.manifest.epochs import Clock
+from deniable_shared.wire.envelope import Opener
+from deniable_shared.wire.key_list import PublicKey
+
+if TYPE_CHECKING:
+    from deniable_aggregator.store.protocols import Audit, Collections
+
+    class KeyStore(Audit, Collections, Protocol):
+        """What signed lists are kept in, and the acts that made them."""
+
+
+STEPS = 3
+"""Lists that take a key all the way."""
+
+logger = logging.getLogger(__name__)
+
+
+class Keys:
+    """The operator's public key, what opens reports, and the current key list. Thread-safe."""
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        store: KeyStore,
+        clock: Clock = time.time,
+        shared: bool = False,
+        believed: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """KeyFileError or DataDirectoryError where a file is missing or not what it should be.
+
+        No list but the very first is signed while the clock is not `believed`.
+
+        `shared`: other processes sign lists of the same keys. Then a listed key whose file is not
+        here may be on another machine: it stays as it is listed.
+        """
+        self._shared = shared
+        self.trust = read_trust(data)
+        self._delegation = data / "keys" / "delegation.json"
+        self._clock = clock
+        self._changing = threading.Lock()
+        self._new: set[bytes] = set()
+        self._retired: set[bytes] = set()
+        self._destroyed: set[bytes] = set()
+        self._files = ReportKeys(data / "keys")
+        seed = read_seed(data / "keys" / "online.key")
+        signer = Signer(self.trust, seed, read_public(self._delegation))
+        self._store = store
+        self._lists = KeyLists(signer, store=store, clock=clock, believed=believed)
+        self._openers: Mapping[int, Opener] = {}
+        self._renew()
+
+    def key_list(self) -> bytes:
+        """The current list as a DSSE envelope. Signs nothing: see `renew`."""
+        return self._lists.current()
+
+    @property
+    def listed_keys(self) -> tuple[ListedKey, ...]:
+        """The keys of the current list, each in its state."""
+        return self._lists.listed_keys
+
+    @property
+    def listed_from(self) -> int:
+        """The second in which the current list was signed; 0 before the first."""
+        return self._lists.issued
+
+    @property
+    def listed_until(self) -> int:
+        """The second from which devices refuse the current list."""
+        return self._lists.expires
+
+    @property
+    def delegated_until(self) -> int:
+        """The second from which the online key may not sign lists."""
+        return self._lists.delegated_until
+
+    def opener(self, key_id: int) -> Opener | None:
+        """Opens what was sealed to that key; None for one that is unknown or destroyed."""
+        return self._openers.get(key_id)
+
+    def renew(self) -> bool:
+        """Take up files that have changed; sign and log a new key list if one is due.
+
+        True if one was: a key has become active, a list is half its life old, the log has grown.
+        """
+        with self._changing:
+            self._files.reread()
+            self._lists.delegate(read_public(self._delegation))
+            return self._renew()
+
+    def rotate(
+        self, suite: int = 1, *, at_once: bool = False, audit: AuditEntry | None
+    ) -> ListedKey:
+        """A new key of that suite, pending, or the one that is; `at_once` makes it active.
+
+        Problem("conflict") where the online key is not delegated any more, where this machine has
+        no such suite, or no id is free.
+        """
+        with self._changing:
+            self._require_signer()
+            self._files.reread()
+            self._renew()
+            pending = rotation.newest(self._lists.listed_keys, suite=suite, state="pending")
+            key_id = self._make(suite) if pending is None else pending.key.id
+            audit = None if self._renew(audit=audit) else audit
+            if at_once and self._renew(at_once=key_id, audit=audit):
+                audit = None
+            if pending is None and audit is not None:  # another process has listed the key
+                self._store.record_act(audit)
+            return next(each for each in self._lists.listed_keys if each.key.id == key_id)
+
+    def rotate_overdue(self, seconds: int) -> None:
+        """A pending successor for every active key that has been in use for so long."""
+        old = rotation.overdue_suites(self._lists.listed_keys, now=self._clock(), seconds=seconds)
+        for suite in old if self._lists.delegated else ():
+            self.rotate(suite, audit=None)
+
+    def destroy_expired(self, finished: Callable[[int], bool]) -> None:
+        """Destroy expired keys once `finished` says so of the second in which they expired."""
+        over = [
+            each.key
+            for each in self._lists.listed_keys
+            if each.key.state == "expired" and finished(each.since)
+        ]
+        with self._changing:
+            for key in over:
+                self._files.destroy(key.id)
+                self._destroyed.add(key.public_key)
+                logger.info("key %d is destroyed", key.id)
+            if over:
+                self._renew()
+
+    def _renew(self, *, at_once: int | None = None, audit: AuditEntry | None = None) -> bool:
+        """One list after the other until every key is where it should be."""
+        has_signed = False
+        for _ in range(STEPS):
+            if not self._lists.renew(lambda: self._wanted(at_once), audit=audit):
+                break
+            has_signed, audit = True, None
+        listed = {each.key.id for each in self._lists.listed_keys}
+        self._openers = {
+            key_id: key.opener for key_id, key in self._files.all.items() if key_id in listed
+        }
+        return has_signed
+
+    def _wanted(self, at_once: int | None) -> tuple[PublicKey, ...]:
+        """Files are read after the list: a key has a file before it is listed."""
+        self._files.reread()
+        return rotation.next_states(self._usable_keys(), now=self._clock(), at_once=at_once)
+
+    def _usable_keys(self) -> list[ListedKey]:
+        """The keys of the list that have a file, and those with a file that are new."""
+        now, files = int(self._clock()), self._files.all
+        first = not self._lists.listed_keys
+        usable = []
+        for each in self._lists.listed_keys:
+            file = files.get(each.key.id)
+            if file is not None and file.public_key != each.key.public_key:
+                raise KeyFileError(
+                    f"report-{each.key.id}.key is not the key that is listed under this id: "
+                    "a new key takes a new id"
+                )
+            if file is not None:
+                usable.append(each)
+            elif self._shared:
+                usable += self._elsewhere(each)
+            elif each.key.state == "active":
+                logger.error("report-%d.key is gone: reports sealed to it are lost", each.key.id)
+                usable.append(ListedKey(replace(each.key, state="expired"), now))
+        listed_ids = {each.key.id for each in self._lists.listed_keys}
+        for key in files.values():
+            if key.id not in listed_ids and not self._was_destroyed(key):
+                state = "active" if first else "pending"
+                listed = PublicKey(key.id, key.suite, key.public_key, state)
+                usable.append(ListedKey(listed, now))
+        return usable
+
+    def _elsewhere(self, listed: ListedKey) -> list[ListedKey]:
+        """A key whose file is not here stays listed, unless this process destroyed it."""
+        key = listed.key
+        if key.public_key in self._destroyed:
+            return []
+        if key.state != "expired":
+            logger.error("report-%d.key is not here: what is sealed to it cannot be opened", key.id)
+        return [listed]
+
+    def _was_destroyed(self, key: ReportKey) -> bool:
+        """Whether the file is back from a backup: nothing may open what was sealed to it."""
+        if key.public_key in self._new | self._retired:
+            return key.public_key in self._retired
+        if self._lists.listed_before(key.public_key) is None:
+            self._new.add(key.public_key)
+            return False
+        self._retired.add(key.public_key)
+        logger.warning("report-%d.key was destroyed before and is not used", key.id)
+        return True
+
+    def _make(self, suite: int) -> int:
+        used = {each.key.id for each in self._lists.listed_keys} | self._files.all.keys()
+        key_id = rotation.next_id(sorted(used))
+        if key_id is None:
+            raise Problem("conflict", "256 keys are listed: wait until expired ones are destroyed")
+        try:
+            self._files.make(key_id, suite)
+        except EnvelopeError as error:
+            raise Problem("conflict", str(error)) from error
+        except FileExistsError as error:
+            raise Problem("conflict", "another process is making a key: ask again") from error
+        self._new.add(self._files.all[key_id].public_key)
+        return key_id
+
+    def _require_signer(self) -> None:
+        if not self._lists.delegated:
+            raise Problem(
+                "conflict",
+                "the operator's delegation of the online key has ended: `deniable keys delegate`",
+            )

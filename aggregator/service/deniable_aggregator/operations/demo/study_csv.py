@@ -1,0 +1,140 @@
+"""A study read from a CSV file: which columns are bits, which choices, and each row's answers."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from deniable_aggregator.operations.demo.study import Study, StudyCollection, StudyError
+
+MAX_CHOICES = 1_000
+"""More distinct values than this are identifiers or free text: no estimate tells them apart."""
+
+YES_OR_NO = {"0": False, "1": True, "false": False, "true": True, "no": False, "yes": True}
+DELIMITERS = ",;\t"
+LONGEST_NAME = 48
+
+
+class Reader(Protocol):
+    """What csv.reader returns: rows, and the line the last of them ended in."""
+
+    @property
+    def line_num(self) -> int: ...
+    def __iter__(self) -> Iterator[list[str]]: ...
+    def __next__(self) -> list[str]: ...
+
+
+def read_study(path: Path, columns: Sequence[str], epsilon: str) -> Study:
+    """The 0/1 (true/false, yes/no) columns are the bits of one collection; each other is a choice.
+
+    Every collection costs `epsilon`. Raises StudyError if the file, a column or a cell is unusable.
+    """
+    cells = _read_columns(path, columns)
+    bits = [column for column in columns if _is_yes_or_no(cells[column])]
+    choices = [column for column in columns if column not in bits]
+    collections: list[StudyCollection] = []
+    answers: list[Sequence[object]] = []
+    if bits:
+        stem = path.stem if len(bits) > 1 else bits[0]
+        collections.append(StudyCollection(_slug(stem), "bits", tuple(bits), epsilon))
+        answers.append(_bit_answers(bits, cells))
+    for column in choices:
+        name = _unused(_slug(column), collections)
+        collections.append(StudyCollection(name, "choice", _labels(column, cells[column]), epsilon))
+        answers.append(cells[column])
+    names = [collection.name for collection in collections]
+    people = tuple(dict(zip(names, row, strict=True)) for row in zip(*answers, strict=True))
+    return Study(tuple(collections), people)
+
+
+def _read_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
+    if len(set(columns)) < len(columns):
+        raise StudyError(f"each column is named once, got {', '.join(columns)}")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first_line = file.readline()
+            file.seek(0)
+            delimiter = max(DELIMITERS, key=first_line.count)
+            return _cells(csv.reader(file, delimiter=delimiter), path, columns)
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path.name} is not UTF-8 text: save it as CSV UTF-8") from error
+    except csv.Error as error:
+        raise StudyError(f"{path.name} is not a CSV file: {error}") from error
+
+
+def _cells(reader: Reader, path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
+    header = [name.strip() for name in next(reader, [])]
+    places = {column: _place(column, header, path) for column in columns}
+    cells: dict[str, list[str]] = {column: [] for column in columns}
+    for row in filter(any, reader):
+        for column, place in places.items():
+            cells[column].append(_cell(row, place, column, reader.line_num))
+    if not cells[columns[0]]:
+        raise StudyError(f"{path.name} has no rows below its header")
+    return cells
+
+
+def _place(column: str, header: list[str], path: Path) -> int:
+    if header.count(column) == 1:
+        return header.index(column)
+    if column in header:
+        times = header.count(column)
+        raise StudyError(f"{path.name} has {times} columns named {column!r}: rename one")
+    near = difflib.get_close_matches(column, header, n=1, cutoff=0.5)
+    columns = ", ".join(header[:12]) or "no header"
+    cure = f"did you mean {near[0]!r}?" if near else f"it has {columns}"
+    raise StudyError(f"{path.name} has no column {column!r}: {cure}")
+
+
+def _cell(row: list[str], place: int, column: str, line: int) -> str:
+    cell = row[place].strip() if place < len(row) else ""
+    if not cell:
+        raise StudyError(
+            f"column {column!r} is empty in line {line}: fill it in or leave the row out"
+        )
+    return cell
+
+
+def _is_yes_or_no(cells: list[str]) -> bool:
+    return {cell.casefold() for cell in set(cells)} <= YES_OR_NO.keys()
+
+
+def _bit_answers(bits: list[str], cells: dict[str, list[str]]) -> list[dict[str, bool]]:
+    rows = zip(*(cells[column] for column in bits), strict=True)
+    return [
+        {column: YES_OR_NO[cell.casefold()] for column, cell in zip(bits, row, strict=True)}
+        for row in rows
+    ]
+
+
+def _labels(column: str, cells: list[str]) -> tuple[str, ...]:
+    values = set(cells)
+    if len(values) == 1:
+        raise StudyError(f"column {column!r} holds {cells[0]!r} in every row: nothing to estimate")
+    if len(values) > MAX_CHOICES:
+        raise StudyError(
+            f"column {column!r} holds {len(values):,} different values, and at most "
+            f"{MAX_CHOICES:,} can be told apart: is it an identifier? Group rare values first"
+        )
+    return tuple(sorted(values, key=_natural))
+
+
+def _natural(value: str) -> list[tuple[int, str]]:
+    """Sorts "2" before "10" and ignores case."""
+    parts = re.split(r"([0-9]+)", value.casefold())
+    return [(int(part) if part.isascii() and part.isdigit() else 0, part) for part in parts]
+
+
+def _slug(text: str) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")
+    return slug[:LONGEST_NAME].strip("-") or "answers"
+
+
+def _unused(name: str, collections: list[StudyCollection]) -> str:
+    taken = {collection.name for collection in collections}
+    numbered = (f"{name}-{number}" for number in range(2, len(collections) + 3))
+    return name if name not in taken else next(other for other in numbered if other not in taken)

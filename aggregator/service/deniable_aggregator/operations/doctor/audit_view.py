@@ -1,0 +1,55 @@
+"""Whether the audit log is one chain, and goes on from where heads.json has seen it end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.access import audit
+from deniable_aggregator.access.rows import AuditRow
+from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.releases.rollback_guard import heads_file
+from deniable_aggregator.store.ledger_chain import ChainHead
+from deniable_aggregator.store.opening import open_read_only
+from deniable_aggregator.store.schema_version import current_revision
+from deniable_shared.errors import DeniableError, ForkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from deniable_aggregator.base.settings import Settings
+
+CURE = "`deniable ledger reconcile` lets it go on from here, and says so in it"
+_FIRST_WITH_AUDIT = "0004"
+_ROWS = "select entry, head from audit order by position"
+
+
+def audit_check(settings: Settings) -> Iterator[Check]:
+    """One line; none for a database from before there was an audit log."""
+    if (current_revision(settings) or "") < _FIRST_WITH_AUDIT:
+        return
+    try:
+        with open_read_only(settings) as db:
+            rows = [AuditRow(bytes(entry), bytes(head)) for entry, head in db.execute(_ROWS)]
+        size, _ = audit.verify(rows)
+        require_end(rows, noted_end(settings.data))
+    except DeniableError as error:
+        yield Check("fail", "audit log", str(error))
+    else:
+        yield Check("ok", "audit log", f"{size:,} entries, unbroken")
+
+
+def noted_end(data: Path) -> ChainHead:
+    """Where heads.json has seen the audit log end."""
+    heads = heads_file.read(data)
+    return ChainHead() if heads is None else heads.audit
+
+
+def require_end(rows: Sequence[AuditRow], end: ChainHead) -> None:
+    """ForkError unless these rows lead through that end."""
+    if end.size and (len(rows) < end.size or rows[end.size - 1].head.hex() != end.head):
+        raise ForkError(
+            f"the audit log has {len(rows):,} entries and does not lead through the end that "
+            f"heads.json has seen, {end.size}:{end.head}: entries were taken away or changed, "
+            f"or the database is an older copy; {CURE}"
+        )

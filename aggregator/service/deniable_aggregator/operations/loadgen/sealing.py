@@ -1,0 +1,59 @@
+"""Reports of made-up answers, randomized and sealed as a device does; each has an id of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
+from multiprocessing import get_context
+
+from deniable_aggregator.operations.loadgen.target import SealingTarget
+from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.randomness.coins import Coins
+from deniable_shared.wire.envelope import seal
+from deniable_shared.wire.report import Plaintext, Report, ReportHeader, padded_size, seal_info
+
+INPUTS = 64
+SHARE = 1_000
+INLINE = 2_000
+MOST_PROCESSES = 4
+ID_BYTES = 16
+
+
+def seal_bodies(
+    target: SealingTarget, requests: int, reports: int, progress: Callable[[int], None]
+) -> list[bytes]:
+    """The bodies of so many requests; `progress` is told how many reports are sealed."""
+    made: list[bytes] = []
+    for share in _shares(target, requests * reports):
+        made += share
+        progress(len(made))
+    return [b"".join(made[start : start + reports]) for start in range(0, len(made), reports)]
+
+
+def seal_reports(target: SealingTarget, count: int) -> list[bytes]:
+    """So many encoded reports."""
+    manifest = parse_manifest(target.body)
+    mechanism, coins = manifest.mechanism(), Coins.system()
+    inputs = list(islice(mechanism.inputs(), INPUTS))
+    size = padded_size(mechanism.payload_size)
+    made = []
+    for _ in range(count):
+        payload = mechanism.randomize(inputs[coins.below(len(inputs))], coins)
+        header = ReportHeader(os.urandom(ID_BYTES), target.epoch, manifest.version, target.key_id)
+        info = seal_info(manifest.collection, manifest.digest, header)
+        plaintext = Plaintext(payload).encode(size)
+        shut = seal(plaintext, public_key=target.public_key, info=info, suite=target.suite)
+        made.append(Report(header, shut).encode())
+    return made
+
+
+def _shares(target: SealingTarget, count: int) -> Iterator[list[bytes]]:
+    sizes = [min(SHARE, count - start) for start in range(0, count, SHARE)]
+    if count <= INLINE:
+        yield from (seal_reports(target, size) for size in sizes)
+        return
+    processes = min(MOST_PROCESSES, os.cpu_count() or 1)
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(seal_reports, [target] * len(sizes), sizes)

@@ -1,0 +1,126 @@
+"""Requests when they are due, over a fixed number of connections that are kept open.
+
+Latency counts from when a request was due: a service that falls behind is not spared the wait of
+those that it kept from being sent. A request is sent once and never again; one whose connection
+fails is counted as failed, and the next one connects anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from deniable_aggregator.operations.loadgen.plan import LoadError, LoadPlan
+from deniable_aggregator.operations.loadgen.result import LoadResult
+from deniable_shared.wire.report import MEDIA_TYPE
+
+ANSWER_SECONDS = 30.0
+MOST_HEAD_BYTES = 65_536
+
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@dataclass(frozen=True, slots=True)
+class UploadTarget:
+    """Where requests go, and the relay token that more than one report a request needs."""
+
+    url: str
+    path: str
+    token: str | None = None
+
+    def head(self, length: int) -> bytes:
+        """All of a request but its body."""
+        lines = [
+            f"POST {self.path} HTTP/1.1",
+            f"Host: {urlsplit(self.url).netloc}",
+            f"Content-Type: {MEDIA_TYPE}",
+            f"Content-Length: {length}",
+            *([f"Authorization: Bearer {self.token}"] if self.token else []),
+        ]
+        return "\r\n".join([*lines, "", ""]).encode("ascii")
+
+
+def send(
+    address: UploadTarget, bodies: Sequence[bytes], plan: LoadPlan, progress: Callable[[int], None]
+) -> LoadResult:
+    """Send them all; `progress` is told how many are answered."""
+    return asyncio.run(_send(address, bodies, plan, progress))
+
+
+async def _send(
+    address: UploadTarget, bodies: Sequence[bytes], plan: LoadPlan, progress: Callable[[int], None]
+) -> LoadResult:
+    outcome = LoadResult(plan.reports)
+    started = time.perf_counter()
+    due = iter([(started + place / plan.rate, body) for place, body in enumerate(bodies)])
+    connections = [_Connection(address, outcome, progress) for _ in range(plan.connections)]
+    await asyncio.gather(*(connection.run(due) for connection in connections))
+    outcome.seconds = time.perf_counter() - started
+    return outcome
+
+
+class _Connection:
+    """One connection, and what goes over it one after the other."""
+
+    def __init__(
+        self, address: UploadTarget, outcome: LoadResult, progress: Callable[[int], None]
+    ) -> None:
+        self._address = address
+        self._outcome = outcome
+        self._progress = progress
+        self._stream: Stream | None = None
+
+    async def run(self, due: Iterator[tuple[float, bytes]]) -> None:
+        """Take the next request that nobody took, until there is none."""
+        try:
+            for moment, body in due:
+                await asyncio.sleep(max(0.0, moment - time.perf_counter()))
+                await self._send_one(moment, body)
+                self._progress(len(self._outcome.latencies) + self._outcome.failed)
+        finally:
+            self._disconnect()
+
+    async def _send_one(self, moment: float, body: bytes) -> None:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                status, answer, kept = await self._exchange(body)
+        except (OSError, ValueError, EOFError, TimeoutError, asyncio.LimitOverrunError):
+            self._outcome.failed += 1
+            self._disconnect()
+            return
+        self._outcome.add(status, answer, time.perf_counter() - moment)
+        if not kept:
+            self._disconnect()
+
+    async def _exchange(self, body: bytes) -> tuple[int, bytes, bool]:
+        if self._stream is None:
+            self._stream = await _connect(urlsplit(self._address.url))
+        reader, writer = self._stream
+        writer.write(self._address.head(len(body)) + body)
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        connections = dict(
+            connection.partition(b":")[::2] for connection in head.split(b"\r\n")[1:]
+        )
+        answer = await reader.readexactly(int(connections.get(b"content-length", b"0")))
+        return int(head[9:12]), answer, connections.get(b"connection", b"").strip() != b"close"
+
+    def _disconnect(self) -> None:
+        if self._stream is not None:
+            self._stream[1].close()
+            self._stream = None
+
+
+async def _connect(parts: SplitResult) -> Stream:
+    secure = parts.scheme == "https"
+    if parts.hostname is None:
+        raise LoadError(f"url must be http(s)://host[:port], got {parts.geturl()!r}")
+    return await asyncio.open_connection(
+        parts.hostname,
+        parts.port or (443 if secure else 80),
+        ssl=ssl.create_default_context() if secure else None,
+        limit=MOST_HEAD_BYTES,
+    )

@@ -1,0 +1,7 @@
+"""What the service counts and measures, for Prometheus."""
+
+from __future__ import annotations
+
+from deniable_aggregator.operations.metrics.metrics import Metrics
+
+__all__ = ["Metrics"]

@@ -1,0 +1,115 @@
+"""The state of the service at the moment of a scrape, as gauges.
+
+They are what the answering process sees: nothing here is added up over processes, and none of it
+makes the database work, so that a scrape is answered while the database is gone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.registry import Collector
+
+from deniable_aggregator.operations import readiness
+from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_aggregator.collections.registry import Registry
+    from deniable_aggregator.ingest import Ingest
+    from deniable_aggregator.keys import Keys
+    from deniable_aggregator.operations.metrics.store_health import StoreHealth
+    from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
+
+
+@dataclass(frozen=True, eq=False)
+class ServiceGauges(Collector):
+    """The parts of one service that the gauges read; `data` is its directory."""
+
+    data: Path
+    ingest: Ingest
+    store_health: StoreHealth
+    guard: FileRollbackGuard
+    keys: Keys
+    registry: Registry
+    clock: Clock
+
+    def collect(self) -> Iterator[Metric]:
+        """All of it."""
+        yield InfoMetricFamily(
+            "deniable_build",
+            "The program that runs.",
+            {"version": version("deniable-aggregator")},
+        )
+        yield GaugeMetricFamily(
+            "deniable_reports_waiting",
+            "Opened reports that wait for the commit under way to end.",
+            self.ingest.waiting,
+        )
+        yield from self._store_gauges()
+        yield from self._key_gauges()
+        yield self._collection_gauge()
+        yield GaugeMetricFamily(
+            "deniable_disk_free_bytes",
+            "Space left where the data directory lies.",
+            readiness.free_bytes(self.data),
+        )
+
+    def _store_gauges(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "deniable_store_up",
+            "Whether the database answered the last time.",
+            int(self.store_health.up),
+        )
+        yield GaugeMetricFamily(
+            "deniable_rollup_batches",
+            "Batches that wait for the roll-up.",
+            self.store_health.batches,
+        )
+        yield GaugeMetricFamily(
+            "deniable_rollup_lag_seconds",
+            "How long the oldest batch has waited for the roll-up, at least.",
+            self.store_health.lag_seconds,
+        )
+        yield GaugeMetricFamily(
+            "deniable_ledger_behind",
+            "Whether releases wait for `deniable ledger reconcile`.",
+            int(self.guard.behind),
+        )
+
+    def _key_gauges(self) -> Iterator[Metric]:
+        keys, now = self.keys, self.clock()
+        ages = GaugeMetricFamily(
+            "deniable_key_age_seconds",
+            "How long the key that reports are sealed to has been in use.",
+            labels=["suite"],
+        )
+        for each in keys.listed_keys:
+            if each.key.state == "active":
+                ages.add_metric([str(each.key.suite)], max(0.0, now - each.since))
+        yield ages
+        yield GaugeMetricFamily(
+            "deniable_key_list_expires_timestamp_seconds",
+            "From when on devices refuse the key list.",
+            keys.listed_until,
+        )
+        yield GaugeMetricFamily(
+            "deniable_delegation_expires_timestamp_seconds",
+            "From when on the online key may not sign key lists.",
+            keys.delegated_until,
+        )
+
+    def _collection_gauge(self) -> Metric:
+        counts = Counter(each.state for each in self.registry.all())
+        family = GaugeMetricFamily(
+            "deniable_collections", "Registered collections.", labels=["state"]
+        )
+        for state in ("open", "closed"):
+            family.add_metric([state], counts[state])
+        return family

@@ -1,0 +1,43 @@
+"""Collections as everybody may know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.collections import CollectionDocument, CollectionsDocument
+from deniable_shared.randomness.dyadic import format_epsilon
+
+
+def collections(listed: Iterable[Collection]) -> CollectionsDocument:
+    """Each of them, as its newest manifest defines it."""
+    return CollectionsDocument([collection(each) for each in listed])
+
+
+def collection(entry: Collection) -> CollectionDocument:
+    """One of them."""
+    newest = entry.manifest
+    return msgspec.convert(
+        {
+            "collection": entry.id,
+            "name": newest.name,
+            "purpose": newest.purpose,
+            "owner": newest.owner,
+            "version": newest.version,
+            "state": entry.state,
+            "archived": entry.archived,
+            "mechanism": newest.mechanism_id,
+            "epsilon": format_epsilon(newest.epsilon_report),
+            "repeat": newest.repeat,
+            "read": newest.read,
+            "requires": newest.requires,
+            "identified": newest.identified,
+            "epoch_seconds": newest.epoch_seconds,
+            "valid_from": newest.valid_from.isoformat(),
+            "expires": newest.expires.isoformat(),
+            "domain": newest.domain.to_json(),
+        },
+        CollectionDocument,
+    )

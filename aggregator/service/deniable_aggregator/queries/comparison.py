@@ -1,0 +1,179 @@
+"""Two periods of one collection held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import UnsetType
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.comparison import (
+    ComparisonArguments,
+    ComparisonDocument,
+    DifferenceDocument,
+    PeriodDocument,
+)
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.estimates import QuantityDocument
+from deniable_aggregator.queries.epoch_ranges import epoch_range
+from deniable_aggregator.queries.labels import label_estimates
+from deniable_aggregator.queries.numbers import finite, number_arguments, number_documents
+from deniable_aggregator.queries.pooled_tallies import EpochRange, PooledTally, pooled_tally
+from deniable_aggregator.queries.tables import table_axes
+from deniable_aggregator.queries.texts import check_candidates
+from deniable_aggregator.store.protocols import Reports
+from deniable_estimators.inference.difference import (
+    Differences,
+    PeriodEstimate,
+    difference,
+    difference_without_independence,
+    halved_miss_confidence,
+)
+from deniable_gateway.problem import refuse
+from deniable_shared.domains import Number, Text
+
+
+def comparison(
+    store: Reports, collection: Collection, question: ComparisonArguments
+) -> ComparisonDocument:
+    """The later period less the one before; raises what `estimates` raises."""
+    before, after = _periods(collection, question)
+    if isinstance(collection.manifest.domain, Text) and not question.candidate:
+        raise refuse("candidate", accepted="given for texts: which ones to compare", given="none")
+    periods = [pooled_tally(store, collection, span) for span in (before, after)]
+    numbers = isinstance(collection.manifest.domain, Number)
+    rows_of = _number_differences if numbers else _label_differences
+    rows = rows_of(collection, periods, question)
+    unit: Literal["share", "value"] = "value" if numbers else "share"
+    return ComparisonDocument(
+        collection=collection.id,
+        mechanism=collection.mechanism.id,
+        repeat=collection.manifest.repeat,
+        before=_period(periods[0]),
+        after=_period(periods[1]),
+        confidence=question.confidence,
+        family=question.family,
+        unit=unit,
+        changed=sum(row.changed for row in rows),
+        differences=rows,
+    )
+
+
+def _periods(
+    collection: Collection, question: ComparisonArguments
+) -> tuple[EpochRange, EpochRange]:
+    """Both, apart from each other."""
+    seconds = collection.manifest.epoch_seconds
+    if isinstance(question.before_last, UnsetType):
+        raise refuse("before_to", accepted="given: the end of the period before", given="nothing")
+    if isinstance(question.first, UnsetType):
+        raise refuse("from", accepted="given: the start of the later period", given="nothing")
+    before = epoch_range(question.before_first, question.before_last, seconds)
+    after = epoch_range(question.first, question.last, seconds)
+    if before.last >= after.first and after.last >= before.first:
+        accepted = "outside of the period before: the two may not share an epoch"
+        raise refuse("from", accepted=accepted, given=question.first)
+    return before, after
+
+
+def _period(reports: PooledTally) -> PeriodDocument:
+    return PeriodDocument(list(reports.epochs), reports.n, reports.provisional)
+
+
+def _label_differences(
+    collection: Collection, periods: Sequence[PooledTally], question: ComparisonArguments
+) -> list[DifferenceDocument]:
+    """Label by label; of tables and texts by intervals that need not be independent."""
+    arguments = EstimatesArguments(
+        confidence=halved_miss_confidence(question.confidence),
+        family=question.family,
+        marginal=question.marginal,
+        candidate=question.candidate,
+    )
+    axes = table_axes(collection, question.marginal)
+    check_candidates(collection, question.candidate)
+    plain = not axes and not question.candidate and collection.estimator.estimand == "labels"
+    if plain:
+        before, after = (_period_estimate(collection, reports, question) for reports in periods)
+        labels: Sequence[str] = collection.manifest.domain.labels
+        values = [before.estimate.frequencies.tolist(), after.estimate.frequencies.tolist()]
+        return _rows(labels, values, difference(before, after))
+    one, other = (label_estimates(collection, reports, arguments, axes) for reports in periods)
+    earlier, later = one.estimate, other.estimate
+    values = [earlier.frequencies.tolist(), later.frequencies.tolist()]
+    return _rows(one.labels, values, difference_without_independence(earlier, later))
+
+
+def _period_estimate(
+    collection: Collection, reports: PooledTally, question: ComparisonArguments
+) -> PeriodEstimate:
+    return PeriodEstimate.of(
+        collection.estimator,
+        reports.tally,
+        reports.n,
+        confidence=question.confidence,
+        epochs=len(reports.epochs),
+        family=question.family,
+    )
+
+
+def _rows(
+    labels: Sequence[str], values: Sequence[Sequence[float]], changes: Differences
+) -> list[DifferenceDocument]:
+    columns = (
+        labels,
+        *values,
+        changes.values.tolist(),
+        changes.lower.tolist(),
+        changes.upper.tolist(),
+    )
+    return [
+        DifferenceDocument(
+            label=label,
+            before=finite(before),
+            after=finite(after),
+            difference=finite(value),
+            lower=lower,
+            upper=upper,
+            changed=lower > 0 or upper < 0,
+        )
+        for label, before, after, value, lower, upper in zip(*columns, strict=True)
+    ]
+
+
+def _number_differences(
+    collection: Collection, periods: Sequence[PooledTally], question: ComparisonArguments
+) -> list[DifferenceDocument]:
+    """Mean and quantiles, where the mechanism gives them; under family all they hold together."""
+    base = EstimatesArguments(confidence=halved_miss_confidence(question.confidence))
+    numbers = number_arguments(collection, base)
+    together = 1 + len(numbers.levels) if question.family == "all" else 1
+    sure = msgspec.structs.replace(base, confidence=1 - (1 - base.confidence) / together)
+    one, other = (_quantities(collection, reports, sure) for reports in periods)
+    return [_quantity_difference(one[name], other[name]) for name in one if name in other]
+
+
+def _quantities(
+    collection: Collection, reports: PooledTally, question: EstimatesArguments
+) -> dict[str, QuantityDocument]:
+    document = number_documents(
+        collection, reports, question, number_arguments(collection, question)
+    )
+    mean = [document["mean"]] if "mean" in document else []
+    return {each.name: each for each in (*mean, *document.get("quantiles", ()))}
+
+
+def _quantity_difference(before: QuantityDocument, after: QuantityDocument) -> DifferenceDocument:
+    lower, upper = after.lower - before.upper, after.upper - before.lower
+    both_estimated = before.value is not None and after.value is not None
+    return DifferenceDocument(
+        label=before.name,
+        before=before.value,
+        after=after.value,
+        difference=(after.value or 0.0) - (before.value or 0.0) if both_estimated else None,
+        lower=lower,
+        upper=upper,
+        changed=lower > 0 or upper < 0,
+    )

@@ -1,0 +1,244 @@
+"""Debiased estimates of one collection: all epochs as one, or epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
+
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.estimates import (
+    EstimatesAnswer,
+    EstimatesByEpochDocument,
+    EstimatesDocument,
+    HoldDocument,
+    LabelEstimate,
+    TrustDocument,
+)
+from deniable_aggregator.queries.anonymity import relay_anonymity
+from deniable_aggregator.queries.diagnostics import (
+    Projection,
+    RowEvidence,
+    accepted_projections,
+    anomaly_warnings,
+    label_sets,
+    likelihood_projection,
+    row_evidence,
+    set_documents,
+)
+from deniable_aggregator.queries.epoch_ranges import moments_range
+from deniable_aggregator.queries.labels import label_estimates
+from deniable_aggregator.queries.numbers import (
+    NumberArguments,
+    finite,
+    influence_of,
+    number_arguments,
+    number_documents,
+)
+from deniable_aggregator.queries.pooled_tallies import (
+    EpochRange,
+    PooledTally,
+    pooled_tally,
+    tallies_by_epoch,
+)
+from deniable_aggregator.queries.tables import LabelledEstimates, table_axes
+from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_discovered_texts
+from deniable_aggregator.store.protocols import Reports
+from deniable_estimators.inference.debias import Estimate
+from deniable_estimators.inference.manipulation import UNREACHABLE
+from deniable_gateway.problem import refuse
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.randomness.dyadic import format_epsilon
+
+
+def answer(
+    store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
+) -> EstimatesAnswer:
+    """One document, or one for each epoch where the question groups by epoch."""
+    ask = estimates_by_epoch if question.group_by == "epoch" else estimates
+    return ask(store, collection, question, relay_batch=relay_batch)
+
+
+def estimates(
+    store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
+) -> EstimatesDocument:
+    """All epochs of the question as one.
+
+    `relay_batch` is the least number of reports that relays pass on together; 0: there are none.
+    Raises read-refused, too-few-reports and invalid-argument as Problem, or DamagedError.
+    """
+    checked = _check_arguments(collection, question)
+    reports = pooled_tally(store, collection, checked.span)
+    return _document(collection, reports, question, checked, relay_batch=relay_batch)
+
+
+def estimates_by_epoch(
+    store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
+) -> EstimatesByEpochDocument:
+    """A document for each epoch that has enough reports; raises what `estimates` raises."""
+    checked = _check_arguments(collection, question)
+    tallies, few = tallies_by_epoch(store, collection, checked.span)
+    documents = [
+        _document(collection, reports, question, checked, relay_batch=relay_batch)
+        for reports in tallies
+    ]
+    return EstimatesByEpochDocument(documents, list(few))
+
+
+def plain_estimates(
+    collection: Collection, reports: PooledTally, question: EstimatesArguments | None = None
+) -> EstimatesDocument:
+    """The document of these reports when no tables, sets or numbers are asked for."""
+    question = question or EstimatesArguments()
+    checked = _CheckedArguments(
+        table_axes(collection, []), [], number_arguments(collection, question), EpochRange()
+    )
+    return _document(collection, reports, question, checked, relay_batch=0)
+
+
+class _CheckedArguments(NamedTuple):
+    """Tables, sets, what is asked of numbers, and epochs."""
+
+    axes: list[tuple[int, ...]]
+    sets: list[tuple[int, ...]]
+    numbers: NumberArguments
+    span: EpochRange
+
+
+def _check_arguments(collection: Collection, question: EstimatesArguments) -> _CheckedArguments:
+    """What is asked for, if it can be."""
+    axes = table_axes(collection, question.marginal)
+    check_candidates(collection, question.candidate)
+    sets, numbers = label_sets(collection, question.sets), number_arguments(collection, question)
+    _check_projection(collection, question.projection, tables=bool(axes))
+    refuse_test_of_discovered_texts(collection, question)
+    span = moments_range(question.first, question.last, collection.manifest.epoch_seconds)
+    return _CheckedArguments(axes, sets, numbers, span)
+
+
+def _check_projection(collection: Collection, projection: str, *, tables: bool) -> None:
+    accepted = accepted_projections(collection, tables=tables)
+    if projection not in accepted:
+        named = f"{', '.join(accepted[:-1])} or {accepted[-1]}"
+        domain = collection.manifest.domain.type
+        raise refuse("projection", accepted=f"{named} for {domain}", given=projection)
+
+
+def _document(
+    collection: Collection,
+    reports: PooledTally,
+    question: EstimatesArguments,
+    checked: _CheckedArguments,
+    *,
+    relay_batch: int,
+) -> EstimatesDocument:
+    labelled = label_estimates(collection, reports, question, checked.axes)
+    projection = _projection(collection, reports, question.projection, labelled)
+    estimate = labelled.estimate
+    evidence = row_evidence(estimate, question)
+    return EstimatesDocument(
+        collection=collection.id,
+        mechanism=collection.mechanism.id,
+        epsilon=format_epsilon(collection.mechanism.epsilon),
+        repeat=collection.manifest.repeat,
+        **_hold_fields(collection.manifest, reports.epochs),
+        n=reports.n,
+        epochs=list(reports.epochs),
+        provisional=reports.provisional,
+        confidence=question.confidence,
+        **number_documents(collection, reports, question, checked.numbers),
+        estimates=_rows(labelled, estimate, projection, n=reports.n, evidence=evidence),
+        associations=labelled.associations if checked.axes else UNSET,
+        evidence=labelled.evidence,
+        sets=set_documents(collection, reports, question, checked.sets),
+        likelihood_short=projection.short,
+        warnings=anomaly_warnings(collection, reports),
+        trust=TrustDocument(finite(influence_of(collection, estimate.influence))),
+        shuffled=relay_anonymity(collection, relay_batch, question.liars),
+    )
+
+
+def _rows(
+    labelled: LabelledEstimates,
+    estimate: Estimate,
+    projection: Projection,
+    *,
+    n: int,
+    evidence: Sequence[RowEvidence],
+) -> list[LabelEstimate]:
+    """One row a label; none where a mean alone is estimated."""
+    if not labelled.labels:
+        return []
+    columns = zip(
+        labelled.labels,
+        estimate.frequencies.tolist(),
+        estimate.std_errors.tolist(),
+        estimate.lower.tolist(),
+        estimate.upper.tolist(),
+        projection.values,
+        [UNSET] * len(estimate.frequencies) if labelled.reports is None else labelled.reports,
+        estimate.reports_to_leave.tolist(),
+        estimate.devices_to_leave.tolist(),
+        evidence,
+        strict=True,
+    )
+    return [_row(n, *column) for column in columns]
+
+
+def _row(
+    n: int,
+    label: str,
+    frequency: float,
+    std_error: float,
+    lower: float,
+    upper: float,
+    projected: float | UnsetType,
+    reports: int | UnsetType,
+    reports_to_leave: int,
+    devices_to_leave: int,
+    evidence: RowEvidence,
+) -> LabelEstimate:
+    return LabelEstimate(
+        label=label,
+        count=finite(n * frequency),
+        frequency=finite(frequency),
+        std_error=finite(std_error),
+        lower=finite(lower),
+        upper=finite(upper),
+        projected=projected if isinstance(projected, UnsetType) else finite(projected),
+        reports=reports,
+        reports_to_leave_interval=_reachable(reports_to_leave),
+        devices_to_leave_interval=_reachable(devices_to_leave),
+        **evidence,
+    )
+
+
+def _reachable(fabricated: int) -> int | None:
+    return None if fabricated == UNREACHABLE else fabricated
+
+
+def _projection(
+    collection: Collection, reports: PooledTally, kind: str, labelled: LabelledEstimates
+) -> Projection:
+    if kind == "none":
+        return Projection([UNSET] * len(labelled.estimate.frequencies))
+    if kind in ("mle", "ems"):
+        return likelihood_projection(collection, reports, smooth=kind == "ems")
+    return Projection(labelled.projected("simplex" if kind == "top-down" else kind))
+
+
+class _HoldFields(TypedDict, total=False):
+    holds: list[HoldDocument]
+    linkage: float
+
+
+def _hold_fields(manifest: Manifest, epochs: Sequence[int]) -> _HoldFields:
+    """What a permanent answer implies: whose values these are, and how well devices hide."""
+    if manifest.repeat != "memoized":
+        return {}
+    schedule = manifest.schedule
+    spans = [schedule.hold_span(hold) for hold in sorted({*map(schedule.hold_at, epochs)})]
+    holds = [HoldDocument(span[0], min(span[-1], manifest.last_epoch)) for span in spans]
+    return {"holds": holds, "linkage": manifest.linkage}

@@ -1,0 +1,197 @@
+"""What a document of estimates says of numbers: mean, quantiles, ranges, and how they were clipped.
+
+Every mechanism that knows how its frequencies vary together (`LinearEstimator`) gives each part:
+all but those of the mean alone. Under family "all" the quantiles of a document hold together, and
+so do its ranges (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypedDict
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.estimates import (
+    ClippedDocument,
+    QuantityDocument,
+    RangeDocument,
+)
+from deniable_aggregator.queries.pooled_tallies import PooledTally
+from deniable_estimators.inference.functionals import LinearEstimator
+from deniable_estimators.inference.quantities import LEVELS, Quantity, mean, quantiles, ranges
+from deniable_gateway.problem import Problem, refuse
+from deniable_shared.domains import Number
+from deniable_shared.domains.number import decimal_text
+from deniable_shared.errors import DeniableError
+
+_TELLS_BOTH = "tree/1, haar/1 and square-wave/1 tell ranges and quantiles"
+
+
+class _NumberFields(TypedDict, total=False):
+    clipped: ClippedDocument
+    mean: QuantityDocument
+    quantiles: list[QuantityDocument]
+    ranges: list[RangeDocument]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberArguments:
+    """Ranges as first and last index, and levels of quantiles; the usual ones if none are asked."""
+
+    ranges: tuple[tuple[int, int], ...] = ()
+    levels: tuple[float, ...] = LEVELS
+
+
+def number_arguments(collection: Collection, question: EstimatesArguments) -> NumberArguments:
+    """What `range` and `quantile` ask for; raises invalid-argument for what is not told."""
+    domain = collection.manifest.domain
+    if not isinstance(domain, Number):
+        for name, given in (("range", question.ranges), ("quantile", question.quantiles)):
+            if given:
+                raise refuse(name, accepted="left out: only numbers have one", given=given[0])
+        return NumberArguments()
+    if not isinstance(collection.estimator, LinearEstimator):
+        for name, given in (("range", question.ranges), ("quantile", question.quantiles)):
+            if given:
+                raise _refused_argument(collection, name, given[0])
+    bounds = tuple(_range(domain, text) for text in question.ranges)
+    return NumberArguments(bounds, tuple(map(_level, question.quantiles)) or LEVELS)
+
+
+def _level(text: str) -> float:
+    try:
+        level = float(text)
+    except ValueError:
+        level = math.nan
+    if not 0 < level < 1:
+        raise refuse("quantile", accepted="a number strictly between 0 and 1", given=text)
+    return level
+
+
+def _range(domain: Number, text: str) -> tuple[int, int]:
+    low, _, high = text.partition("..")
+    first, last = (_place(domain, end.strip(), text) for end in (low, high))
+    if first > last:
+        raise refuse("range", accepted="a..b with a at most b", given=text)
+    if (first, last) == (0, domain.size - 1):
+        raise refuse("range", accepted="less than all values: these are everybody", given=text)
+    return first, last
+
+
+def _place(domain: Number, end: str, text: str) -> int:
+    accepted = (
+        f"a..b, values of {decimal_text(domain.low)}, "
+        f"{decimal_text(domain.value(1))}, …, {decimal_text(domain.high)}, both included"
+    )
+    try:
+        place = domain.encode(end)
+    except DeniableError as error:
+        raise refuse("range", accepted=accepted, given=text) from error
+    if decimal_text(domain.value(place)) != end:
+        raise refuse("range", accepted=accepted, given=text)
+    return place
+
+
+def _refused_argument(collection: Collection, argument: str, given: str) -> Problem:
+    tells = "the mean alone" if collection.estimator.estimand == "mean" else "no sums of values"
+    accepted = f"left out for {collection.mechanism.id}, which tells {tells}: {_TELLS_BOTH}"
+    return refuse(argument, accepted=accepted, given=given)
+
+
+def number_documents(
+    collection: Collection,
+    reports: PooledTally,
+    question: EstimatesArguments,
+    numbers: NumberArguments,
+) -> _NumberFields:
+    """Nothing for other domains; no mean, no quantiles where the mechanism does not tell them."""
+    domain, estimator = collection.manifest.domain, collection.estimator
+    if not isinstance(domain, Number):
+        return {}
+    document = _NumberFields(clipped=_clipped(domain))
+    counts, epochs = (reports.tally, reports.n), len(reports.epochs)
+    middle = mean_of(collection, reports, confidence=question.confidence)
+    if middle is not None:
+        document["mean"] = middle
+    sure = _confidence(question, len(numbers.levels))
+    quantities = quantiles(
+        estimator, domain, *counts, levels=numbers.levels, confidence=sure, epochs=epochs
+    )
+    if quantities:
+        document["quantiles"] = list(map(_document, quantities))
+    if numbers.ranges and isinstance(estimator, LinearEstimator):
+        bounds = [(domain.value(first), domain.value(last)) for first, last in numbers.ranges]
+        sure = _confidence(question, len(bounds))
+        shares = ranges(estimator, domain, *counts, bounds, confidence=sure, epochs=epochs)
+        document["ranges"] = [
+            _range_document(domain, reports.n, ends, share)
+            for ends, share in zip(numbers.ranges, shares, strict=True)
+        ]
+    return document
+
+
+def mean_of(
+    collection: Collection, reports: PooledTally, *, confidence: float
+) -> QuantityDocument | None:
+    """The mean of numbers; None for other domains and where the mechanism does not tell it."""
+    domain = collection.manifest.domain
+    if not isinstance(domain, Number):
+        return None
+    middle = mean(
+        collection.estimator,
+        domain,
+        reports.tally,
+        reports.n,
+        confidence=confidence,
+        epochs=len(reports.epochs),
+    )
+    return None if middle is None else _document(middle)
+
+
+def _confidence(question: EstimatesArguments, together: int) -> float:
+    return 1 - (1 - question.confidence) / (together if question.family == "all" else 1)
+
+
+def _range_document(
+    domain: Number, n: int, ends: tuple[int, int], share: Quantity
+) -> RangeDocument:
+    first, last = map(domain.decode, ends)
+    return RangeDocument(
+        low=first,
+        high=last,
+        count=finite(n * share.value),
+        frequency=finite(share.value),
+        std_error=finite(share.std_error),
+        lower=share.lower,
+        upper=share.upper,
+    )
+
+
+def influence_of(collection: Collection, influence: float) -> float:
+    """In the units of the domain where a mean alone is told."""
+    domain = collection.manifest.domain
+    if collection.estimator.estimand == "mean" and isinstance(domain, Number):
+        return influence * float(domain.high - domain.low)
+    return influence
+
+
+def _clipped(domain: Number) -> ClippedDocument:
+    low, high, step = map(decimal_text, (domain.low, domain.high, domain.step))
+    return ClippedDocument(low=low, high=high, step=step)
+
+
+def _document(quantity: Quantity) -> QuantityDocument:
+    return QuantityDocument(
+        name=quantity.name,
+        value=finite(quantity.value),
+        std_error=finite(quantity.std_error),
+        lower=quantity.lower,
+        upper=quantity.upper,
+    )
+
+
+def finite(value: float) -> float | None:
+    """The value; None for NaN and infinity."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,38 @@
+"""Vouchers of a collection and the keys that issue them; nothing is kept of either."""
+
+from __future__ import annotations
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.access import VoucherDocument, VoucherKeyDocument
+from deniable_aggregator.keys.vouchers import VoucherKeys
+from deniable_gateway.problem import Problem, refuse
+from deniable_shared.errors import ParameterError
+from deniable_shared.wire.voucher import MAX_PERSON_BYTES, VOUCHER, format_key, issue
+
+
+def require_vouchers(collection: Collection) -> None:
+    """Raises Problem("conflict") where reports carry no voucher."""
+    if VOUCHER.id not in collection.manifest.requires:
+        raise Problem(
+            "conflict",
+            f"reports of {collection.id} carry no voucher: a collection that wants them says "
+            f'requires = ["{VOUCHER.id}"], and is another one',
+        )
+
+
+def voucher_key(keys: VoucherKeys, collection: Collection, epoch: int) -> VoucherKeyDocument:
+    """The key of an epoch, and the epochs that it counts for."""
+    spell = keys.period(collection.id, epoch)
+    key = format_key(keys.of(collection.id, epoch))
+    return VoucherKeyDocument(collection=collection.id, key=key, first=spell.first, next=spell.next)
+
+
+def voucher(keys: VoucherKeys, collection: Collection, epoch: int, person: str) -> VoucherDocument:
+    """The voucher of one person for an epoch: the same each time."""
+    key = format_key(keys.of(collection.id, epoch))
+    try:
+        issued = issue(key, collection=collection.id, epoch=epoch, person=person)
+    except ParameterError as error:
+        accepted = f"1 to {MAX_PERSON_BYTES} bytes of UTF-8"
+        raise refuse("person", accepted=accepted, given=person) from error
+    return VoucherDocument(collection=collection.id, epoch=epoch, voucher=issued)

@@ -1,0 +1,109 @@
+"""What is asked of a collection, and the digest by which the same request is found again.
+
+    SHA-256 of the canonical {collection, identity, epochs, tally, mechanism, version, parameters}
+
+The tally is in it, so the digest is as secret as the tally: it is kept, never shown or logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TypeGuard
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.queries.pooled_tallies import EpochRange
+from deniable_aggregator.releases.kinds.contract import (
+    PreparedRelease,
+    PreparedSession,
+    ReleaseContext,
+    ReleaseWithTypicalErrors,
+)
+from deniable_aggregator.store.rows import KeyedTally
+from deniable_gateway.problem import Problem
+from deniable_shared.errors import DeniableError
+from deniable_shared.wire.canonical import canonical_json
+
+PrepareRelease = Callable[[str, Mapping[str, object], ReleaseContext], PreparedRelease]
+"""`releases.kinds.prepared`: reads no tally, raises a DeniableError for what it refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpochSelection:
+    """Which epochs are to be read: those listed, else the closed ones of the span.
+
+    `bounded` says that somebody named the span's end: then none of it may be open.
+    """
+
+    span: EpochRange = field(default_factory=EpochRange)
+    bounded: bool = False
+    listed: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRequest:
+    """A mechanism by name, its arguments as they were given, and the epochs."""
+
+    mechanism: str
+    arguments: Mapping[str, object]
+    selection: EpochSelection = field(default_factory=EpochSelection)
+
+
+def prepare_release(
+    prepare: PrepareRelease,
+    mechanism: str,
+    arguments: Mapping[str, object],
+    context: ReleaseContext,
+) -> PreparedRelease:
+    """A valid request; invalid-argument in the mechanism's own words for any other."""
+    try:
+        return prepare(mechanism, arguments, context)
+    except DeniableError as error:
+        raise Problem("invalid-argument", str(error)) from error
+
+
+def opens_session(prepared: PreparedRelease) -> TypeGuard[PreparedSession]:
+    """Whether its draw opens a conversation."""
+    return hasattr(prepared, "open")
+
+
+def has_typical_errors(prepared: PreparedRelease) -> TypeGuard[ReleaseWithTypicalErrors]:
+    """Whether its usual error can be simulated."""
+    return hasattr(prepared, "typical")
+
+
+def request_terms(prepared: PreparedRelease) -> bytes:
+    """The public words of a request, canonical: what it takes to prepare it again."""
+    return canonical_json(
+        {
+            "mechanism": prepared.mechanism,
+            "version": prepared.version,
+            "parameters": dict(prepared.parameters),
+        }
+    )
+
+
+def request_digest(
+    collection: Collection, prepared: PreparedRelease, epochs: Sequence[int], *, tally: bytes
+) -> bytes:
+    """Equal for equal requests over the same explicit epochs and counts."""
+    fields = {
+        "collection": collection.id,
+        "identity": collection.manifest.identity.hex(),
+        "epochs": list(epochs),
+        "tally": tally.hex(),
+    }
+    return sha256(canonical_json(fields) + request_terms(prepared)).digest()
+
+
+def tally_digest(cells: Iterable[KeyedTally]) -> bytes:
+    """Of cells in their order: which they are, their n, their counts."""
+    digest = sha256()
+    for row in cells:
+        key = row.key
+        digest.update(
+            f"{key.epoch} {key.manifest_version} {key.cohort} {row.n} {len(row.tally)} ".encode()
+        )
+        digest.update(row.tally.tobytes())
+    return digest.digest()

@@ -1,0 +1,67 @@
+"""Closed and expired epochs, in SQL that both databases share. Called inside transactions."""
+
+from __future__ import annotations
+
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.store.checksums import seal
+from deniable_aggregator.store.statements import Row, Statements, read_rows
+
+SWEEP_IDS = 20_000
+"""Ids deleted in one transaction: a closing epoch of 10^7 never holds up an upload for long."""
+
+_CLOSED = "select 1 from closed_epochs where collection = ? and epoch = ?"
+_CLOSE = """
+insert into closed_epochs (collection, epoch, closed_at, seal) values (?, ?, ?, ?)
+on conflict do nothing"""
+_EXPIRE = """
+insert into expired_epochs (collection, epoch, expired_at, seal) values (?, ?, ?, ?)
+on conflict do nothing"""
+_DELETE_PAGES = """
+delete from pages where cell in (select number from cells where collection = ? and epoch = ?)"""
+_DELETE_CELLS = "delete from cells where collection = ? and epoch = ?"
+_INTERRUPTED = """
+select collection, epoch from closed_epochs where exists (
+    select 1 from seen where seen.collection = closed_epochs.collection
+    and seen.epoch = closed_epochs.epoch)
+or exists (
+    select 1 from vouchers where vouchers.collection = closed_epochs.collection
+    and vouchers.epoch = closed_epochs.epoch)"""
+
+
+def is_closed(db: Statements, number: int, epoch: int) -> bool:
+    """Whether the fact is stored."""
+    return bool(db.execute(_CLOSED, (number, epoch)).fetchall())
+
+
+def close(db: Statements, number: int, epoch: int, now: float) -> bool:
+    """Store the fact; False if it was stored before."""
+    return bool(db.execute(_CLOSE, _sealed_row(number, epoch, now)).rowcount)
+
+
+def expire(db: Statements, number: int, epoch: int, now: float) -> bool:
+    """Delete the counts of a closed epoch; False if they were deleted before."""
+    if not is_closed(db, number, epoch):
+        raise StoreError(f"epoch {epoch} is open: its counts are not complete yet")
+    if not db.execute(_EXPIRE, _sealed_row(number, epoch, now)).rowcount:
+        return False
+    db.execute(_DELETE_PAGES, (number, epoch))
+    db.execute(_DELETE_CELLS, (number, epoch))
+    return True
+
+
+def _sealed_row(number: int, epoch: int, now: float) -> tuple[int, int, int, int]:
+    """That an epoch was closed or expired at this time, with its seal."""
+    return number, epoch, int(now), seal(int(now), number, epoch)
+
+
+def require_closed(db: Statements, number: int, epoch: int) -> None:
+    """StoreError for an epoch that still takes reports."""
+    if not is_closed(db, number, epoch):
+        raise StoreError(
+            f"epoch {epoch} is open: its ids keep its reports from being counted twice"
+        )
+
+
+def interrupted_sweeps(db: Statements) -> list[tuple[int, int]]:
+    """(collection number, epoch) of closed epochs whose sweep was interrupted."""
+    return [(row["collection"], row["epoch"]) for row in read_rows(Row, db.execute(_INTERRUPTED))]

@@ -1,0 +1,47 @@
+"""Opens the PostgreSQL database that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.base.errors import StoreError
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.store.postgres.store import PostgresStore
+    from deniable_aggregator.store.statements import Statements
+
+
+def open_store(settings: Settings) -> PostgresStore:
+    """See `store.opening`, as for the others."""
+    with require_driver():
+        from deniable_aggregator.store.postgres.store import PostgresStore
+    return PostgresStore(settings.store)
+
+
+def open_read_only(settings: Settings) -> AbstractContextManager[Statements]:
+    """One connection, for one transaction."""
+    with require_driver():
+        from deniable_aggregator.store.postgres.pool import read_once
+    return read_once(settings.store)
+
+
+def current_revision(settings: Settings) -> str | None:
+    """None in an empty database."""
+    with require_driver():
+        from deniable_aggregator.store.postgres.schema import revision_of
+    with open_read_only(settings) as db:
+        return revision_of(db)
+
+
+@contextmanager
+def require_driver() -> Iterator[None]:
+    """StoreError that says what to install where PostgreSQL's driver is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise StoreError(
+            "store is PostgreSQL, which needs its driver: pip install deniable-aggregator[postgres]"
+        ) from error

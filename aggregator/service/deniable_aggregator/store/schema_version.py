@@ -1,0 +1,71 @@
+"""The database's schema: looked at without a change, and brought up to date with an audit entry."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.access.audit import AuditEntry
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.store import schema
+from deniable_aggregator.store.opening import open_store, require_known_kind, store_kind
+from deniable_gateway.directory_lock import DirectoryLock
+from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.store.protocols import Store
+
+
+def migrate(settings: Settings, clock: Clock = time.time) -> tuple[str | None, str]:
+    """(schema before, schema after). LockedError where a service runs; StoreError."""
+    require_known_kind(settings)
+    lock = DirectoryLock.acquire(settings.data)
+    try:
+        before = current_revision(settings)
+        if before != schema.HEAD:
+            open_migrated(settings, actor="deniable migrate", at=clock()).close()
+        return before, schema.HEAD
+    finally:
+        lock.release()
+
+
+def open_migrated(settings: Settings, *, actor: str, at: float) -> Store:
+    """The store, brought up to date. The audit log has an entry if the schema was an older one."""
+    store = open_store(settings)
+    try:
+        _record(store, actor=actor, at=at)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def require_current(settings: Settings) -> None:
+    """Raises StoreError, with the way out, unless the database has this program's schema."""
+    version = current_revision(settings)
+    schema.refuse_newer(version, "the database")
+    if version is None:
+        raise StoreError(
+            "the database is missing or empty: put it back or `deniable restore` a backup; "
+            "`deniable ledger reconcile` makes an empty one and goes on without what was in it"
+        )
+    if version != schema.HEAD:
+        raise StoreError(
+            f"the database has schema {version}, this program's is {schema.HEAD}: back it up with "
+            "the version that wrote it, then run `deniable migrate` or `deniable serve`"
+        )
+
+
+def current_revision(settings: Settings) -> str | None:
+    """The schema that is there, read without a change; None where there is none. StoreError."""
+    return store_kind(settings).current_revision(settings)
+
+
+def _record(store: Store, *, actor: str, at: float) -> None:
+    before = store.migrated_from
+    if before is not None:
+        after = schema.HEAD
+        store.record_act(
+            AuditEntry.of("schema-migrated", actor=actor, at=at, before=before, after=after)
+        )

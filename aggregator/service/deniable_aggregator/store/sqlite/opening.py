@@ -1,0 +1,33 @@
+"""Opens the SQLite file that the settings name."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.store.sqlite.store import SqliteStore
+    from deniable_aggregator.store.statements import Statements
+
+
+def open_store(settings: Settings) -> SqliteStore:
+    """See `store.opening`, as for the others."""
+    from deniable_aggregator.store.sqlite.store import SqliteStore
+
+    return SqliteStore(settings.database)
+
+
+def open_read_only(settings: Settings) -> AbstractContextManager[Statements]:
+    """A file is never made."""
+    from deniable_aggregator.store.sqlite.connections import read_file
+
+    return read_file(settings.database)
+
+
+def current_revision(settings: Settings) -> str | None:
+    """None, too, where there is no file."""
+    from deniable_aggregator.store.sqlite.schema import revision_of
+
+    path = settings.database
+    return revision_of(path) if path.is_file() else None

@@ -1,0 +1,92 @@
+"""Brings a database file to this program's schema."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.store import schema
+
+LEAST_SQLITE = (3, 37, 0)
+"""STRICT tables."""
+
+
+def migrate(path: Path) -> str | None:
+    """Create the file (0600) or upgrade it. Raises StoreError for a database of a newer program.
+
+    Returns the older schema that this call has replaced; None where it replaced none.
+    """
+    _check_library()
+    _create(path)
+    revision = revision_of(path)
+    schema.refuse_newer(revision, str(path))
+    if revision == schema.HEAD:
+        return None
+    _upgrade(path)
+    return revision
+
+
+def revision_of(path: Path) -> str | None:
+    """The schema's revision; None in an empty file."""
+    with closing(sqlite3.connect(path)) as connection:
+        try:
+            row = connection.execute(schema.READ_VERSION).fetchone()
+        except sqlite3.OperationalError:
+            return None
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{path} is damaged or is not a SQLite database ({error}): put back a copy of it "
+                "or `deniable restore` a backup into a new directory"
+            ) from error
+    return None if row is None else str(row[0])
+
+
+def _check_library() -> None:
+    if sqlite3.sqlite_version_info < LEAST_SQLITE:
+        wanted = ".".join(map(str, LEAST_SQLITE))
+        raise StoreError(f"SQLite must be {wanted} or newer, this is {sqlite3.sqlite_version}")
+
+
+def _create(path: Path) -> None:
+    """0600; SQLite gives -wal and -shm the mode of the database file."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {error.strerror}") from error
+
+
+def _upgrade(path: Path) -> None:
+    try:
+        # isolation_level None: Python begins and commits nothing, so that DDL rolls back, too.
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+
+            def run_script(script: str) -> None:
+                for statement in split_script(script):
+                    connection.execute(statement)
+
+            schema.upgrade("sqlite", lambda: _transaction(connection), run_script=run_script)
+    except sqlite3.Error as error:
+        raise StoreError(f"the database cannot be upgraded: {error}") from error
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    connection.execute("begin immediate")
+    with connection:
+        yield connection
+
+
+def split_script(script: str) -> Iterator[str]:
+    """The statements of a script; a trigger's inner semicolons do not end it."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if pending.strip():
+        raise ValueError(f"the script ends inside a statement: {pending.strip()[:80]!r}")

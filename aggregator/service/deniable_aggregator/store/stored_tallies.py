@@ -1,0 +1,146 @@
+"""Counts read back from the database and held against their checksums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from deniable_aggregator.base.errors import DamagedError
+from deniable_aggregator.store.checksums import CELL_IS_SEALED, body, seal_check_sql
+from deniable_aggregator.store.rows import PAGE_SIZE, Counts, EpochRow, KeyedTally, TallyKey
+from deniable_aggregator.store.statements import Rows, Statements, read_rows
+from deniable_estimators.inference.protocols import Estimator
+from deniable_shared.errors import ParameterError
+
+_TALLIES = f"""
+select cells.number, epoch, manifest_version, cohort, n, tally_size, body,
+    {CELL_IS_SEALED} as sealed, page, counts
+from cells join collections on collections.number = cells.collection
+left join pages on pages.cell = cells.number
+where collections.id = ? and epoch between ? and ?
+order by epoch, manifest_version, cohort, page"""  # noqa: S608
+_EPOCHS = f"""
+select epoch, sum(n * sealed) as n, max(closed_at) as closed_at, max(expired_at) as expired_at,
+    min(sealed) as sealed
+from (
+    select epoch, n, null as closed_at, null as expired_at, {CELL_IS_SEALED} as sealed
+    from cells where collection = ?
+    union all
+    select epoch, 0, closed_at, null, {seal_check_sql("closed_at", "collection", "epoch")}
+    from closed_epochs where collection = ?
+    union all
+    select epoch, 0, null, expired_at, {seal_check_sql("expired_at", "collection", "epoch")}
+    from expired_epochs where collection = ?
+) group by epoch order by epoch"""  # noqa: S608
+
+
+_UNSEALED_FACTS = f"""
+select 1 from closed_epochs where {seal_check_sql("closed_at", "collection", "epoch")} = 0
+union all
+select 1 from expired_epochs where {seal_check_sql("expired_at", "collection", "epoch")} = 0
+limit 1"""  # noqa: S608
+
+
+class _CellPage(NamedTuple):
+    """A page of a cell, or a cell that has none."""
+
+    number: int
+    epoch: int
+    manifest_version: int
+    cohort: int
+    n: int
+    tally_size: int
+    body: int
+    sealed: int
+    page: int
+    counts: object
+
+
+class _EpochTotals(NamedTuple):
+    """What all rows of an epoch say together."""
+
+    epoch: int
+    n: int
+    closed_at: int | None
+    expired_at: int | None
+    sealed: int
+
+
+@dataclass(slots=True, eq=False)
+class UncheckedTally:
+    """A cell while it is read; `stored_body` is the body that the database has for its tally."""
+
+    key: TallyKey
+    n: int
+    tally: Counts
+    stored_body: int
+    fits: bool = True
+
+    def put(self, page: int, counts: object) -> None:
+        """Take what a page holds."""
+        part = self.tally[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
+        if page < 0 or not isinstance(counts, bytes) or len(counts) != part.nbytes:
+            self.fits = False
+        else:
+            part[:] = np.frombuffer(counts, "<i8")
+
+    def checked(self) -> KeyedTally:
+        """Raises DamagedError where the tally is not the one of the stored body."""
+        if not self.fits or body(self.tally) != self.stored_body:
+            raise DamagedError(self.key.collection, self.key.epoch)
+        return KeyedTally(self.key, self.n, self.tally)
+
+
+def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[KeyedTally]:
+    """One statement, hence one snapshot: n and pages always fit each other.
+
+    Raises DamagedError where a cell differs from its checksums.
+    """
+    rows = read_cells(db, collection, first_epoch, last_epoch)
+    return [row.checked() for row in rows]
+
+
+def read_cells(
+    db: Statements, collection: str, first_epoch: int, last_epoch: int
+) -> list[UncheckedTally]:
+    """The cells with what their pages hold; raises DamagedError for a row that is not sealed."""
+    cells: dict[int, UncheckedTally] = {}
+    rows = db.execute(_TALLIES, (collection, first_epoch, last_epoch))
+    for row in read_rows(_CellPage, rows):
+        if not row.sealed:  # before its size is believed
+            raise DamagedError(collection, row.epoch)
+        if row.number not in cells:
+            cell = TallyKey(collection, row.epoch, row.manifest_version, row.cohort)
+            tally = np.zeros(row.tally_size, np.int64)
+            cells[row.number] = UncheckedTally(cell, row.n, tally, row.body)
+        if row.counts is not None:
+            cells[row.number].put(row.page, row.counts)
+    return list(cells.values())
+
+
+def epochs(db: Statements, collection: str, number: int) -> list[EpochRow]:
+    """Epochs with reports or closed, in order."""
+    return epoch_rows(collection, db.execute(_EPOCHS, (number,) * 3))
+
+
+def has_unsealed_epochs(db: Statements) -> bool:
+    """Whether any row says in damaged numbers which epoch was closed or expired."""
+    return bool(db.execute(_UNSEALED_FACTS).fetchall())
+
+
+def epoch_rows(collection: str, rows: Rows) -> list[EpochRow]:
+    """Of epoch, n, closed_at, expired_at, and whether every row is sealed."""
+    totals = list(read_rows(_EpochTotals, rows))
+    damage = next(((collection, row.epoch) for row in totals if not row.sealed), None)
+    return [EpochRow(row.epoch, row.n, row.closed_at, row.expired_at, damage) for row in totals]
+
+
+def require_possible(estimator: Estimator, row: KeyedTally) -> KeyedTally:
+    """The cell; raises DamagedError for counts that so many reports cannot give."""
+    try:
+        estimator.checked(row.tally, row.n)
+    except ParameterError as error:
+        raise DamagedError(row.key.collection, row.key.epoch) from error
+    return row

@@ -1,0 +1,192 @@
+"""OpenID Connect, authorization code with PKCE: where to send a browser, and whom it brings back.
+
+Authlib speaks OAuth to the provider, joserfc checks signatures. An ID token is believed only if it
+is signed by a key the issuer lists, by an asymmetric algorithm, and its iss, aud, azp, exp, iat and
+nonce are what they must be (OpenID Connect Core 1.0 §3.1.3.7, RFC 7636, RFC 9207).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from deniable_aggregator.access.sessions import SECRET_CHARACTERS
+from deniable_aggregator.base.errors import ProviderUnavailableError, SignInError
+from deniable_aggregator.web.auth.claims import Person, checked, person_of
+from deniable_aggregator.web.auth.discovery import Discovery
+from deniable_aggregator.web.auth.outage import Outage
+from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.settings import Settings
+
+DONE = "/sign-in/provider/done"
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
+"""None of them is "none", and none has a key that both sides know."""
+
+
+REDEEMED_AT_ONCE = 4
+"""Codes under way to the provider: the other threads are for uploads."""
+
+
+class Provider:
+    """The provider that the settings name. Thread-safe."""
+
+    def __init__(self, settings: Settings, *, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        outage = Outage(clock=clock)
+        self._discovery = Discovery(settings.oidc_issuer, clock=clock, outage=outage)
+        self._lane = outage.lane(at_once=REDEEMED_AT_ONCE)
+
+    def address(self, secret: str, wanted: str) -> str:
+        """Where to send the browser that has this cookie and wants that page.
+
+        SignInError; ProviderUnavailableError where trying again later may help.
+        """
+        way = _Way(secret)
+        with self._client() as client:
+            address, _ = client.create_authorization_url(
+                self._discovery.endpoint("authorization_endpoint"),
+                state=way.state(wanted),
+                code_verifier=way.verifier,
+                nonce=way.nonce,
+            )
+        return str(address)
+
+    def redeem(self, secret: str, query: Mapping[str, str]) -> tuple[Person, str]:
+        """Who came back with this cookie and query, and the page they wanted; SignInError."""
+        if len(secret) != SECRET_CHARACTERS:
+            raise SignInError("the browser has no cookie of a sign-in that began here")
+        way = _Way(secret)
+        wanted = way.page_of(query.get("state", ""))
+        if query.get("iss", self._settings.oidc_issuer) != self._settings.oidc_issuer:
+            raise SignInError("the answer is of another issuer")
+        if "code" not in query:
+            raise SignInError("the provider refused")
+        claims = self._verified(self._id_token(query["code"], way))
+        checked(
+            claims,
+            issuer=self._settings.oidc_issuer,
+            client=self._settings.oidc_client_id,
+            nonce=way.nonce,
+            now=self._clock(),
+        )
+        return person_of(claims, self._settings), wanted
+
+    def _id_token(self, code: str, way: _Way) -> str:
+        import httpx
+        from authlib.common.errors import AuthlibBaseError
+
+        endpoint = self._discovery.endpoint("token_endpoint")
+        try:
+            with self._client() as client, self._lane.request():
+                answer = _reached(
+                    lambda: client.fetch_token(
+                        endpoint,
+                        grant_type="authorization_code",
+                        code=code,
+                        code_verifier=way.verifier,
+                    )
+                )
+        except (AuthlibBaseError, httpx.HTTPError, ValueError) as error:
+            raise SignInError("the provider does not redeem the code") from error
+        token = answer.get("id_token")
+        if not isinstance(token, str):
+            raise SignInError("the provider answers without an ID token")
+        return token
+
+    def _verified(self, token: str) -> Mapping[str, Any]:
+        """The claims of a token that is signed by one of the issuer's keys."""
+        from joserfc import jwt
+        from joserfc.errors import JoseError
+
+        for keys in self._discovery.key_sets():
+            try:
+                return jwt.decode(token, keys, algorithms=ALGORITHMS).claims
+            except (JoseError, ValueError):
+                continue
+        raise SignInError("the ID token is not signed by a key of the issuer")
+
+    def _client(self) -> Any:
+        settings = self._settings
+        return _oauth_client()(
+            client_id=settings.oidc_client_id,
+            client_secret=settings.oidc_client_secret or None,
+            token_endpoint_auth_method=self._discovery.authentication(
+                confidential=bool(settings.oidc_client_secret)
+            ),
+            scope=settings.oidc_request["scope"],
+            redirect_uri=settings.public_url.rstrip("/") + DONE,
+            code_challenge_method="S256",
+            timeout=10.0,
+        )
+
+
+def _reached(ask: Callable[[], Any]) -> Any:
+    """What it answers; ProviderUnavailableError where no answer comes."""
+    import httpx
+
+    try:
+        return ask()
+    except httpx.TransportError as error:
+        raise ProviderUnavailableError("the provider does not answer") from error
+
+
+@cache
+def _oauth_client() -> Any:
+    """Authlib's client over httpx, without its advice to move to another library."""
+    try:
+        import authlib.deprecate  # sets a filter of its own, so it comes first
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", authlib.deprecate.AuthlibDeprecationWarning)
+            from authlib.integrations.httpx_client import OAuth2Client
+    except ImportError as error:
+        raise SignInError(
+            "sign-in with a provider needs Authlib: pip install deniable-aggregator[oidc]"
+        ) from error
+    return OAuth2Client
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Everything that is known of one sign-in, from the cookie of its browser."""
+
+    secret: str
+
+    @property
+    def nonce(self) -> str:
+        return self._derived("nonce")
+
+    @property
+    def verifier(self) -> str:
+        return self._derived("verifier")
+
+    def state(self, wanted: str) -> str:
+        return f"{self._derived(f'state {wanted}')}.{_spelled(wanted.encode())}"
+
+    def page_of(self, state: str) -> str:
+        """The page that was wanted; SignInError for a state that this browser did not get."""
+        try:
+            spelled = state.partition(".")[2]
+            wanted = base64.urlsafe_b64decode(spelled + "=" * (-len(spelled) % 4)).decode()
+        except ValueError:
+            wanted = ""
+        if not hmac.compare_digest(self.state(wanted).encode(), state.encode("utf-8", "replace")):
+            raise SignInError("the answer belongs to a sign-in of another browser")
+        return wanted
+
+    def _derived(self, label: str) -> str:
+        mac = hmac.digest(self.secret.encode(), f"deniable oidc {label}".encode(), hashlib.sha256)
+        return _spelled(mac)
+
+
+def _spelled(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

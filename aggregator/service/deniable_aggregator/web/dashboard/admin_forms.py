@@ -1,0 +1,57 @@
+"""What an administrator's form does: who may, what was filled in, and the entry of the audit log.
+
+Like the API's operations: the entry is made here, and written by the transaction that does the act.
+Whoever is limited to collections administers nothing, here as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+from flask import request
+
+from deniable_aggregator.access.audit import AuditEntry
+from deniable_aggregator.base.roles import Identity
+from deniable_aggregator.web.application import service
+from deniable_aggregator.web.arguments import from_pairs
+from deniable_aggregator.web.auth.csrf import FIELD
+from deniable_aggregator.web.auth.guard import current_identity
+from deniable_aggregator.web.dashboard.page import Context
+from deniable_gateway.problem import Problem, refuse
+
+ACT = "act"
+"""The field of a form that says which of the page's acts it is for."""
+
+Form = TypeVar("Form", bound=msgspec.Struct)
+Action = Callable[[AuditEntry], Context]
+"""Does it with this entry, and says what the page shows of it this once."""
+
+
+def administrator() -> Identity:
+    """Whoever asks, if they may see all there is; Problem("forbidden")."""
+    visitor = current_identity()
+    if visitor is None or visitor.collections is not None:
+        raise Problem(
+            "forbidden", "this page is for all collections, and you are limited to some of them"
+        )
+    return visitor
+
+
+def read_form(model: type[Form]) -> Form:
+    """The form as a Struct; fields left empty were not filled in. Problem("invalid-argument")."""
+    given = [
+        (name, [each for each in values if each])
+        for name, values in request.form.lists()
+        if name not in (FIELD, ACT)
+    ]
+    return from_pairs([(name, values) for name, values in given if values], model)
+
+
+def perform(actions: Mapping[str, Action]) -> Context:
+    """Do what the form asks for, as an act of the audit log."""
+    visitor, name = administrator(), request.form.get(ACT, "")
+    if name not in actions:
+        raise refuse(ACT, accepted=f"one of {', '.join(actions)}", given=name)
+    return actions[name](AuditEntry.of(name, actor=str(visitor), at=service().clock()))

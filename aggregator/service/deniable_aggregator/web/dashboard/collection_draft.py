@@ -1,0 +1,207 @@
+"""A collection while it is thought about: what the form says, as TOML, plan, remarks and snippet.
+
+Nothing here is signed or kept. Text, plan and remarks come from the code behind
+`deniable collections new`, `plan` and `lint`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from deniable_aggregator.collections.authoring.linter import Finding, lint
+from deniable_aggregator.collections.authoring.mechanism_reasons import mechanism_reason
+from deniable_aggregator.collections.authoring.templates import TemplateOptions
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml, template
+from deniable_aggregator.collections.planning import Plan, plan
+from deniable_aggregator.documents.fields import Arguments
+from deniable_shared.domains import Domain, parse_domain
+from deniable_shared.domains.number import decimal_text
+from deniable_shared.errors import DomainError, ManifestError, ParameterError
+from deniable_shared.manifest.model import Manifest
+
+MOST_PEOPLE = 10**9
+MOST_EPOCHS = 10_000
+
+Type = Literal["bits", "choice", "number", "record", "text"]
+Line = Annotated[str, Meta(max_length=200, description="up to 200 characters")]
+Short = Annotated[str, Meta(max_length=40, description="up to 40 characters")]
+Lines = Annotated[
+    str, Meta(max_length=6000, description="up to 6000 characters; longer lists go into the TOML")
+]
+
+
+class DraftError(ValueError):
+    """What stands in the form makes no collection yet: which field, and the cure."""
+
+
+class SetUpArguments(Arguments, frozen=True):
+    """The form, as it was filled in; what it means is looked at later."""
+
+    name: Line = ""
+    purpose: Annotated[str, Meta(max_length=500, description="up to 500 characters")] = ""
+    owner: Line = ""
+    type: Annotated[Type, Meta(description="bits, choice, number, record or text")] = "choice"
+    labels: Lines = ""
+    low: Short = "0"
+    high: Short = "60"
+    step: Short = "1"
+    attributes: Lines = ""
+    max_bytes: Short = "12"
+    epsilon: Short = "1"
+    users: Short = "10000"
+    repeat: Annotated[
+        Literal["once", "fresh", "memoized"], Meta(description="once, fresh or memoized")
+    ] = "once"
+    epochs: Short = "10"
+    read: Annotated[
+        Literal["live", "closed", "releases"], Meta(description="live, closed or releases")
+    ] = "live"
+    min_batch: Short = "100"
+    format: Annotated[Literal["html", "toml"], Meta(description="html or toml")] = "html"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the form makes: the text, what it means, and what is to be thought about."""
+
+    text: str
+    manifest: Manifest
+    plan: Plan | None
+    reason: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether `deniable collections apply` would take it."""
+        return not any(finding.level == "error" for finding in self.findings)
+
+
+def draft_collection(form: SetUpArguments, *, origin: str, now: float) -> Draft | None:
+    """The draft; None while there is no question to speak of. DraftError names what is missing."""
+    if not _has_answers(form):
+        return None
+    people = _whole("users", "How many people answer", form.users, MOST_PEOPLE)
+    epochs = _whole("epochs", "How many epochs are asked", form.epochs, MOST_EPOCHS)
+    try:
+        domain = _domain(form)
+        text = template(
+            form.name or "question",
+            domain=domain,
+            repeat=form.repeat,
+            options=_template_options(form, epochs),
+            clock=lambda: now,
+        )
+        manifest = manifest_from_toml(text, ingest=[origin])
+        draft_plan = _plan_for_draft(form, manifest, people, epochs)
+    except (DomainError, ManifestError, ParameterError) as error:
+        raise DraftError(str(error)) from error
+    return Draft(
+        text=text,
+        manifest=manifest,
+        plan=draft_plan,
+        reason=str(mechanism_reason(manifest)["reason"]),
+        findings=tuple(lint(manifest, now=now)),
+    )
+
+
+def _has_answers(form: SetUpArguments) -> bool:
+    """Whether the answers are there; the rest has defaults."""
+    needed = {"bits": form.labels, "choice": form.labels, "record": form.attributes}
+    return bool(needed.get(form.type, form.name).strip())
+
+
+def _template_options(form: SetUpArguments, epochs: int) -> TemplateOptions:
+    usual = TemplateOptions()
+    return TemplateOptions(
+        purpose=form.purpose or usual.purpose,
+        owner=form.owner or usual.owner,
+        epsilon=form.epsilon,
+        read=form.read,
+        min_batch=_whole("min_batch", "Fewest reports shown", form.min_batch, MOST_PEOPLE),
+        epochs=epochs,
+    )
+
+
+def _plan_for_draft(
+    form: SetUpArguments, manifest: Manifest, people: int, epochs: int
+) -> Plan | None:
+    """Of the very mechanism; None for one that no plan speaks of."""
+    plan_arguments = (manifest.domain, form.epsilon, people, form.repeat, epochs)
+    default_plan = _plan_of(*plan_arguments, None)
+    if default_plan.mechanism == manifest.mechanism_id:
+        return default_plan
+    try:
+        return _plan_of(*plan_arguments, manifest.mechanism_id)
+    except ParameterError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _plan_of(
+    domain: Domain, epsilon: str, people: int, repeat: str, epochs: int, mechanism: str | None
+) -> Plan:
+    """A plan is a function of what it is for; the form asks again with every key."""
+    return plan(domain, epsilon, people, repeat=repeat, epochs=epochs, mechanism=mechanism)
+
+
+def _domain(form: SetUpArguments) -> Domain:
+    return parse_domain({"type": form.type, **_DOCUMENTS[form.type](form)})
+
+
+def _labels(form: SetUpArguments) -> Mapping[str, object]:
+    return {"labels": _lines(form.labels)}
+
+
+def _number(form: SetUpArguments) -> Mapping[str, object]:
+    ends = {"low": form.low, "high": form.high, "step": form.step}
+    return {name: _decimal(name, text) for name, text in ends.items()}
+
+
+def _record(form: SetUpArguments) -> Mapping[str, object]:
+    return {"attributes": [_attribute(line) for line in _lines(form.attributes)]}
+
+
+def _text(form: SetUpArguments) -> Mapping[str, object]:
+    return {"max_bytes": _whole("max_bytes", "Longest answer, in bytes", form.max_bytes, 64)}
+
+
+_DOCUMENTS: Mapping[str, Callable[[SetUpArguments], Mapping[str, object]]] = {
+    "bits": _labels,
+    "choice": _labels,
+    "number": _number,
+    "record": _record,
+    "text": _text,
+}
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _attribute(line: str) -> Mapping[str, object]:
+    name, separator, labels = line.partition("=")
+    if not separator:
+        raise DraftError(f"an attribute must be “name = label, label”, got “{line[:80]}”")
+    return {"name": name.strip(), "labels": [label.strip() for label in labels.split(",")]}
+
+
+def _decimal(name: str, text: str) -> str:
+    try:
+        return decimal_text(Fraction(text.strip()))
+    except (ValueError, ZeroDivisionError) as error:
+        raise DraftError(
+            f"{name} must be a decimal of at most six places, like 0.5, got “{text}”"
+        ) from error
+
+
+def _whole(name: str, label: str, text: str, most: int) -> int:
+    digits = "".join(text.split()).replace(",", "")
+    if not (digits.isascii() and digits.isdecimal() and 1 <= int(digits) <= most):
+        raise DraftError(f"{name} ({label}) must be 1 to {most:,}, got “{text}”")
+    return int(digits)

@@ -1,0 +1,120 @@
+"""What a collection promises its people, and what made-up reports can do, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import ceil, exp, floor, log10
+
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.collections.authoring.recommendation import (
+    describe_ratio,
+    ratio_to_optimum,
+)
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+from deniable_aggregator.queries.anonymity import relay_anonymity
+from deniable_aggregator.web.dashboard.formatting import amount, plural, share
+from deniable_shared.analysis.posterior import max_posterior_percent
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.randomness.dyadic import format_epsilon
+
+_LARGE = 1e6
+_HARDLY = 0.0005
+
+
+def report_guarantees(manifest: Manifest) -> Iterator[str]:
+    """What one report says of whoever sent it, and all of them together."""
+    report = manifest.epsilon_report
+    if manifest.identified:
+        yield (
+            "Identified: who issues the vouchers that reports carry can tell whose report is "
+            "whose. No anonymity is claimed; what protects an answer is what follows."
+        )
+    yield (
+        f"Whatever a report says, it is at most {_times(float(report))} as likely under one answer "
+        f"as under any other (ε = {format_epsilon(manifest.epsilon_report)}, all of the report "
+        "together)."
+    )
+    yield (
+        "Who thought an answer as likely as not before seeing the report is at most "
+        f"{_sure(report)} sure of it afterwards."
+    )
+    if manifest.epsilon_permanent is not None:
+        kept = manifest.epsilon_permanent
+        yield (
+            f"All reports of {plural(manifest.hold_epochs, 'epoch')} with one permanent answer "
+            f"together: at most {_times(float(kept))}, {_sure(kept)} sure "
+            f"(ε = {format_epsilon(manifest.epsilon_permanent)})."
+        )
+    if manifest.repeat != "once":
+        lifetime = float(manifest.epsilon_lifetime)
+        yield (
+            f"Everything a device ever answers here: at most {_times(lifetime)} "
+            f"(ε = {format_epsilon(manifest.epsilon_lifetime)}). "
+            f"It {manifest.schedule.description}."
+        )
+
+
+def relay_guarantees(collection: Collection, batch: int) -> Iterator[str]:
+    """What a relay that passes on so many reports together adds; nothing where there is none."""
+    shuffled = relay_anonymity(collection, batch, UNSET)
+    if isinstance(shuffled, UnsetType):
+        return
+    yield (
+        f"Reports come through a relay, at least {amount(shuffled.batch, 0)} together: whoever "
+        f"sees them but not who sent them has ε = {shuffled.epsilon:.3g} at δ = {shuffled.delta:g} "
+        f"of one report, if at most {share(shuffled.liars)} of a batch is made up and the relay "
+        f"keeps its word; of all that one person sends ε = {shuffled.epsilon_all:.3g} at "
+        f"δ = {shuffled.delta_all:g}."
+    )
+
+
+def fabrication_limits(
+    collection: Collection, document: EstimatesDocument, row: LabelEstimate | None
+) -> Iterator[str]:
+    """What made-up reports could do to these estimates; `row` is the example."""
+    influence = document.trust.influence
+    if influence is not None:
+        unit = f"{influence:.3g}" if collection.estimator.estimand == "mean" else _up(influence)
+        yield f"One device can move an estimate by at most {unit}, whatever it sends."
+    if row is None or row.frequency is None or collection.manifest.domain.type == "number":
+        return
+    needed = row.reports_to_leave_interval
+    if needed is None:
+        yield f"No number of made-up reports pushes “{row.label}” out of its interval."
+        return
+    of_all = f" – {share(needed / document.n)} of those counted" if document.n else ""
+    yield (
+        f"{plural(needed, 'made-up report')} would push “{row.label}” out of its interval{of_all}. "
+        "The interval speaks of chance alone, never of lies."
+    )
+
+
+def excess_error(collection: Collection) -> tuple[str, str] | None:
+    """How far the mechanism is above the least error that any could have: short, and in words."""
+    ratio = ratio_to_optimum(collection.mechanism)
+    if ratio is None:
+        return None
+    above = float(ratio) - 1
+    return ("optimal" if above < _HARDLY else f"+{share(above)}"), describe_ratio(ratio)
+
+
+def _times(epsilon: float) -> str:
+    """e^ε, never rounded down: it is a bound."""
+    odds = exp(min(epsilon, 700.0))
+    if odds >= _LARGE:
+        return f"{odds * 1.05:.1e} times"
+    step = 10.0 ** (floor(log10(odds)) - 2)
+    return f"{amount(ceil(odds / step) * step, 0 if odds >= 100 else 2)} times"
+
+
+def _sure(epsilon: Fraction) -> str:
+    return f"{max_posterior_percent(epsilon)}\u202f%"
+
+
+def _up(value: float, digits: int = 2) -> str:
+    """A share, never rounded down."""
+    step = 10.0 ** -(digits + 2)
+    return share(min(ceil(value / step) * step, 1.0), digits)

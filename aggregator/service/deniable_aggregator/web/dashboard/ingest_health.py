@@ -1,0 +1,133 @@
+"""How ingest does, collection by collection, as far as its `read` lets that be told.
+
+live        epochs, rates, rejections
+closed      reports of closed epochs, and rejections, as the API tells them
+releases    nothing that depends on a report
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec import UnsetType
+
+from deniable_aggregator.base.errors import DamagedError
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.estimates import WarningDocument
+from deniable_aggregator.operations.metrics.rates import ReportOutcome
+from deniable_aggregator.queries.diagnostics import anomaly_warnings
+from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally, readable_rows
+from deniable_aggregator.store.protocols import Reports
+from deniable_aggregator.store.rows import CommitStatus, EpochRow
+from deniable_aggregator.web.dashboard.activity import LATE_SECONDS, Activity, activity_of
+from deniable_gateway.problem import Problem
+
+NEWEST = 30
+"""Epochs whose reports are looked at for what is odd."""
+
+REASON_MEANINGS: Mapping[str, str] = {
+    "cannot-open": "sealed to another key, or damaged",
+    "collection-expired": "came after the collection's last day",
+    "epoch-closed": "came after their epoch had closed",
+    "invalid-message": "are no reports of this collection",
+    "manifest-unknown": "are of a version that is not registered",
+    "not-started": "came before the collection's first day",
+    "outdated-key": "sealed to a key that is destroyed: devices seal them again",
+    "token-invalid": "carry a token that is not valid",
+    "token-required": "carry no token where one is needed",
+    "too-early": "are of an epoch to come: a clock is ahead",
+    "unknown-extension": "carry an extension that is not known here",
+    "voucher-invalid": "carry a voucher of another collection, epoch or key",
+    "voucher-required": "carry no voucher where one is needed",
+    "voucher-spent": "carry a voucher that another report was counted with",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IngestHealth:
+    """One collection; None for what may not be told."""
+
+    collection: Collection
+    activity: Activity
+    counted_per_minute: float | None
+    rejected_per_minute: float | None
+    rejections: Mapping[str, int] | None
+    open_epochs: int | None
+
+    @property
+    def rejected(self) -> int | None:
+        """Rejected so far, for whatever reason."""
+        return None if self.rejections is None else sum(self.rejections.values())
+
+    @property
+    def late(self) -> bool:
+        """Whether an epoch should have closed by now."""
+        return self.activity.late_seconds > LATE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionAnomalies:
+    """A collection whose reports honest devices would not have sent."""
+
+    collection: Collection
+    warnings: Sequence[WarningDocument]
+
+
+def health_of(
+    collection: Collection, store: Reports, rates: Mapping[ReportOutcome, float] | None, now: float
+) -> IngestHealth:
+    """Of one collection, at this moment."""
+    rows = store.epochs(collection.id)
+    live = collection.manifest.read == "live"
+    visible_rates = rates if live else None
+    return IngestHealth(
+        collection=collection,
+        activity=activity_of(collection, rows, now),
+        counted_per_minute=_rate(collection, visible_rates, counted=True),
+        rejected_per_minute=_rate(collection, visible_rates, counted=False),
+        rejections=None
+        if collection.manifest.read == "releases"
+        else store.rejections(collection.id),
+        open_epochs=sum(row.closed_at is None for row in rows) if live else None,
+    )
+
+
+def rejection_totals(rows: Iterable[IngestHealth]) -> list[tuple[str, int, str]]:
+    """Reason, reports, and what it means: the most frequent first."""
+    total: Counter[str] = Counter()
+    for row in rows:
+        total.update(row.rejections or {})
+    return [(reason, n, REASON_MEANINGS.get(reason, "")) for reason, n in total.most_common() if n]
+
+
+def anomalies_of(collection: Collection, store: Reports) -> CollectionAnomalies | None:
+    """What the newest epochs that may be read show of made-up reports."""
+    try:
+        rows = readable_rows(collection, store.epochs(collection.id))[-NEWEST:]
+        if not rows:
+            return None
+        warnings = anomaly_warnings(collection, pooled_tally(store, collection, _span(rows)))
+    except (Problem, DamagedError):  # too few, releases only, or damaged: nothing may be said
+        return None
+    return None if isinstance(warnings, UnsetType) else CollectionAnomalies(collection, warnings)
+
+
+def _span(rows: Sequence[EpochRow]) -> EpochRange:
+    return EpochRange(rows[0].epoch, rows[-1].epoch)
+
+
+def _rate(
+    collection: Collection, rates: Mapping[ReportOutcome, float] | None, *, counted: bool
+) -> float | None:
+    if rates is None:
+        return None
+    taken = {CommitStatus.COUNTED.value, CommitStatus.DUPLICATE.value}
+    wanted = {CommitStatus.COUNTED.value} if counted else None
+    return sum(
+        rate
+        for (collection_id, outcome), rate in rates.items()
+        if collection_id == collection.id
+        and (outcome in wanted if wanted is not None else outcome not in taken)
+    )

@@ -1,0 +1,213 @@
+"""One collection: what people answer, how sure that is, how it changes, what it costs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from flask import Response
+from msgspec import UnsetType
+
+from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+from deniable_aggregator.queries import estimates as queries
+from deniable_aggregator.queries.label_series import label_series
+from deniable_aggregator.web.application import CSV, JSON, service
+from deniable_aggregator.web.dashboard import span_presets
+from deniable_aggregator.web.dashboard.addresses import here
+from deniable_aggregator.web.dashboard.charts import Chart
+from deniable_aggregator.web.dashboard.current_collection import collection_of
+from deniable_aggregator.web.dashboard.downloads import as_attachment, download_links
+from deniable_aggregator.web.dashboard.estimate_charts import (
+    bar_chart,
+    cross_table,
+    line_chart,
+    quantity_rows,
+)
+from deniable_aggregator.web.dashboard.guarantees import (
+    excess_error,
+    fabrication_limits,
+    relay_guarantees,
+    report_guarantees,
+)
+from deniable_aggregator.web.dashboard.page import Context, Page
+from deniable_aggregator.web.dashboard.paging import paginate
+from deniable_aggregator.web.dashboard.query_args import (
+    CollectionArguments,
+    can_test,
+    default_show,
+)
+from deniable_aggregator.web.dashboard.row_selection import (
+    MOST_COLUMNS,
+    PageView,
+    follow_chips,
+    follow_links,
+    is_ordered,
+    matching_rows,
+    series_labels,
+)
+from deniable_aggregator.web.formats import estimates_as
+from deniable_gateway.problem import Problem
+from deniable_shared.domains import Record
+from deniable_shared.manifest.epochs import epoch_start
+from deniable_shared.randomness.dyadic import format_epsilon
+
+ROWS = 25
+_EMPTY_STATES = ("too-few-reports", "read-refused")
+
+
+def view(query: CollectionArguments, collection: str) -> Context | Response:
+    """The page, or with `format` the document or the rows that it shows."""
+    target = collection_of(collection)
+    page_view = PageView(target, query, here("dashboard.collection", query, collection=target.id))
+    if query.format != "html":
+        return _file(page_view)
+    return {**_collection_context(page_view), **_estimates_context(page_view)}
+
+
+def _file(page_view: PageView) -> Response:
+    """What the API answers to the same question, to be kept as a file."""
+    running, kind = service(), page_view.query.format
+    arguments = msgspec.structs.replace(page_view.arguments, group_by=page_view.query.by)
+    batch = running.settings.relay_batch
+    document = queries.answer(running.store, page_view.collection, arguments, relay_batch=batch)
+    response = estimates_as(JSON if kind == "json" else CSV, document)
+    return as_attachment(response, f"{page_view.collection.manifest.name}.{kind}")
+
+
+def _collection_context(page_view: PageView) -> Context:
+    """What holds whatever was reported."""
+    collection, manifest = page_view.collection, page_view.collection.manifest
+    domain = manifest.domain
+    return {
+        "collection": collection,
+        "manifest": manifest,
+        "epsilon": format_epsilon(manifest.epsilon_report),
+        "optimum": excess_error(collection),
+        "revealed": [
+            *report_guarantees(manifest),
+            *relay_guarantees(collection, service().settings.relay_batch),
+        ],
+        "query": page_view.query,
+        "show": page_view.show,
+        "default_show": default_show(collection),
+        "can_test": can_test(collection),
+        "address": page_view.address,
+        "spans": span_presets.span_options(collection, service().store, service().clock()),
+        "first_day": span_presets.day_text(collection, page_view.query.first),
+        "last_day": span_presets.day_text(collection, page_view.query.last),
+        "attributes": domain.topics if isinstance(domain, Record) else (),
+        "crossed_attributes": page_view.crossed_attributes,
+        "combinations": collection.estimator.estimand != "tables",
+    }
+
+
+def _estimates_context(page_view: PageView) -> Context:
+    """The estimates, or why there are none."""
+    running = service()
+    batch = running.settings.relay_batch
+    try:
+        document = queries.estimates(
+            running.store, page_view.collection, page_view.arguments, relay_batch=batch
+        )
+    except Problem as problem:
+        if problem.slug not in _EMPTY_STATES:
+            raise
+        return {"missing": problem}
+    rows = matching_rows(page_view, document)
+    return {
+        "missing": None,
+        "document": document,
+        "typical": _typical_half_width(document),
+        "quantities": quantity_rows(document),
+        "warnings": () if isinstance(document.warnings, UnsetType) else document.warnings,
+        "associations": (
+            () if isinstance(document.associations, UnsetType) else document.associations
+        ),
+        "fakes": list(
+            fabrication_limits(page_view.collection, document, rows[0] if rows else None)
+        ),
+        "held_out": document.evidence == "held-out",
+        **_chart_context(page_view, document, rows),
+    }
+
+
+def _chart_context(
+    page_view: PageView, document: EstimatesDocument, rows: list[LabelEstimate]
+) -> Context:
+    followed = series_labels(page_view, document, rows)
+    part = paginate(rows, page_view.query.page, MOST_COLUMNS if is_ordered(page_view) else ROWS)
+    return {
+        "part": part,
+        "followed": followed,
+        "estimates": (
+            _estimates_chart(page_view, document, part.items, followed)
+            if document.estimates
+            else None
+        ),
+        "chips": follow_chips(page_view, followed, part.items),
+        "over_time": _series_chart(page_view, followed),
+        "labels": len(document.estimates),
+    }
+
+
+def _estimates_chart(
+    page_view: PageView,
+    document: EstimatesDocument,
+    rows: Sequence[LabelEstimate],
+    followed: Sequence[str],
+) -> Chart:
+    domain = page_view.collection.manifest.domain
+    files = download_links(page_view.address)
+    if isinstance(domain, Record) and page_view.crossed_attributes:
+        title = " and ".join(page_view.crossed_attributes)
+        return cross_table(document, domain, page_view.crossed_attributes, title=title, files=files)
+    return bar_chart(
+        rows,
+        title=_TITLES.get(domain.type, "Who has what"),
+        files=files,
+        follow=follow_links(page_view, followed),
+        ordered=is_ordered(page_view),
+    )
+
+
+_TITLES = {
+    "bits": "How many say yes",
+    "choice": "How many choose what",
+    "number": "Where people are",
+    "text": "What people write",
+}
+
+
+def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
+    """None where nothing can be followed or there is one epoch only."""
+    if not followed:
+        return None
+    series = label_series(
+        service().store, page_view.collection, page_view.arguments, labels=followed
+    )
+    if len(series.epochs) < 2:
+        return None
+    seconds = page_view.collection.manifest.epoch_seconds
+    left = f", the newest {len(series.epochs)} epochs" if series.left_out else ""
+    return line_chart(
+        series,
+        title=f"Over time{left}",
+        epoch_start=lambda epoch: epoch_start(epoch, seconds),
+        files=download_links(page_view.address, by="epoch"),
+        unit="" if page_view.collection.manifest.domain.type == "number" else "share",
+    )
+
+
+def _typical_half_width(document: EstimatesDocument) -> float | None:
+    """Half the middle one of all intervals, as a share."""
+    widths = sorted(
+        row.upper - row.lower
+        for row in document.estimates
+        if row.upper is not None and row.lower is not None
+    )
+    return widths[len(widths) // 2] / 2 if widths else None
+
+
+PAGE = Page(
+    path="/collections/<collection>", title="Collection", view=view, query=CollectionArguments
+)

@@ -1,0 +1,114 @@
+"""Releases of one collection: those made, and a new one: its price first, then the confirmation.
+
+Looking never spends, whatever stands in the address. What spends is the form of an analyst, in the
+same act as the API's; it ends at the release's own address, so that loading again reads it.
+"""
+
+from __future__ import annotations
+
+from flask import Response, request, url_for
+
+from deniable_aggregator.access.audit import AuditEntry
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.describe import promise_words, typical_words
+from deniable_aggregator.documents.releases import QuoteDocument
+from deniable_aggregator.queries.releases import releases
+from deniable_aggregator.web.application import service
+from deniable_aggregator.web.arguments import from_pairs
+from deniable_aggregator.web.auth.guard import current_identity, see_other
+from deniable_aggregator.web.dashboard import span_presets
+from deniable_aggregator.web.dashboard.addresses import here
+from deniable_aggregator.web.dashboard.current_collection import collection_of, visitor_may
+from deniable_aggregator.web.dashboard.page import Context, Page, Post
+from deniable_aggregator.web.dashboard.paging import paginate
+from deniable_aggregator.web.dashboard.release_charts import (
+    budget_rows,
+    error_bar_rows,
+)
+from deniable_aggregator.web.dashboard.release_form import (
+    ReleasesArguments,
+    ReleasesQuery,
+    filled_arguments,
+    hidden_fields,
+    kind_options,
+    parameters_of,
+    quote_request,
+    release_request,
+)
+from deniable_gateway.problem import Problem
+
+ROWS = 25
+
+
+def view(query: ReleasesArguments, collection: str) -> Context:
+    """The list; for analysts the form, too, and the price of what it was filled in with."""
+    return _page_context(collection_of(collection), query)
+
+
+def act(collection: str) -> Context | Response:
+    """Make the release that was priced, and go to it; what is refused is said on the page."""
+    target, who = collection_of(collection), current_identity()
+    sent = [(name, values) for name, values in request.form.lists() if name != "csrf_token"]
+    query = from_pairs(sent, ReleasesQuery)
+    entry = AuditEntry.of(
+        "release-asked", actor=str(who), at=service().clock(), collection=target.id
+    )
+    try:
+        outcome = service().releases.release(target, release_request(query), audit=entry)
+    except Problem as problem:
+        return _page_context(target, query, refused=problem)
+    return see_other(
+        url_for("dashboard.release", collection=target.id, release_id=outcome.row.release)
+    )
+
+
+def _page_context(
+    collection: Collection, query: ReleasesArguments, *, refused: Problem | None = None
+) -> Context:
+    summaries = releases(service().store, collection).releases
+    price: Context = {"quote": None, "refused": refused}
+    if query.cost and refused is None and visitor_may("analyst"):
+        price = _quote_context(collection, query)
+    return {
+        "collection": collection,
+        "manifest": collection.manifest,
+        "query": query,
+        "asks": visitor_may("analyst"),
+        "kinds": kind_options(),
+        "fields": parameters_of(query.mechanism),
+        "filled": filled_arguments(query),
+        "first_day": span_presets.day_text(collection, query.first),
+        "last_day": span_presets.day_text(collection, query.last),
+        "part": paginate(summaries[::-1], query.page, ROWS),
+        "address": here("dashboard.releases", query, collection=collection.id),
+        "status": refused.status if refused else 200,
+        **price,
+    }
+
+
+def _quote_context(collection: Collection, query: ReleasesArguments) -> Context:
+    """What it would cost, or why there is nothing to be priced."""
+    try:
+        quote = service().releases.quote(collection, quote_request(collection, query))
+    except Problem as problem:
+        return {"quote": None, "refused": problem}
+    return {"quote": quote, "refused": None, **_quote_details(query, quote)}
+
+
+def _quote_details(query: ReleasesArguments, quote: QuoteDocument) -> Context:
+    return {
+        "hidden_fields": hidden_fields(query, quote.epochs),
+        "left": budget_rows(quote),
+        "expected": error_bar_rows(quote.expected),
+        "typical": list(typical_words(quote)),
+        "promised": list(promise_words(quote)),
+    }
+
+
+PAGE = Page(
+    path="/collections/<collection>/releases",
+    title="Releases",
+    view=view,
+    query=ReleasesQuery,
+    post=Post("analyst", act),
+)

@@ -1,0 +1,80 @@
+"""Set up: from a question to the file that the operator signs, with its plan as one types.
+
+The page makes no collection. The operator's key signs it, and this service never has that key:
+the page ends with the command for whoever keeps it.
+"""
+
+from __future__ import annotations
+
+from flask import Response
+
+from deniable_aggregator.collections.authoring.snippet import client_snippet
+from deniable_aggregator.collections.registry import Collection, UnknownCollection
+from deniable_aggregator.web.application import service
+from deniable_aggregator.web.auth.guard import current_identity
+from deniable_aggregator.web.dashboard.addresses import here
+from deniable_aggregator.web.dashboard.collection_draft import (
+    Draft,
+    DraftError,
+    SetUpArguments,
+    draft_collection,
+)
+from deniable_aggregator.web.dashboard.guarantees import report_guarantees
+from deniable_aggregator.web.dashboard.page import Context, Page
+
+EPSILONS = ("0.5", "1", "2", "4")
+
+
+def view(query: SetUpArguments) -> Context | Response:
+    """The form and what it makes, or with `format=toml` the file."""
+    origin = service().settings.public_url
+    wrong = ""
+    try:
+        draft = draft_collection(query, origin=origin, now=service().clock())
+    except DraftError as error:
+        draft, wrong = None, str(error)
+    if query.format == "toml" and draft is not None:
+        return _file(draft)
+    return {
+        "query": query,
+        "address": here("dashboard.set_up", query),
+        "epsilons": EPSILONS,
+        "wrong": wrong,
+        "draft": draft,
+        **(_draft_context(draft, origin) if draft else {}),
+    }
+
+
+def _draft_context(draft: Draft, origin: str) -> Context:
+    manifest, visitor = draft.manifest, current_identity()
+    operates = visitor is not None and visitor.may("admin")
+    settings = service().settings
+    return {
+        "manifest": manifest,
+        "revealed": list(report_guarantees(manifest)),
+        "snippet": client_snippet(manifest, address=origin, trust=service().keys.trust),
+        "origin": origin,
+        "data": settings.data.absolute() if operates else None,
+        "key_is_here": operates and settings.operator_key.is_file(),
+        "registered": _registered_collection(manifest.name),
+    }
+
+
+def _registered_collection(name: str) -> Collection | None:
+    """What has the name already, as far as the visitor may see it."""
+    visitor = current_identity()
+    try:
+        collection = service().registry.get(name)
+    except UnknownCollection:
+        return None
+    return collection if visitor is not None and visitor.may_see(collection.id) else None
+
+
+def _file(draft: Draft) -> Response:
+    response = Response(draft.text, content_type="application/toml; charset=utf-8")
+    name = f"{draft.manifest.name}.toml"  # a manifest's name is a-z, 0-9 and hyphens
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+PAGE = Page(path="/set-up", title="Set up", view=view, query=SetUpArguments, menu=60)

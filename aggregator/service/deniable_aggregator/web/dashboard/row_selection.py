@@ -1,0 +1,121 @@
+"""Which answers a view of a collection shows, in which order, and which it follows over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from msgspec import UnsetType
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+from deniable_aggregator.queries.label_series import MEAN
+from deniable_aggregator.web.dashboard.addresses import Address
+from deniable_aggregator.web.dashboard.query_args import (
+    MOST_LINES,
+    CollectionArguments,
+    default_show,
+    estimates_arguments,
+)
+
+MOST_CHIPS = 12
+MOST_COLUMNS = 1_000
+USUAL_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """A collection and one view of it."""
+
+    collection: Collection
+    query: CollectionArguments
+    address: Address
+
+    @property
+    def arguments(self) -> EstimatesArguments:
+        """The same question as one puts it to the API."""
+        return estimates_arguments(self.collection, self.query)
+
+    @property
+    def show(self) -> str:
+        """raw, projected or significant."""
+        return (
+            default_show(self.collection)
+            if isinstance(self.query.show, UnsetType)
+            else self.query.show
+        )
+
+    @property
+    def crossed_attributes(self) -> list[str]:
+        """The two attributes of a cross-tabulation; empty where there is none."""
+        marginal = self.arguments.marginal
+        names = [name.strip() for name in marginal[0].split(",")] if marginal else []
+        return names if len(names) == 2 else []
+
+
+def matching_rows(page_view: PageView, document: EstimatesDocument) -> list[LabelEstimate]:
+    """Those that fit the search, significant ones only where that is wanted."""
+    words = page_view.query.q.casefold().split()
+    rows = [
+        row
+        for row in document.estimates
+        if all(word in row.label.casefold() for word in words)
+        and (page_view.show != "significant" or row.significant is not False)
+    ]
+    if page_view.query.sort == "order" or is_ordered(page_view):
+        return rows
+    return sorted(rows, key=_size, reverse=True)
+
+
+def series_labels(
+    page_view: PageView, document: EstimatesDocument, rows: Sequence[LabelEstimate]
+) -> list[str]:
+    """The labels that are drawn over time: those asked for, else the first few.
+
+    None of texts: they were found by looking at these very reports, and an interval of one epoch
+    would not know that.
+    """
+    if page_view.collection.manifest.domain.type == "text":
+        return []
+    if page_view.collection.manifest.domain.type == "number":
+        return [] if isinstance(document.mean, UnsetType) else [MEAN]
+    labels = {row.label for row in document.estimates}
+    wanted = [label for label in page_view.query.label if label in labels]
+    return wanted or [row.label for row in rows[:USUAL_LINES]]
+
+
+def follow_links(page_view: PageView, followed: Sequence[str]) -> Callable[[str], str | None]:
+    """Where a label leads: to the same view with it drawn over time, too, or no more."""
+
+    def lead(label: str) -> str | None:
+        if page_view.collection.manifest.domain.type in ("number", "text"):
+            return None
+        others = [one for one in followed if one != label]
+        added = others if label in followed else [*others, label][-MOST_LINES:]
+        return page_view.address(label=added) + "#over-time"
+
+    return lead
+
+
+def follow_chips(
+    page_view: PageView, followed: Sequence[str], rows: Sequence[LabelEstimate]
+) -> list[tuple[str, str]]:
+    """Labels that can be followed over time, and where pressing one leads."""
+    if not followed or page_view.collection.manifest.domain.type == "number":
+        return []
+    lead = follow_links(page_view, followed)
+    labels = dict.fromkeys([*followed, *(row.label for row in rows[:MOST_CHIPS])])
+    return [(label, lead(label) or "") for label in labels]
+
+
+def is_ordered(page_view: PageView) -> bool:
+    """Whether the answers are drawn side by side, as they follow each other."""
+    domain = page_view.collection.manifest.domain
+    return domain.type == "number" and domain.size <= MOST_COLUMNS
+
+
+def _size(row: LabelEstimate) -> float:
+    projected = None if isinstance(row.projected, UnsetType) else row.projected
+    value = row.frequency if projected is None else projected
+    return -2.0 if value is None else value

@@ -1,0 +1,67 @@
+"""The way in for WSGI servers: one process, one service, two threads that keep house.
+
+    granian --interface wsgi --factory deniable_aggregator.web.wsgi:app
+    gunicorn "deniable_aggregator.web.wsgi:app()"
+
+Importing this module opens nothing; calling `app` does. Servers that want an object instead of a
+factory find it under the name `application`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from deniable_gateway.background_threads import (
+    LOOK_SECONDS,
+    PeriodicThread,
+    default_sigterm,
+    start_threads,
+)
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from deniable_aggregator.operations.service import Service
+
+
+@cache
+def app() -> Flask:
+    """The one application of this process, from the environment (DENIABLE_DATA, …)."""
+    with default_sigterm():
+        return _open()
+
+
+def _open() -> Flask:
+    from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.operations.process.wait_for_database import open_when_available
+    from deniable_aggregator.operations.service import Service
+    from deniable_aggregator.operations.tracing.exporters import tracer_from_environment
+
+    settings, tracer = Settings.load(), tracer_from_environment()
+    return with_maintenance(open_when_available(lambda: Service.open(settings, tracer=tracer)))
+
+
+def with_maintenance(service: Service) -> Flask:
+    """The application of a service, with threads that keep house until this process ends."""
+    from deniable_aggregator.web.app import create_app
+
+    application = create_app(service)
+    body_guard = application.extensions["deniable_body_guard"]
+
+    def finish() -> None:
+        service.close()
+        service.tracer.close()
+
+    start_threads(
+        PeriodicThread(service.tick),
+        PeriodicThread(body_guard.cut_off, every_seconds=LOOK_SECONDS),
+        finish=finish,
+    )
+    return application
+
+
+def __getattr__(name: str) -> Flask:
+    if name == "application":
+        return app()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
