@@ -74,7 +74,7 @@ def drawn(stream: tossing.Stream, read: dict[str, Any]) -> int:
     if read["read"] == "bits":
         return stream.bits(read["count"])
     if read["read"] == "below":
-        return stream.below(read["bound"])
+        return stream.below(int(read["bound"]))
     threshold = int(read["threshold"], 16)
     if read["read"] == "bernoulli":
         return int(stream.bits(64) < threshold)
