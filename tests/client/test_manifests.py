@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Client, ConfigurationError, Outcome, RefusedError, Reply
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
 from deniable_shared.wire.canonical import canonical_json
+from support.builders.manifest_text import manifest_of
 from support.client_world import (
     CEILING,
     DAY,
@@ -215,7 +215,7 @@ FORBIDDEN: Mapping[str, Mapping[str, str]] = {
 @pytest.mark.parametrize("reason", FORBIDDEN)
 def test_a_version_that_changes_what_it_may_not_is_refused(device: Device, reason: str) -> None:
     device.granted().close()
-    document = json.loads(manifest_from_toml(toml(**FORBIDDEN[reason]), ingest=[URL]).body) | {
+    document = json.loads(manifest_of(toml(**FORBIDDEN[reason]), ingest=[URL]).body) | {
         "version": 2,
         "previous": manifest().digest.hex(),
     }

@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Ceiling, Outcome, keychain
 from deniable_shared.manifest.model import Manifest
+from support.builders.manifest_text import manifest_of
 from support.client_world import (
     DAY,
     OTHER,
@@ -31,7 +31,7 @@ def wide(bits: int = 64, **fields: str) -> Manifest:
     """The same question with so many bits that two tosses never look alike."""
     labels = [f"l{index}" for index in range(bits)]
     text = toml(**{"linkable": "true", **FIELDS, **fields})
-    return manifest_from_toml(
+    return manifest_of(
         text.replace('labels = ["dark_mode", "beta"]', f"labels = {labels}"), ingest=[URL]
     )
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Client, ConfigurationError, Reply, TransportError
 from deniable_client.address import parse_addresses, route
 from deniable_client.errors import RefusedError
 from deniable_client.testing import FakeClock, RecordingTransport, Request
 from deniable_shared.manifest.model import Manifest
+from support.builders.manifest_text import manifest_of
 from support.client_world import (
     CEILING,
     SETTINGS,
@@ -35,7 +35,7 @@ RELAY = "https://relay.example.com"
 
 def moved(*origins: str) -> Manifest:
     """The next version of the settings collection, at other origins."""
-    return manifest_from_toml(toml(), ingest=origins, previous=manifest(), move=True)
+    return manifest_of(toml(), ingest=origins, previous=manifest(), move=True)
 
 
 @dataclass
@@ -164,8 +164,8 @@ def test_of_two_addresses_that_a_version_names_a_retry_takes_the_other(
 
 
 def test_no_operator_moves_a_device_from_a_relay_past_it(network: Network, state: Path) -> None:
-    behind = manifest_from_toml(toml(), ingest=[RELAY])
-    direct = manifest_from_toml(toml(), ingest=[OLD], previous=behind, move=True)
+    behind = manifest_of(toml(), ingest=[RELAY])
+    direct = manifest_of(toml(), ingest=[OLD], previous=behind, move=True)
     network.up = {RELAY, OLD}
     network.aggregator.add(behind)
     with start(network, state, RELAY, shipped=behind) as client:
@@ -235,8 +235,8 @@ def test_reports_go_where_the_published_moves_say(
     network: Network, state: Path, case: dict[str, Any]
 ) -> None:
     """The device knew the first version of its list; the next one may move it."""
-    first = manifest_from_toml(toml(), ingest=case["addresses"])
-    following = manifest_from_toml(
+    first = manifest_of(toml(), ingest=case["addresses"])
+    following = manifest_of(
         toml(purpose='"Which settings?"'), ingest=case["ingest"], previous=first, move=True
     )
     network.up = set()

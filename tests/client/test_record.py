@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Outcome, outbox
 from deniable_shared.manifest.model import Manifest
+from support.builders.manifest_text import manifest_of
 from support.client_world import DAY, OTHER, SETTINGS, URL, Device, MakeDevice, manifest, toml
 
 CHOICE = """
@@ -28,7 +28,7 @@ labels = ["light", "dark", "system"]
 
 
 def choice() -> Manifest:
-    return manifest_from_toml(CHOICE, ingest=[URL])
+    return manifest_of(CHOICE, ingest=[URL])
 
 
 def test_an_answer_is_queued_once_by_name_or_id(device: Device) -> None:
@@ -170,7 +170,7 @@ def test_no_movement_of_the_clock_makes_a_second_answer(device: Device, days: in
 def test_a_restored_backup_tosses_the_same_coin_for_the_same_value(
     make_device: MakeDevice,
 ) -> None:
-    wide = manifest_from_toml(
+    wide = manifest_of(
         toml("wide").replace(
             'labels = ["dark_mode", "beta"]', f"labels = {[f'l{i}' for i in range(200)]}"
         ),

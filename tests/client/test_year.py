@@ -28,12 +28,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Ceiling, Outcome, keychain, recorder
 from deniable_client.consent import Consent
 from deniable_client.testing import FakeClock
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.randomness.coins import Coins
+from support.builders.manifest_text import manifest_of
 from support.client_world import (
     DAY,
     EVERY_ANSWER,
@@ -58,7 +58,7 @@ def wide(name: str, **fields: str) -> Manifest:
     """A collection of 64 bits: no report of it is another's by chance, nor a value a report."""
     text = toml(name, **{"valid_from": "2027-01-01", "expires": "2028-01-01", **fields})
     start = text.index("labels")
-    return manifest_from_toml(f"{text[:start]}labels = {LABELS}", ingest=[URL])
+    return manifest_of(f"{text[:start]}labels = {LABELS}", ingest=[URL])
 
 
 ALWAYS = {"presence": '"always"', "default": str([False] * BITS).lower()}

@@ -8,11 +8,11 @@ from math import prod
 
 import pytest
 
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client.testing import FakeClock
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.randomness.dyadic import at_most_exp
 from support.attacker import likelihood_by_definition
+from support.builders.manifest_text import manifest_of
 from support.client_world import DAY, START, URL, Aggregator, Device, Operator, toml
 from support.histories import spans_of
 
@@ -34,7 +34,7 @@ def test_a_year_of_a_device_whose_answer_changes_daily_costs_the_lifetime_at_mos
     operator: Operator, id: str
 ) -> None:
     text = toml(mechanism=f'"{id}"', **FIELDS).partition('type = "bits"')[0] + MINUTES
-    question = manifest_from_toml(text, ingest=[URL])
+    question = manifest_of(text, ingest=[URL])
     chain = question.chain()
     assert isinstance(chain, MemoizedChain)
     device = Device(":memory:", Aggregator(operator, FakeClock(START)), [question])

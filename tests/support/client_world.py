@@ -16,7 +16,6 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Ceiling, Client, Reply, TransportError
 from deniable_client.testing import FakeClock, RecordingTransport, Request, accepted
 from deniable_client.vouching import Vouchers
@@ -38,6 +37,7 @@ from deniable_shared.wire.report import (
     seal_info,
 )
 from deniable_shared.wire.transparency_log import GENESIS, LOG_PAGE, LogEntry, LogPage, extend
+from support.builders.manifest_text import manifest_of
 
 URL = "https://telemetry.example.org"
 DAY = 86_400
@@ -65,12 +65,12 @@ def toml(name: str = "settings", **fields: str) -> str:
 @cache
 def manifest(name: str = "settings", **fields: str) -> Manifest:
     """A manifest for URL."""
-    return manifest_from_toml(toml(name, **fields), ingest=[URL])
+    return manifest_of(toml(name, **fields), ingest=[URL])
 
 
 def successor(old: Manifest, **fields: str) -> Manifest:
     """The next version of a manifest."""
-    return manifest_from_toml(toml(old.name, **fields), ingest=[URL], previous=old)
+    return manifest_of(toml(old.name, **fields), ingest=[URL], previous=old)
 
 
 @dataclass

@@ -24,7 +24,6 @@ from typing import Any
 import httpx
 
 from deniable_aggregator.base.settings import Settings
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.operations.backup import copying
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
@@ -34,6 +33,7 @@ from deniable_gateway.spool import SpooledReport
 from support import kept_state, postgres_server, spools
 from support.api_world import TODAY, Moment, World, authored, opened
 from support.browser import Browser
+from support.builders.manifest_text import manifest_of
 from support.kept_state import ORIGIN, PASSPHRASE, Kept
 
 LABELS = ["linux", "mac", "windows"]
@@ -111,8 +111,8 @@ def _filled(world: World) -> dict[str, Collection]:
             authored("sealed", type="choice", labels=LABELS, read="releases", more=CENTRAL)
         ),
         "survey": world.register(authored("survey", more='requires = ["voucher/1"]\n')),
-        "minutes": world.register(manifest_from_toml(NUMBER, ingest=(ORIGIN,))),
-        "devices": world.register(manifest_from_toml(RECORD, ingest=(ORIGIN,))),
+        "minutes": world.register(manifest_of(NUMBER, ingest=(ORIGIN,))),
+        "devices": world.register(manifest_of(RECORD, ingest=(ORIGIN,))),
         "retired": world.register(authored("retired")),
     }
     _count(world, made)

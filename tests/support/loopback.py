@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Ceiling, Client, HttpTransport
 from deniable_client.testing import FakeClock
+from support.builders.manifest_text import manifest_of
 from support.client_world import START, Aggregator, Operator, toml
 
 __all__ = ["Listener", "Speak", "device_of", "listening", "read_request", "served_keys"]
@@ -87,7 +87,7 @@ def served_keys(operator: Operator) -> bytes:
 
 def device_of(url: str, operator: Operator, **changes: Any) -> Client:
     """A client with consent that sends to `url` through real sockets."""
-    shipped = manifest_from_toml(toml(), ingest=[url])
+    shipped = manifest_of(toml(), ingest=[url])
     arguments: dict[str, Any] = {
         "trust": operator.trust,
         "manifests": [operator.sign(shipped)],

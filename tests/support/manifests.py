@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.fields import collection_id, identity_of, nest
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.wire.canonical import canonical_json
+from support.builders.manifest_text import manifest_of
 
 INGEST = ("https://telemetry.example.org",)
 
@@ -32,11 +32,8 @@ sampled = 1
 
 
 def settings(text: str = SETTINGS, previous: Manifest | None = None) -> Manifest:
-    """The manifest of PROTOCOL.md's example; bits are told by rr/1 unless the text says else."""
-    plain = 'type = "bits"' in text and "mechanism = " not in text
-    return manifest_from_toml(
-        'mechanism = "rr/1"\n' * plain + text, ingest=INGEST, previous=previous
-    )
+    """The manifest of PROTOCOL.md's example, or of another text."""
+    return manifest_of(text, ingest=INGEST, previous=previous)
 
 
 def memoized(text: str = "") -> Manifest:

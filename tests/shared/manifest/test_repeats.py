@@ -247,11 +247,6 @@ class TestPresence:
     def test_another_default_is_refused(self, text: str, default: object, reason: str) -> None:
         refused({"presence": "always", "default": default}, reason, of=settings(text))
 
-    def test_a_default_keeps_to_the_constraint(self) -> None:
-        text = self.always + "default = [false, false]\n" + SETTINGS + 'constraint = "one-hot"\n'
-        with pytest.raises(ManifestError, match=r"default must be an answer .* exactly one True"):
-            settings(text)
-
     def test_on_event_has_no_default(self) -> None:
         with pytest.raises(ManifestError, match='null where presence = "on_event"'):
             settings("default = [true, true]\n" + SETTINGS)

@@ -8,7 +8,6 @@ from itertools import combinations
 
 import pytest
 
-from deniable_aggregator.collections.authoring.recommendation import recommend
 from deniable_shared.algebra.finite_fields import finite_field, prime_power
 from deniable_shared.analysis.optimal_error import design_error, ratio_to_optimum, total_error
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
@@ -125,18 +124,6 @@ def test_a_chain_has_the_error_of_whole_sets_renewed(
     assert hashed.renewal_threshold == sets.renewal_threshold
     assert (hashed.p, hashed.q) == (sets.p, sets.q)
     assert hashed.permanent_threshold == sets.permanent_threshold
-
-
-@pytest.mark.parametrize("linkable", [False, True])
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "3", "4", "6"])
-def test_auto_never_takes_it_asked_again_or_not(epsilon: str, linkable: bool) -> None:
-    """Within 5% of the least there is always one as short that tells nothing openly."""
-    for d in (4, 9, 16, 60, 64, 100, 125, 240, 256, 625, 1000, 16_384, 60_000):
-        for permanent in (None, 2 * Fraction(epsilon)):
-            taken = recommend(
-                "choice", d, Fraction(epsilon), permanent=permanent, linkable=linkable
-            )
-            assert taken.id != "loloha/1"
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2"])

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.collections.authoring.recommendation import recommend_for_domain
 from deniable_shared.domains import Text
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import Mechanism, build
@@ -187,11 +186,6 @@ def test_payloads_that_no_device_sends_are_refused(id: str) -> None:
 def test_shapes_out_of_range_are_refused(id: str, given: dict[str, int], reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
         build(id, domain_size=8, epsilon="1", **given)
-
-
-def test_no_sketch_is_ever_recommended() -> None:
-    for epsilon in EPSILONS:
-        assert recommend_for_domain(Text(16), epsilon).id == "prefix-hash/1"
 
 
 def streams(vector: dict[str, Any]) -> tuple[bytes, Coins, Coins]:

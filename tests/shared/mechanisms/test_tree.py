@@ -8,10 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from deniable_aggregator.collections.authoring.lint_numbers import range_variance
-from deniable_aggregator.collections.authoring.linter import lint
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
-from deniable_shared.analysis.range_error import level_sizes, tree_error
+from deniable_shared.analysis.range_error import level_sizes
 from deniable_shared.domains import Choice, Number
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.manifest.linkage import linkage
@@ -175,43 +172,3 @@ def test_what_no_sender_gives_is_refused(payload: bytes, reason: str) -> None:
 def test_what_cannot_be_is_refused(leaves: int, fan_out: int, reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
         build("tree/1", domain_size=leaves, epsilon="1", fan_out=fan_out)
-
-
-@pytest.mark.parametrize(
-    ("id", "epsilon", "better"),
-    [("tree/1", "1", None), ("tree/1", "0.3", "haar/1"), ("haar/1", "2", "tree/1")],
-)
-def test_the_linter_says_what_ranges_cost_and_which_hierarchy_needs_fewer_reports(
-    id: str, epsilon: str, better: str | None
-) -> None:
-    manifest = manifest_from_toml(MINUTES.format(id=id, epsilon=epsilon), ingest=("https://x.org",))
-    said = [finding.message for finding in lint(manifest, now=0.0)]
-    assert any("std_error of a range of values, on average" in message for message in said)
-    assert any("one level of" in message and "which one is open" in message for message in said)
-    found = [message for message in said if "for a range" in message]
-    assert len(found) == (better is not None)
-    assert all(f"times the reports of {better}" in message for message in found)
-
-
-def test_the_error_of_a_chain_is_that_of_its_report() -> None:
-    plain = made(16, 4)
-    chain = build("tree/1", domain_size=16, epsilon="1", permanent="19", fan_out=4)
-    assert plain.range_error == pytest.approx(tree_error(16, 4, Fraction(1)))
-    assert range_variance(chain) == pytest.approx(plain.range_error, rel=0.05)
-    assert range_variance(build("grr/1", domain_size=16, epsilon="1")) is None
-
-
-MINUTES = """
-name = "minutes"
-purpose = "How long do people use it in a day?"
-owner = "privacy@deniable.org"
-epsilon = "{epsilon}"
-valid_from = 2027-01-01
-expires = 2027-06-01
-mechanism = "{id}"
-[domain]
-type = "number"
-low = 0
-high = 1275
-step = 5
-"""

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.collections.authoring import linter
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.wire.extensions import EXTENSIONS, encoded_bytes
 from deniable_shared.wire.report import Extension, Plaintext, padded_size
@@ -142,11 +141,3 @@ def test_every_extension_has_a_type_of_its_own() -> None:
 def test_toml_says_what_is_required() -> None:
     text = 'requires = ["voucher/1"]\n' + SETTINGS
     assert settings(text).body == manifest_with({"requires": ["voucher/1"]}).body
-
-
-def test_the_linter_warns_that_nobody_is_anonymous() -> None:
-    required = manifest_with({"requires": ["voucher/1"]})
-    [found] = [each for each in linter.lint(required, now=MAY) if each.field == "requires"]
-    assert (found.level, found.message.partition(":")[0]) == ("warning", "identified")
-    assert "No anonymity is claimed" in found.message
-    assert all(each.field != "requires" for each in linter.lint(settings(), now=MAY))

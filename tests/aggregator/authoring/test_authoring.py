@@ -16,7 +16,10 @@ from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.fields import FIELDS, REPEATS, Change
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.manifest.parser import parse_manifest
-from support.manifests import INGEST, SETTINGS, settings
+from support.builders.authored import authored
+from support.builders.manifest_text import manifest_of
+from support.manifests import INGEST, SETTINGS
+from support.vectors import vectors
 
 LIKE_THE_DESIGN = """\
 name = "settings"
@@ -52,7 +55,7 @@ def refused(text: str, reason: str, previous: Manifest | None = None) -> None:
 
 
 def test_the_example_of_the_design_is_a_manifest() -> None:
-    manifest = settings(LIKE_THE_DESIGN)
+    manifest = authored(LIKE_THE_DESIGN)
     assert manifest.epsilon_report == 1
     assert manifest.epsilon_permanent == 2
     assert manifest.epsilon_lifetime == 4
@@ -63,7 +66,7 @@ def test_the_example_of_the_design_is_a_manifest() -> None:
 
 
 def test_what_is_left_out_gets_its_default() -> None:
-    manifest = settings()
+    manifest = authored()
     assert (manifest.epoch_seconds, manifest.grace_seconds) == (86_400, 172_800)
     assert (manifest.repeat, manifest.read, manifest.presence) == ("once", "live", "on_event")
     assert (manifest.min_batch, manifest.retention_days, manifest.cohorts) == (100, 400, 1)
@@ -78,9 +81,9 @@ def test_what_is_left_out_gets_its_default() -> None:
 
 def test_the_mechanism_follows_from_the_domain() -> None:
     choice = SETTINGS.replace('"bits"', '"choice"')
-    assert settings().mechanism_id == "rr/1"
-    assert settings(choice).mechanism_id == "grr/1"
-    assert settings(with_lines('mechanism = "grr/1"', base=choice)) == settings(choice)
+    assert authored().mechanism_id == "rr/1"
+    assert authored(choice).mechanism_id == "grr/1"
+    assert authored(with_lines('mechanism = "grr/1"', base=choice)) == authored(choice)
     refused(
         with_lines('mechanism = "grr/1"'), "grr/1 answers for choice, number, record, not for bits"
     )
@@ -89,8 +92,8 @@ def test_the_mechanism_follows_from_the_domain() -> None:
 def test_the_same_meaning_gives_the_same_bytes() -> None:
     other = SETTINGS.replace('"1"', "1").replace("2027-06-01", '"2027-06-01"')
     other = with_lines('epoch = "24h"', "grace_seconds = 172800", 'sampling = "1.0"', base=other)
-    assert settings(other).body == settings().body
-    assert settings(SETTINGS.replace('"1"', '"01.000"')).body == settings().body
+    assert authored(other).body == authored().body
+    assert authored(SETTINGS.replace('"1"', '"01.000"')).body == authored().body
 
 
 @pytest.mark.parametrize(
@@ -98,7 +101,7 @@ def test_the_same_meaning_gives_the_same_bytes() -> None:
     [('"1d"', 86_400), ('"36h"', 129_600), ('"90m"', 5_400), ('"3600s"', 3_600)],
 )
 def test_durations_have_a_unit(text: str, seconds: int) -> None:
-    assert settings(with_lines(f"epoch = {text}")).epoch_seconds == seconds
+    assert authored(with_lines(f"epoch = {text}")).epoch_seconds == seconds
 
 
 @pytest.mark.parametrize(
@@ -164,13 +167,13 @@ def test_what_belongs_to_memoized_is_none_of_once(line: str) -> None:
 
 
 def test_valid_from_is_a_year_before_expires_unless_said() -> None:
-    assert str(settings(without("valid_from")).valid_from) == "2026-06-01"
+    assert str(authored(without("valid_from")).valid_from) == "2026-06-01"
 
 
 class TestNextVersion:
     """The text and the version before it decide what the next one is."""
 
-    first = settings(with_lines("epsilon_lifetime = 4", 'read = "closed"', base=without("valid_")))
+    first = authored(with_lines("epsilon_lifetime = 4", 'read = "closed"', base=without("valid_")))
     text = with_lines("epsilon_lifetime = 4", 'read = "closed"', base=without("valid_"))
 
     def build(self, text: str) -> Manifest:
@@ -225,7 +228,7 @@ class TestTemplate:
 
     @pytest.mark.parametrize("repeat", REPEATS)
     def test_it_is_a_manifest_at_once(self, repeat: str) -> None:
-        manifest = settings(self.write(repeat))
+        manifest = authored(self.write(repeat))
         assert manifest.repeat == repeat
         assert manifest.domain.labels == ("soup", 'a "big" salad')
         assert str(manifest.valid_from) == "2027-01-15"
@@ -233,7 +236,7 @@ class TestTemplate:
 
     def test_without_a_purpose_its_placeholder_is_refused_by_the_linter(self) -> None:
         text = template("lunch", domain=Choice(("soup", "salad")), clock=lambda: NOON)
-        errors = [each for each in lint(settings(text), now=NOON) if each.level == "error"]
+        errors = [each for each in lint(authored(text), now=NOON) if each.level == "error"]
         assert [each.field for each in errors] == ["purpose"]
         assert "What do we want to know" in errors[0].message
 
@@ -247,7 +250,7 @@ class TestTemplate:
             in ("name", "purpose", "owner", "epsilon", "repeat", "valid_from", "expires")
         )
         domain = text[text.index("[domain]") :]
-        assert settings(plain + domain).body == settings(text).body
+        assert authored(plain + domain).body == authored(text).body
 
     @pytest.mark.parametrize("repeat", REPEATS)
     def test_it_has_a_line_for_every_field(self, repeat: str) -> None:
@@ -282,10 +285,30 @@ class TestTemplate:
     )
     def test_every_kind_of_domain_is_written_as_it_is_read(self, domain: Domain) -> None:
         text = template("lunch", domain=domain, clock=lambda: NOON)
-        assert settings(text).domain == domain
+        assert authored(text).domain == domain
 
 
 def test_every_field_a_person_may_write_has_a_key() -> None:
     derived = {"spec", "collection", "version", "previous"}
     derived |= {field.path for field in FIELDS if field.path.endswith("threshold")}
     assert {key.path for key in KEYS.values()} == {field.path for field in FIELDS} - derived
+
+
+@pytest.mark.parametrize("vector", vectors("manifests.json"), ids=lambda each: each["name"])
+def test_the_published_manifests_are_what_this_code_makes(vector: dict[str, str]) -> None:
+    manifest = manifest_from_toml(vector["toml"], ingest=vector["ingest"])
+    assert manifest.body.decode() == vector["body"]
+    assert manifest.collection == vector["collection"]
+    assert f"0x{manifest.threshold:016x}" == vector["threshold"]
+    if manifest.renewal_threshold is not None:
+        assert f"0x{manifest.renewal_threshold:016x}" == vector["renewal_threshold"]
+    assert manifest.identity.hex() == vector["identity"]
+    assert manifest.digest.hex() == vector["digest"]
+
+
+@pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
+@pytest.mark.parametrize("line", ["", 'read = "closed"\n', "valid_from = 2026-12-05\n"])
+def test_the_tests_builder_makes_the_same_bytes(repeat: str, line: str) -> None:
+    text = SETTINGS.replace("valid_from = 2026-12-01\n", line or "valid_from = 2026-12-01\n")
+    text = f'repeat = "{repeat}"\nmechanism = "rr/1"\n' + text
+    assert manifest_of(text, ingest=INGEST).body == manifest_from_toml(text, ingest=INGEST).body

@@ -8,16 +8,17 @@ from deniable_aggregator.collections.authoring.toml_manifest import manifest_fro
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.randomness.dyadic import format_epsilon
-from support.manifests import INGEST, SAMPLED, SETTINGS, settings
+from support.builders.authored import authored
+from support.manifests import INGEST, SAMPLED, SETTINGS
 
 
 def asked(repeat: str, *lines: str, base: str = SETTINGS) -> Manifest:
-    return settings("\n".join((f'repeat = "{repeat}"', *lines)) + "\n" + base)
+    return authored("\n".join((f'repeat = "{repeat}"', *lines)) + "\n" + base)
 
 
 def refused(reason: str, *lines: str) -> None:
     with pytest.raises(ManifestError, match=reason):
-        settings("\n".join(lines) + "\n" + SETTINGS)
+        authored("\n".join(lines) + "\n" + SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_how_many_bits_a_report_tells_follows_from_epsilon_unless_said() -> None
     assert asked("once", mechanism, "sampled = 2").parameters == {"sampled": 2}
     memoized = asked("memoized", mechanism, "linkable = true")
     assert memoized.parameters == {"sampled": 1}, "by the report's ε, not by the permanent one's"
-    assert settings(SAMPLED + SETTINGS) == asked("once", mechanism)
+    assert authored(SAMPLED + SETTINGS) == asked("once", mechanism)
 
 
 @pytest.mark.parametrize(
@@ -120,3 +121,9 @@ def test_the_same_meaning_gives_the_same_bytes() -> None:
         'sampling = "0.50"',
     )
     assert written.body == asked("memoized", 'sampling = "0.5"').body
+
+
+def test_a_default_keeps_to_the_constraint() -> None:
+    line = 'presence = "always"\ndefault = [false, false]\n'
+    with pytest.raises(ManifestError, match=r"default must be an answer .* exactly one True"):
+        authored('repeat = "fresh"\n' + line + SETTINGS + 'constraint = "one-hot"\n')

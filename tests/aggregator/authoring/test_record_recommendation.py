@@ -23,7 +23,7 @@ from deniable_shared.mechanisms import for_domain, releasable_ids
 from support.record_domains import labels, record
 from support.records import RecordLaw, floats, law, table_of
 
-PAGE = (Path(__file__).parent.parent.parent / "shared" / "MECHANISMS.md").read_text()
+PAGE = (Path(__file__).parents[3] / "shared" / "MECHANISMS.md").read_text()
 PAGE = PAGE.partition("\n## `pairs/1`")[2].partition("\n---\n")[0]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]

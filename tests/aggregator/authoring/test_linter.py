@@ -10,7 +10,8 @@ import pytest
 import deniable_shared
 from deniable_aggregator.collections.authoring.linter import Finding, lint
 from deniable_shared.manifest.model import Manifest
-from support.manifests import SETTINGS, settings
+from support.builders.authored import authored
+from support.manifests import SETTINGS
 
 NOW = 1_800_000_000.0  # January 2027
 GOOD = SETTINGS.replace("example.org", "deniable.test").replace("2027-06", "2027-05")
@@ -30,27 +31,27 @@ def choice(labels: int, **values: str) -> Manifest:
         head = "".join(line for line in head.splitlines(True) if not line.startswith(f"{key} "))
         head += f"{key} = {value}\n"
     names = ", ".join(f'"{each}"' for each in range(labels))
-    return settings(f'{head}[domain]\ntype = "choice"\nlabels = [{names}]\n')
+    return authored(f'{head}[domain]\ntype = "choice"\nlabels = [{names}]\n')
 
 
 def test_a_good_manifest_gets_notes_only() -> None:
-    assert {each.level for each in lint(settings(GOOD), now=NOW)} == {"note"}
+    assert {each.level for each in lint(authored(GOOD), now=NOW)} == {"note"}
 
 
 def test_it_says_how_often_a_device_answers_and_the_least_ceiling() -> None:
-    manifest = settings(GOOD)
+    manifest = authored(GOOD)
     assert "answers 1 epoch" in found(manifest, "repeat", "note")
     assert "epsilon_per_report 1, epsilon_lifetime 1" in found(manifest, "epsilon", "note")
 
 
 def test_it_says_what_is_never_spent() -> None:
-    manifest = settings('epsilon_lifetime = "4"\n' + GOOD)
+    manifest = authored('epsilon_lifetime = "4"\n' + GOOD)
     assert "4 is never spent" in found(manifest, "epsilon.lifetime", "note")
 
 
 def test_it_says_how_precise_an_estimate_will_be() -> None:
     """rr/1 of one bit at ε = 1: V = 1/(4 sinh²(1/2)) = 0.92067, so 3.03 % with 1,000 reports."""
-    manifest = settings(GOOD.replace('"dark_mode", "beta"', '"dark_mode"'))
+    manifest = authored(GOOD.replace('"dark_mode", "beta"', '"dark_mode"'))
     message = found(manifest, "epsilon.report", "note")
     assert "3.03 % with 1,000 reports, 0.30 % with 100,000; 1.00 % needs 9,207" in message
 
@@ -97,8 +98,8 @@ def test_where_no_other_needs_a_quarter_fewer_it_names_none(id: str) -> None:
 def test_it_warns_of_bits_that_share_too_little() -> None:
     labels = ", ".join(f'"{each}"' for each in range(5))
     text = GOOD.replace('"dark_mode", "beta"', labels)
-    assert "split over 5 bits" in found(settings(text), "domain.labels", "warning")
-    one_hot = settings(text + 'constraint = "one-hot"\n')
+    assert "split over 5 bits" in found(authored(text), "domain.labels", "warning")
+    one_hot = authored(text + 'constraint = "one-hot"\n')
     assert not found(one_hot, "domain.labels", "warning")
 
 
@@ -121,19 +122,19 @@ def test_it_warns_of_a_batch_that_shows_noise_only() -> None:
     ],
 )
 def test_it_looks_at_the_calendar(now: int, level: str, field: str, message: str) -> None:
-    assert message in found(settings(GOOD), field, level, now=now)
+    assert message in found(authored(GOOD), field, level, now=now)
 
 
 def test_it_warns_of_a_default_valid_from() -> None:
     text = "".join(line for line in GOOD.splitlines(True) if not line.startswith("valid_from"))
-    assert "must not move when expires does" in found(settings(text), "valid_from", "warning")
+    assert "must not move when expires does" in found(authored(text), "valid_from", "warning")
 
 
 def test_it_asks_for_a_purpose_and_an_owner() -> None:
     text = GOOD.replace("Which settings do people turn on?", "test")
-    assert "in a sentence" in found(settings(text), "purpose", "warning")
-    assert "an example" in found(settings(SETTINGS), "owner", "warning")
-    nobody = settings(GOOD.replace("privacy@deniable.test", "the team"))
+    assert "in a sentence" in found(authored(text), "purpose", "warning")
+    assert "an example" in found(authored(SETTINGS), "owner", "warning")
+    nobody = authored(GOOD.replace("privacy@deniable.test", "the team"))
     assert "people can write to" in found(nobody, "owner", "warning")
 
 
@@ -159,7 +160,7 @@ def test_it_asks_for_a_purpose_and_an_owner() -> None:
 )
 def test_a_placeholder_purpose_is_an_error(purpose: str) -> None:
     text = GOOD.replace("Which settings do people turn on?", purpose)
-    assert "is a placeholder" in found(settings(text), "purpose", "error")
+    assert "is a placeholder" in found(authored(text), "purpose", "error")
 
 
 @pytest.mark.parametrize(
@@ -175,21 +176,21 @@ def test_a_placeholder_purpose_is_an_error(purpose: str) -> None:
 )
 def test_a_purpose_in_words_is_no_placeholder(purpose: str) -> None:
     text = GOOD.replace("Which settings do people turn on?", purpose)
-    assert not [each for each in lint(settings(text), now=NOW) if each.level == "error"]
+    assert not [each for each in lint(authored(text), now=NOW) if each.level == "error"]
 
 
 def test_it_says_when_only_this_machine_can_upload() -> None:
-    local = settings('ingest = ["http://localhost:8000"]\n' + GOOD)
+    local = authored('ingest = ["http://localhost:8000"]\n' + GOOD)
     assert "only this machine" in found(local, "ingest", "warning")
 
 
 def test_it_says_what_live_means() -> None:
-    assert "protects nobody" in found(settings(GOOD), "read", "note")
-    assert not found(settings('read = "closed"\n' + GOOD), "read", "note")
+    assert "protects nobody" in found(authored(GOOD), "read", "note")
+    assert not found(authored('read = "closed"\n' + GOOD), "read", "note")
 
 
 def test_errors_come_first_and_notes_last() -> None:
-    levels = [each.level for each in lint(settings(SETTINGS), now=2e9)]
+    levels = [each.level for each in lint(authored(SETTINGS), now=2e9)]
     assert levels == sorted(levels, key=["error", "warning", "note"].index)
     assert levels[0] == "error"
 
@@ -209,7 +210,7 @@ def test_no_module_of_the_wire_computes_with_floats() -> None:
 
 def number(id: str) -> Manifest:
     body = '[domain]\ntype = "number"\nlow = "0"\nhigh = "99"\nstep = "1"\n'
-    return settings(f'mechanism = "{id}"\n' + GOOD.partition("[domain]")[0] + body)
+    return authored(f'mechanism = "{id}"\n' + GOOD.partition("[domain]")[0] + body)
 
 
 def test_mechanisms_of_a_mean_and_of_labels_are_not_compared() -> None:
@@ -222,7 +223,7 @@ def test_it_warns_where_releases_may_be_read_and_none_reads_the_mechanism() -> N
 
     def read(id: str, who: str) -> str:
         keys = f'mechanism = "{id}"\nread = "{who}"\n'
-        return found(settings(keys + GOOD.partition("[domain]")[0] + body), "read", "warning")
+        return found(authored(keys + GOOD.partition("[domain]")[0] + body), "read", "warning")
 
     told = read("square-wave/1", "releases")
     assert "no release reads square-wave/1" in told
@@ -233,20 +234,20 @@ def test_it_warns_where_releases_may_be_read_and_none_reads_the_mechanism() -> N
 
 def test_it_says_what_releases_do_not_hide_and_which_epochs_they_leave_out() -> None:
     def notes(field: str, *keys: str) -> str:
-        return found(settings("".join(keys) + GOOD), field, "note")
+        return found(authored("".join(keys) + GOOD), field, "note")
 
     sealed, always = 'read = "releases"\n', 'presence = "always"\ndefault = {default}\n'
     assert "at least 100 reports each" in notes("min_batch", sealed)
     assert 'use presence = "always"' in notes("presence", sealed)
     assert not notes("min_batch")
     assert not notes("presence")
-    answer = settings(GOOD).domain.labels
+    answer = authored(GOOD).domain.labels
     default = "{ " + ", ".join(f"{label} = false" for label in answer) + " }"
     assert "not who answered" not in notes("presence", sealed, always.format(default=default))
 
 
 def test_texts_have_no_mechanism_that_a_release_reads() -> None:
     head = 'read = "releases"\n' + GOOD.partition("[domain]")[0]
-    manifest = settings(head + '[domain]\ntype = "text"\nmax_bytes = 8\n')
+    manifest = authored(head + '[domain]\ntype = "text"\nmax_bytes = 8\n')
     message = 'releases are all that may be read: say read = "closed"'
     assert message in found(manifest, "read", "warning")

@@ -8,7 +8,8 @@ import pytest
 
 from deniable_aggregator.collections.authoring.linter import lint
 from deniable_shared.manifest.model import Manifest
-from support.manifests import SAMPLED, SETTINGS, fresh, memoized, settings
+from support.builders.authored import authored, fresh, memoized
+from support.manifests import SAMPLED, SETTINGS
 
 NOW = 1_800_000_000.0  # January 2027
 FIVE = SETTINGS.replace('"dark_mode", "beta"', '"a", "b", "c", "d", "e"')
@@ -94,29 +95,29 @@ class TestSampled:
     def test_it_says_that_sampling_needs_fewer_reports(self) -> None:
         """Split over 5 bits: 1/(4 sinh²(1/10)) = 24.9; one of 5: 5·(0.9207 + ¼) = 5.85."""
         assert "about 4.3 times the reports of rr-sampled/1, which tells 1 of the 5" in notes(
-            settings(FIVE), "mechanism.id"
+            authored(FIVE), "mechanism.id"
         )
         one = SETTINGS.replace('"dark_mode", "beta"', '"dark_mode"')
-        assert notes(settings(one), "mechanism.id") == ""
+        assert notes(authored(one), "mechanism.id") == ""
 
     def test_it_says_how_many_bits_a_report_tells(self) -> None:
-        sampled = settings(SAMPLED + FIVE)
+        sampled = authored(SAMPLED + FIVE)
         assert "a report tells 1 of 5 bits" in notes(sampled, "mechanism.parameters")
         assert notes(sampled, "domain.labels", "warning") == ""
-        assert "split over 5 bits" in notes(settings(FIVE), "domain.labels", "warning")
+        assert "split over 5 bits" in notes(authored(FIVE), "domain.labels", "warning")
 
     def test_its_precision_is_that_of_one_bit_told_by_one_in_five(self) -> None:
         error = math.sqrt(5 * (1 / (4 * math.sinh(0.5) ** 2) + 0.25) / 1000)
-        text = notes(settings(SAMPLED + FIVE), "epsilon.report")
+        text = notes(authored(SAMPLED + FIVE), "epsilon.report")
         assert f"{100 * error:.2f} % with 1,000 reports" in text
 
 
 def test_it_says_who_answers() -> None:
-    always = settings('presence = "always"\ndefault = [false, false]\n' + SETTINGS)
+    always = authored('presence = "always"\ndefault = [false, false]\n' + SETTINGS)
     assert "with the default if nothing was recorded" in notes(always, "presence")
-    some = settings('sampling = "0.25"\n' + SETTINGS)
+    some = authored('sampling = "0.25"\n' + SETTINGS)
     assert "25.00 % of the devices are asked" in notes(some, "sampling")
-    assert notes(settings(), "presence") == notes(settings(), "sampling") == ""
+    assert notes(authored(), "presence") == notes(authored(), "sampling") == ""
 
 
 LABELS = ", ".join(f'"{place}"' for place in range(1000))
@@ -135,7 +136,7 @@ OF_A_CHOICE = SETTINGS.partition("[domain]")[0] + CHOICE
 )
 def test_it_names_an_identifier_and_what_makes_it_one(mechanism: str, among: str, why: str) -> None:
     again = f'repeat = "memoized"\nlinkable = true\nmechanism = "{mechanism}"\n'
-    text = notes(settings(again + OF_A_CHOICE), "linkable", "warning")
+    text = notes(authored(again + OF_A_CHOICE), "linkable", "warning")
     assert "an identifier, of one device in" in text
     assert why in text
     assert among in text

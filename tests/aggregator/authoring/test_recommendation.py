@@ -18,13 +18,14 @@ from deniable_aggregator.collections.authoring.recommendation import (
 from deniable_aggregator.collections.authoring.record_recommendation import best_record_mechanism
 from deniable_shared import mechanisms
 from deniable_shared.analysis.optimal_error import least_error, total_error
-from deniable_shared.domains import Bits, Choice, Number, Record
+from deniable_shared.domains import Bits, Choice, Number, Record, Text
 from deniable_shared.errors import ParameterError
 from deniable_shared.manifest.linkage import linkage
 from deniable_shared.manifest.rules import MAX_LINKAGE
 from deniable_shared.mechanisms import build, ids_for_domain_type
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from support.manifests import SETTINGS, settings
+from support.builders.authored import authored
+from support.manifests import SETTINGS
 
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "6")
 SIZES = (2, 3, 5, 11, 16, 64, 100, 256, 1000, 4096, 10_000, 60_000, 65_536)
@@ -163,19 +164,19 @@ class TestInManifests:
     )
 
     def test_it_is_named_with_its_parameters_pinned(self) -> None:
-        manifest = settings(self.WORDS)
+        manifest = authored(self.WORDS)
         assert manifest.mechanism_id == recommend("choice", 100, Fraction(1)).id
         for name, value in manifest.parameters.items():
             assert getattr(manifest.mechanism(), name) == value
-        assert settings('mechanism = "auto"\n' + self.WORDS).body == manifest.body
+        assert authored('mechanism = "auto"\n' + self.WORDS).body == manifest.body
 
     def test_a_later_version_keeps_what_was_chosen(self) -> None:
         """Otherwise a program that knows one mechanism more would make another collection."""
-        first = settings('mechanism = "oue/1"\n' + self.WORDS)
+        first = authored('mechanism = "oue/1"\n' + self.WORDS)
         text = self.WORDS.replace("expires = 2027-06-01", "expires = 2027-07-01")
-        later = settings(text, previous=first)
+        later = authored(text, previous=first)
         assert (later.mechanism_id, later.version) == ("oue/1", 2)
-        assert settings(text).mechanism_id != "oue/1"
+        assert authored(text).mechanism_id != "oue/1"
 
 
 @pytest.mark.parametrize("released", [False, True])
@@ -192,3 +193,20 @@ def test_a_baseline_would_never_be_recommended(
             patched.setattr(mechanisms, "recommendable_ids", mechanisms.ids_for_domain_type)
             every = recommend("choice", size, epsilon, permanent=whole, releases_only=released)
         assert (every.id, every.reason) == (without.id, without.reason)
+
+
+@pytest.mark.parametrize("linkable", [False, True])
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "3", "4", "6"])
+def test_auto_never_takes_it_asked_again_or_not(epsilon: str, linkable: bool) -> None:
+    """Within 5% of the least there is always one as short that tells nothing openly."""
+    for d in (4, 9, 16, 60, 64, 100, 125, 240, 256, 625, 1000, 16_384, 60_000):
+        for permanent in (None, 2 * Fraction(epsilon)):
+            taken = recommend(
+                "choice", d, Fraction(epsilon), permanent=permanent, linkable=linkable
+            )
+            assert taken.id != "loloha/1"
+
+
+def test_no_sketch_is_ever_recommended() -> None:
+    for epsilon in EPSILONS:
+        assert recommend_for_domain(Text(16), Fraction(epsilon)).id == "prefix-hash/1"
