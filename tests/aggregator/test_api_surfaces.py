@@ -34,7 +34,7 @@ WAYS_IN = {"/sign-in", "/sign-in/provider", "/sign-in/provider/done"}
 OPERATORS = {"/metrics"}
 """Addresses that count reports for the operator, whom `read` hides nothing from."""
 OTHER_COMMANDS = {
-    *(("demo",), ("simulate",), ("init",), ("serve",), ("doctor",), ("log", "verify")),
+    *(("demo",), ("init",), ("serve",), ("doctor",), ("log", "verify")),
     ("clock", "confirm"),
     *(
         ("collections", verb)

@@ -1,4 +1,4 @@
-"""What `deniable simulate` makes of a CSV file."""
+"""What `deniable demo --csv` makes of a CSV file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deniable_aggregator.operations.demo.study_csv import MAX_CHOICES, read_stud
 def study(folder: Path, text: str, *columns: str, name: str = "people.csv") -> Study:
     path = folder / name
     path.write_text(text, encoding="utf-8")
-    return read_study(path, columns, "1")
+    return read_study(path, columns, "1")[0]
 
 
 def test_several_columns_of_0_and_1_are_the_bits_of_one_collection(tmp_path: Path) -> None:
@@ -121,3 +121,18 @@ def test_a_file_that_is_no_text_says_so(tmp_path: Path) -> None:
 def test_a_file_name_without_letters_still_gives_a_name(tmp_path: Path) -> None:
     found = study(tmp_path, "a,b\n1,0\n0,1\n", "a", "b", name="数据.csv")
     assert found.collections[0].name == "answers"
+
+
+def test_without_columns_every_one_is_asked_about_that_can_be(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("name,plan,beta,why\na,x,1,\nb,y,0,z\na,x,1,z\n", encoding="utf-8")
+    found, left_out = read_study(path, [], "1")
+    assert [question.name for question in found.collections] == ["beta", "name", "plan"]
+    assert left_out == ["column 'why' is empty in line 2: fill it in or leave the row out"]
+
+
+def test_a_table_about_which_nothing_can_be_asked_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("a,b\nx,y\nx,y\n", encoding="utf-8")
+    with pytest.raises(StudyError, match="'a' holds 'x' in every row"):
+        read_study(path, [], "1")

@@ -50,7 +50,6 @@ def test_the_commands_are_those_of_the_design() -> None:
     assert set(commands(main)) == {
         *(
             ("demo",),
-            ("simulate",),
             ("init",),
             ("serve",),
             ("estimates",),

@@ -58,7 +58,7 @@ def test_the_demo_s_link_leads_to_the_first_chart_in_one_click(
 ) -> None:
     deniable = Deniable(tmp_path)
     deniable.environ["TMPDIR"] = str(tmp_path)
-    with deniable.process("demo", "--users", str(PEOPLE)) as demo:
+    with deniable.process("demo", "--people", str(PEOPLE)) as demo:
         assert demo.stdout is not None
         found = None
         while found is None:

@@ -52,7 +52,7 @@ def test_the_document_is_exact_and_its_estimates_are_near_the_truth(
     deniable: Deniable, temporary: Path
 ) -> None:
     """200 people, 7 labels, |estimate − truth| ≤ 6 standard errors: false alarm below 1e-7."""
-    with deniable.process("demo", "--no-serve", "--json", "--users", "200") as process:
+    with deniable.process("demo", "--no-serve", "--json", "--people", "200") as process:
         printed, said = process.communicate(timeout=300)
     document = json.loads(printed)
     assert (process.returncode, said) == (0, "")
@@ -71,7 +71,7 @@ def test_the_document_is_exact_and_its_estimates_are_near_the_truth(
 def test_it_stays_on_until_ctrl_c_and_lets_others_look_in(
     deniable: Deniable, temporary: Path
 ) -> None:
-    with deniable.process("demo", "--users", "40") as process:
+    with deniable.process("demo", "--people", "40") as process:
         assert process.stdout is not None
         printed = "".join(iter(process.stdout.readline, LAST_BUT_ONE))
         address = re.findall(r"stays on at (http://127.0.0.1:\d+)", printed)[0]
@@ -93,7 +93,7 @@ def test_it_stays_on_until_ctrl_c_and_lets_others_look_in(
 def test_whatever_ends_it_half_way_nothing_is_left(
     deniable: Deniable, temporary: Path, number: signal.Signals, code: int
 ) -> None:
-    with deniable.process("demo", "--no-serve", "--users", "50000") as process:
+    with deniable.process("demo", "--no-serve", "--people", "50000") as process:
         wait_until("clients answer", lambda: len(clients(temporary)) > 0)
         process.send_signal(number)
         assert process.wait(timeout=120) == code
@@ -101,7 +101,7 @@ def test_whatever_ends_it_half_way_nothing_is_left(
 
 
 def test_clients_that_die_end_it_with_a_sentence(deniable: Deniable, temporary: Path) -> None:
-    with deniable.process("demo", "--no-serve", "--users", "50000") as process:
+    with deniable.process("demo", "--no-serve", "--people", "50000") as process:
         wait_until("clients answer", lambda: len(clients(temporary)) > 0)
         os.kill(clients(temporary)[0], signal.SIGKILL)
         printed, said = process.communicate(timeout=120)
@@ -113,7 +113,7 @@ def test_clients_that_die_end_it_with_a_sentence(deniable: Deniable, temporary: 
 def test_a_port_that_is_taken_is_said(deniable: Deniable, temporary: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert f"port {port}" in deniable.refused("demo", "--port", str(port), "--users", "1")
+        assert f"port {port}" in deniable.refused("demo", "--port", str(port), "--people", "1")
     assert nothing_left(temporary)
 
 
@@ -128,5 +128,5 @@ def test_without_the_client_it_says_what_to_install(
 
 def test_people_who_opt_out_of_tracking_can_run_it(deniable: Deniable) -> None:
     deniable.environ |= {"DO_NOT_TRACK": "1", "DENIABLE_DISABLE": "1"}
-    document = deniable.json("demo", "--no-serve", "--users", "3")
+    document = deniable.json("demo", "--no-serve", "--people", "3")
     assert document["uploads"]["accepted"] == 6

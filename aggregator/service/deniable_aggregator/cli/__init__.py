@@ -16,7 +16,6 @@ class Deniable(MainGroup):
 
     entries = {  # noqa: RUF012  (click reads it, nobody writes it)
         "demo": Entry(f"{HERE}.demo", "demo", "See the whole way on this machine."),
-        "simulate": Entry(f"{HERE}.simulate", "simulate", "Try it on your own data."),
         "init": Entry(f"{HERE}.init", "init", "Prepare a data directory: database, keys, token."),
         "serve": Entry(f"{HERE}.serve", "serve", "Run the service."),
         "tally": Entry(

@@ -147,24 +147,16 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def epsilon_option(command: Callable[P, R]) -> Callable[P, R]:
-    """--epsilon E, an exact decimal that stays text, as manifests write it."""
-    return click.option(
-        "--epsilon",
-        required=True,
-        callback=checked_epsilon,
-        metavar="E",
-        help="ε of one whole answer.",
-    )(command)
-
-
-def checked_epsilon(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+def checked_epsilon(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> str | None:
     """The text itself; wrong usage unless it is an ε that manifests may have."""
     from deniable_shared.errors import ParameterError
     from deniable_shared.randomness.dyadic import parse_epsilon
 
     try:
-        parse_epsilon(value)
+        if value is not None:
+            parse_epsilon(value)
     except ParameterError as error:
         raise click.BadParameter(str(error)) from error
     return value

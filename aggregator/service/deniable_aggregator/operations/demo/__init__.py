@@ -1,1 +1,1 @@
-"""What `deniable demo` and `simulate` do: people, clients, a service, truth beside estimate."""
+"""What `deniable demo` does: people, clients, a service, truth beside estimate."""

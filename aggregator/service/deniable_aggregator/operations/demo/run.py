@@ -101,6 +101,7 @@ class Simulation:
     outcome: SimulationResult
     server: serving.Server
     admin_token: str
+    first_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def run_study(
             watcher.stage("Reading estimates")
             results = tuple(_result(client, entry, study) for entry in registered)
             outcome = SimulationResult(results, uploads, round(time.monotonic() - began, 3))
-            yield Simulation(outcome, server, keys.admin_token)
+            yield Simulation(outcome, server, keys.admin_token, study.collections[0].name)
 
 
 @contextmanager

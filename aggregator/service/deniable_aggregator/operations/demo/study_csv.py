@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +20,20 @@ DELIMITERS = ",;\t"
 LONGEST_NAME = 48
 
 
+@dataclass(slots=True)
+class Cells:
+    """One column of the table, and the first line in which it is empty; 0 where it never is."""
+
+    values: list[str] = field(default_factory=list)
+    empty_line: int = 0
+
+    def add(self, value: str, line: int) -> None:
+        """The cell of one more row."""
+        self.values.append(value)
+        if not value:
+            self.empty_line = self.empty_line or line
+
+
 class Reader(Protocol):
     """What csv.reader returns: rows, and the line the last of them ended in."""
 
@@ -28,14 +43,17 @@ class Reader(Protocol):
     def __next__(self) -> list[str]: ...
 
 
-def read_study(path: Path, columns: Sequence[str], epsilon: str) -> Study:
+def read_study(path: Path, columns: Sequence[str], epsilon: str) -> tuple[Study, list[str]]:
     """The 0/1 (true/false, yes/no) columns are the bits of one collection; each other is a choice.
 
-    Every collection costs `epsilon`. Raises StudyError if the file, a column or a cell is unusable.
+    Every collection costs `epsilon`. Without `columns` all that can be asked about are: the second
+    part says why each other is left out. StudyError if the file, a column or a cell is unusable.
     """
-    cells = _read_columns(path, columns)
-    bits = [column for column in columns if _is_yes_or_no(cells[column])]
-    choices = [column for column in columns if column not in bits]
+    read = _read_columns(path, columns)
+    labels, left_out = _labels_by_column(read, strict=bool(columns))
+    cells = {column: read[column].values for column in labels}
+    bits = [column for column in labels if _is_yes_or_no(cells[column])]
+    choices = [column for column in labels if column not in bits]
     collections: list[StudyCollection] = []
     answers: list[Sequence[object]] = []
     if bits:
@@ -44,14 +62,33 @@ def read_study(path: Path, columns: Sequence[str], epsilon: str) -> Study:
         answers.append(_bit_answers(bits, cells))
     for column in choices:
         name = _unused(_slug(column), collections)
-        collections.append(StudyCollection(name, "choice", _labels(column, cells[column]), epsilon))
+        collections.append(StudyCollection(name, "choice", labels[column], epsilon))
         answers.append(cells[column])
     names = [collection.name for collection in collections]
     people = tuple(dict(zip(names, row, strict=True)) for row in zip(*answers, strict=True))
-    return Study(tuple(collections), people)
+    return Study(tuple(collections), people), left_out
 
 
-def _read_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
+def _labels_by_column(
+    cells: Mapping[str, Cells], *, strict: bool
+) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """The values of every column that can be asked about, and why the others cannot.
+
+    The first reason is raised where a column was asked for, or where none is left.
+    """
+    labels: dict[str, tuple[str, ...]] = {}
+    reasons: list[str] = []
+    for column, held in cells.items():
+        try:
+            labels[column] = _labels(column, held)
+        except StudyError as error:
+            reasons.append(str(error))
+    if reasons and (strict or not labels):
+        raise StudyError(reasons[0])
+    return labels, reasons
+
+
+def _read_columns(path: Path, columns: Sequence[str]) -> dict[str, Cells]:
     if len(set(columns)) < len(columns):
         raise StudyError(f"each column is named once, got {', '.join(columns)}")
     try:
@@ -66,14 +103,14 @@ def _read_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
         raise StudyError(f"{path.name} is not a CSV file: {error}") from error
 
 
-def _cells(reader: Reader, path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
+def _cells(reader: Reader, path: Path, columns: Sequence[str]) -> dict[str, Cells]:
     header = [name.strip() for name in next(reader, [])]
-    places = {column: _place(column, header, path) for column in columns}
-    cells: dict[str, list[str]] = {column: [] for column in columns}
+    places = {column: _place(column, header, path) for column in columns or filter(None, header)}
+    cells = {column: Cells() for column in places}
     for row in filter(any, reader):
         for column, place in places.items():
-            cells[column].append(_cell(row, place, column, reader.line_num))
-    if not cells[columns[0]]:
+            cells[column].add(row[place].strip() if place < len(row) else "", reader.line_num)
+    if not any(column.values for column in cells.values()):
         raise StudyError(f"{path.name} has no rows below its header")
     return cells
 
@@ -90,15 +127,6 @@ def _place(column: str, header: list[str], path: Path) -> int:
     raise StudyError(f"{path.name} has no column {column!r}: {cure}")
 
 
-def _cell(row: list[str], place: int, column: str, line: int) -> str:
-    cell = row[place].strip() if place < len(row) else ""
-    if not cell:
-        raise StudyError(
-            f"column {column!r} is empty in line {line}: fill it in or leave the row out"
-        )
-    return cell
-
-
 def _is_yes_or_no(cells: list[str]) -> bool:
     return {cell.casefold() for cell in set(cells)} <= YES_OR_NO.keys()
 
@@ -111,10 +139,19 @@ def _bit_answers(bits: list[str], cells: dict[str, list[str]]) -> list[dict[str,
     ]
 
 
-def _labels(column: str, cells: list[str]) -> tuple[str, ...]:
-    values = set(cells)
+def _labels(column: str, cells: Cells) -> tuple[str, ...]:
+    """The values that people choose among; StudyError where nothing can be asked."""
+    values = set(cells.values)
+    if cells.empty_line:
+        raise StudyError(
+            f"column {column!r} is empty in line {cells.empty_line}: "
+            "fill it in or leave the row out"
+        )
+    if _is_yes_or_no(cells.values):
+        return ("no", "yes")
     if len(values) == 1:
-        raise StudyError(f"column {column!r} holds {cells[0]!r} in every row: nothing to estimate")
+        [only] = values
+        raise StudyError(f"column {column!r} holds {only!r} in every row: nothing to estimate")
     if len(values) > MAX_CHOICES:
         raise StudyError(
             f"column {column!r} holds {len(values):,} different values, and at most "

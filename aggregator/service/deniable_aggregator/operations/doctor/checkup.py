@@ -65,7 +65,7 @@ def of_machine() -> Iterator[Check]:
     yield Check(
         "ok" if there else "warn",
         "client",
-        "installed" if there else "demo and simulate need it: pip install deniable-client",
+        "installed" if there else "demo needs it: pip install deniable-client",
     )
 
 

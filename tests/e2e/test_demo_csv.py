@@ -1,4 +1,4 @@
-"""`deniable simulate`: one's own data through the real client and a service of its own."""
+"""`deniable demo --csv`: one's own table through the real client and a service of its own."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def deniable(tmp_path: Path) -> Deniable:
     return command
 
 
-def simulate(deniable: Deniable, *arguments: str) -> tuple[str | Path, ...]:
-    return ("simulate", "--csv", deniable.folder / "people.csv", *arguments)
+def demo(deniable: Deniable, *arguments: str) -> tuple[str | Path, ...]:
+    return ("demo", "--csv", deniable.folder / "people.csv", "--no-serve", *arguments)
 
 
 def test_every_row_answers_once_and_the_truth_is_the_files(deniable: Deniable) -> None:
     columns = ("--column", "dark", "--column", "beta", "--column", "plan")
-    document = deniable.json(*simulate(deniable, *columns, "--epsilon", "4"))
+    document = deniable.json(*demo(deniable, *columns, "--epsilon", "4"))
     bits, choice = document["collections"]
     assert (bits["mechanism"], choice["mechanism"]) == ("rr/1", "grr/1")
     assert {row["label"]: row["truth"] for row in bits["rows"]} == {"dark": 5 / 6, "beta": 0.5}
@@ -45,13 +45,13 @@ def test_every_row_answers_once_and_the_truth_is_the_files(deniable: Deniable) -
 
 
 def test_one_bit_and_as_many_users_as_asked(deniable: Deniable) -> None:
-    arguments = ("--column", "dark", "--epsilon", "0.5", "--users", "7")
-    (bit,) = deniable.json(*simulate(deniable, *arguments))["collections"]
+    arguments = ("--column", "dark", "--epsilon", "0.5", "--people", "7")
+    (bit,) = deniable.json(*demo(deniable, *arguments))["collections"]
     assert (bit["n"], bit["mechanism"], len(bit["rows"])) == (7, "rr/1", 1)
 
 
 def test_the_table_says_what_covers_and_what_became_of_the_reports(deniable: Deniable) -> None:
-    shown = deniable.done(*simulate(deniable, "--column", "plan", "--epsilon", "1", "--users", "9"))
+    shown = deniable.done(*demo(deniable, "--column", "plan", "--epsilon", "1", "--people", "9"))
     assert "plan-" in shown
     assert "covers" in shown
     assert "9 of 9 reports accepted, 0 duplicates, 0 rejected" in shown
@@ -67,26 +67,24 @@ def test_the_table_says_what_covers_and_what_became_of_the_reports(deniable: Den
 def test_data_that_cannot_be_used_are_refused_before_anything_starts(
     deniable: Deniable, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    assert sentence in deniable.refused(*simulate(deniable, *arguments))
+    assert sentence in deniable.refused(*demo(deniable, *arguments))
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--column", "plan"),
-        ("--epsilon", "1"),
         ("--column", "plan", "--epsilon", "0"),
         ("--column", "plan", "--epsilon", "1e5000000"),
-        ("--column", "plan", "--epsilon", "1", "--users", "0"),
+        ("--column", "plan", "--epsilon", "1", "--people", "0"),
     ],
 )
 def test_wrong_usage_ends_with_2(deniable: Deniable, arguments: tuple[str, ...]) -> None:
-    assert deniable(*simulate(deniable, *arguments)).exit_code == 2
+    assert deniable(*demo(deniable, *arguments)).exit_code == 2
 
 
 def test_progress_is_shown_on_a_terminal_and_never_on_standard_output(deniable: Deniable) -> None:
     watched, terminal = os.openpty()
-    arguments = simulate(deniable, "--column", "plan", "--epsilon", "1", "--json")
+    arguments = demo(deniable, "--column", "plan", "--epsilon", "1", "--json")
     with subprocess.Popen(
         [sys.executable, "-m", "deniable_aggregator", *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -107,3 +105,16 @@ def all_that_is_written_to(terminal: int) -> str:
         while chunk := stream.read(65_536):
             written += chunk
     return written.decode()
+
+
+def test_without_columns_it_asks_about_all_that_it_can(deniable: Deniable) -> None:
+    deniable.write("people.csv", "id,dark,why\n1,1,so\n2,0,so\n1,1,so\n")
+    result = deniable(*demo(deniable, "--json"))
+    named = [each["collection"] for each in json.loads(result.stdout)["collections"]]
+    assert [name.rpartition("-")[0] for name in named] == ["dark", "id"]
+    assert "Left out: column 'why' holds 'so' in every row" in result.stderr
+
+
+def test_columns_and_an_epsilon_need_a_table(deniable: Deniable) -> None:
+    assert "--csv FILE" in deniable("demo", "--column", "plan").stderr
+    assert deniable("demo", "--epsilon", "1").exit_code == 2
