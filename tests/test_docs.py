@@ -23,8 +23,8 @@ from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.web.app import create_app
 from deniable_shared.wire.problems import PROBLEMS
-from support import worked_releases
-from support.api_world import prepared
+from support.builders import readme_releases
+from support.builders.api_world import prepared
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -203,12 +203,12 @@ def test_every_snippet_of_a_tutorial_prints_what_stands_below_it(page: Path) -> 
 
 
 def test_the_worked_releases_of_the_readme_say_what_stands_below_them(tmp_path: Path) -> None:
-    toml, examples = worked_releases.worked(AGGREGATOR)
-    deniable = worked_releases.prepared(tmp_path, toml)
+    toml, examples = readme_releases.worked(AGGREGATOR)
+    deniable = readme_releases.prepared(tmp_path, toml)
     assert len(examples) == 4
     for line, shown in examples:
         said = deniable.done(*shlex.split(line)[1:])
-        assert worked_releases.words(said) == worked_releases.words(shown)
+        assert readme_releases.words(said) == readme_releases.words(shown)
 
 
 @pytest.mark.parametrize("mechanism", RELEASE_KINDS)

@@ -16,7 +16,7 @@ from shutil import which
 from tempfile import TemporaryDirectory
 
 from deniable_aggregator.operations.process.serving import free_port
-from support.descendants import command_line, descendants
+from support.processes.descendants import command_line, descendants
 
 HOST = "127.0.0.1"
 WORKERS = 2

@@ -19,7 +19,7 @@ from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.web.app import create_app
 from deniable_estimators.simulation import simulated_tally
 from deniable_shared.manifest.epochs import epoch_at
-from support.dashboard_site import Filler, filled
+from support.processes.dashboard_site import Filler, filled
 
 COLLECTIONS, VALUES, EPOCHS, NARROW = 200, 10_000, 365, 8
 REPORTS = 400

@@ -25,7 +25,7 @@ from deniable_aggregator.spool.job import Engine, tally_spool
 from deniable_aggregator.spool.local import LocalEngine
 from deniable_aggregator.spool.spark import SparkEngine
 from deniable_gateway.spool import MAX_RECORDS, blocks, open_spool
-from support.processor_time import spent_by
+from support.processes.processor_time import spent_by
 
 LEAST_BLOCKS = 12
 UNARY, UNARY_FILES = 100_000_000, 100

@@ -21,8 +21,8 @@ from benchmarks.results import Case, Result
 from deniable_estimators.inference.heavy_hitters import BEAM, FINALISTS, find_heavy_hitters
 from deniable_estimators.inference.utf8_candidates import CHARACTER_START, continuations
 from deniable_shared.mechanisms.prefix_hash import HELD_OUT
-from support.message_laws import generator
-from support.text_world import estimator_of, tally_of, zipf
+from support.builders.text_populations import estimator_of, tally_of, zipf
+from support.oracles.message_laws import generator
 
 PEOPLE = 1_000_000
 MAX_BYTES, TOP = 16, 50

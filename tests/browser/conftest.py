@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support import dashboard_site
-from support.chrome import CHROMIUM, MISSING, Window, chromium, opened
-from support.dashboard_site import Site
+from support.processes import dashboard_site
+from support.processes.chromium import CHROMIUM, MISSING, Window, chromium, opened
+from support.processes.dashboard_site import Site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

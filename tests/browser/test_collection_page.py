@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from support.chrome import Window
-from support.dashboard_site import HOSTILE, Site
+from support.processes.chromium import Window
+from support.processes.dashboard_site import HOSTILE, Site
 
 pytestmark = pytest.mark.processes
 

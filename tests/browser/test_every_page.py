@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from deniable_aggregator.web.dashboard.pages import pages
-from support.chrome import THEMES, WIDTHS, Window
-from support.dashboard_site import Site
+from support.processes.chromium import THEMES, WIDTHS, Window
+from support.processes.dashboard_site import Site
 
 pytestmark = pytest.mark.processes
 

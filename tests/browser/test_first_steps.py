@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deniable_aggregator.operations.process import running_server
-from support.chrome import Window, opened
-from support.dashboard_site import Site
-from support.deniable_command import Deniable, wait_until
+from support.processes.chromium import Window, opened
+from support.processes.dashboard_site import Site
+from support.processes.deniable_command import Deniable, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from support.chrome import Window
-from support.dashboard_site import Site
+from support.processes.chromium import Window
+from support.processes.dashboard_site import Site
 
 pytestmark = pytest.mark.processes
 

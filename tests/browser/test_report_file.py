@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
-from support.api_world import INGEST, TODAY, opened
-from support.chrome import THEMES, WIDTHS, axe_found
-from support.published import MINUTES, THEME
-from support.report_file import report_of
+from support.builders.api_world import INGEST, TODAY, opened
+from support.builders.report_file import report_of
+from support.processes.chromium import THEMES, WIDTHS, axe_found
+from support.processes.published_service import MINUTES, THEME
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -16,7 +16,7 @@ from deniable_central.guarantee import (
     round_up,
 )
 from deniable_shared.errors import ParameterError
-from support.central_checks import ALPHAS, divergence
+from support.oracles.selection_checks import ALPHAS, divergence
 
 EPSILONS = [
     Fraction(1, 10**6),

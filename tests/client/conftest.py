@@ -9,7 +9,7 @@ import pytest
 
 from deniable_client.testing import FakeClock
 from deniable_shared.manifest.model import Manifest
-from support.client_world import START, Aggregator, Device, MakeDevice, Operator, manifest
+from support.builders.client_world import START, Aggregator, Device, MakeDevice, Operator, manifest
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deniable_client import Outcome
-from support.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
+from support.builders.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
 
 ALWAYS = {"presence": '"always"', "default": "[false, false]"}
 FRESH = manifest(repeat='"fresh"', epsilon_lifetime='"3"', **ALWAYS)

@@ -10,7 +10,7 @@ from deniable_client.sender import read_reply
 from deniable_client.testing import Request, accepted
 from deniable_shared.wire.problems import PROBLEMS, ReportError
 from deniable_shared.wire.report import MEDIA_TYPE, ReportStatus, encode_errors
-from support.client_world import (
+from support.builders.client_world import (
     DAY,
     EVERY_ANSWER,
     OTHER,

@@ -13,7 +13,7 @@ import pytest
 
 from deniable_client import Outcome, Reply, state
 from deniable_client.testing import Request
-from support.client_world import SETTINGS, Device, MakeDevice, manifest
+from support.builders.client_world import SETTINGS, Device, MakeDevice, manifest
 
 NAMES = [f"q{number}" for number in range(40)]
 PATIENCE = 120.0

@@ -9,7 +9,7 @@ import pytest
 from deniable_client import Client, Reply
 from deniable_client.scheduler import Scheduler
 from deniable_client.testing import Request
-from support.client_world import DAY, SETTINGS, Device
+from support.builders.client_world import DAY, SETTINGS, Device
 
 PATIENCE = 120.0
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from deniable_client import Budget, Ceiling, Outcome
-from support.client_world import SETTINGS, MakeDevice, manifest
+from support.builders.client_world import SETTINGS, MakeDevice, manifest
 
 
 def test_a_report_charges_its_name_exactly_once(make_device: MakeDevice) -> None:

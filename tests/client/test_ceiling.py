@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from deniable_client import Ceiling, ConfigurationError, Outcome
-from support.client_world import SETTINGS, MakeDevice, manifest
+from support.builders.client_world import SETTINGS, MakeDevice, manifest
 
 
 def test_strings_ints_and_fractions_say_the_same() -> None:

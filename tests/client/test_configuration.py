@@ -8,7 +8,7 @@ import pytest
 
 from deniable_client import Client, ConfigurationError
 from deniable_client.address import parse_address
-from support.client_world import CEILING, URL, Operator
+from support.builders.client_world import CEILING, URL, Operator
 
 
 def build(operator: Operator, **changes: Any) -> Client:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable_client import ConfigurationError, Consent, Outcome
-from support.client_world import DAY, OTHER, SETTINGS, Device, MakeDevice, manifest
+from support.builders.client_world import DAY, OTHER, SETTINGS, Device, MakeDevice, manifest
 
 
 def test_nothing_is_recorded_or_sent_before_the_person_was_asked(device: Device) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from deniable_client import Client, Outcome
 from deniable_client.installation import LEASE_SECONDS
-from support.client_world import OTHER, SETTINGS, Device, MakeDevice, nothing
-from support.crashes import Killed, Killer, killed_before
+from support.builders.client_world import OTHER, SETTINGS, Device, MakeDevice, nothing
+from support.doubles.statement_crashes import Killed, Killer, killed_before
 
 
 @dataclass

@@ -12,8 +12,17 @@ from pathlib import Path
 import pytest
 
 from deniable_client import Ceiling, Outcome
-from support.client_world import DAY, OTHER, SETTINGS, URL, Device, MakeDevice, Operator, manifest
-from support.coin_witness import Witness, watched
+from support.builders.client_world import (
+    DAY,
+    OTHER,
+    SETTINGS,
+    URL,
+    Device,
+    MakeDevice,
+    Operator,
+    manifest,
+)
+from support.oracles.coin_witness import Witness, watched
 
 pytestmark = pytest.mark.processes
 

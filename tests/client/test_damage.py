@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from deniable_client import Ceiling, Client, ConfigurationError, Outcome, StorageError, checksum
-from support.client_world import DAY, OTHER, SETTINGS, Device, MakeDevice, manifest
-from support.flipped_bits import flipped
+from support.builders.client_world import DAY, OTHER, SETTINGS, Device, MakeDevice, manifest
+from support.builders.damaged_files import flipped
 
 REPEATS = {
     "settings": manifest(),

@@ -14,8 +14,14 @@ import pytest
 
 from deniable_client import Client, HttpTransport, TransportError, timed_transport
 from deniable_client.installation import LEASE_SECONDS
-from support.client_world import SETTINGS, Device, Operator
-from support.loopback import Listener, device_of, listening, read_request, served_keys
+from support.builders.client_world import SETTINGS, Device, Operator
+from support.doubles.loopback_listener import (
+    Listener,
+    device_of,
+    listening,
+    read_request,
+    served_keys,
+)
 
 PATIENCE = 60.0
 PAUSE = 0.02

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from support.client_world import URL, Device, Operator, manifest
+from support.builders.client_world import URL, Device, Operator, manifest
 
 EXAMPLE = Path(__file__).parents[2] / "client" / "examples" / "consent_switch.py"
 

@@ -9,7 +9,7 @@ from math import exp
 import pytest
 
 from deniable_client import Ceiling, StorageError
-from support.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
+from support.builders.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
 
 FIELDS = {"epsilon_lifetime": '"4"', "hold_epochs": "5"}
 MEMOIZED = manifest(repeat='"memoized"', **FIELDS)

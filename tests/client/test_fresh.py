@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deniable_client import Ceiling, Client, Outcome
-from support.client_world import DAY, OTHER, SETTINGS, Device, MakeDevice, manifest
+from support.builders.client_world import DAY, OTHER, SETTINGS, Device, MakeDevice, manifest
 
 THREE = manifest(repeat='"fresh"', epsilon_lifetime='"3"')
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from deniable_client import Outcome
 from deniable_client.testing import FakeClock
-from support.client_world import (
+from support.builders.client_world import (
     DAY,
     EVERY_ANSWER,
     SETTINGS,

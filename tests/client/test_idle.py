@@ -8,7 +8,7 @@ import time
 import pytest
 
 from deniable_client.scheduler import Scheduler
-from support.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
+from support.builders.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
 
 HOUR = 3_600.0
 PATIENCE = 120.0

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from deniable_shared.manifest.model import Manifest
-from support.client_world import URL, Device, Operator, manifest
+from support.builders.client_world import URL, Device, Operator, manifest
 
 HEAVY = ["httpx", "httpcore", "cryptography", "numpy", "ssl", "anyio", "asyncio", "email"]
 LOADED = f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"

@@ -9,7 +9,15 @@ import pytest
 from deniable_client import Client, Outcome, Reply
 from deniable_client.testing import Request
 from deniable_shared.wire.problems import ReportError
-from support.client_world import DAY, SETTINGS, START, Device, MakeDevice, manifest, refused
+from support.builders.client_world import (
+    DAY,
+    SETTINGS,
+    START,
+    Device,
+    MakeDevice,
+    manifest,
+    refused,
+)
 
 LATE = START + 10 * DAY
 """When the reports of START's epoch are late."""

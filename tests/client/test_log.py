@@ -10,7 +10,7 @@ import pytest
 from deniable_client import Client, LogForkedError, Outcome, RefusedError, Reply, TransportError
 from deniable_client.errors import ClientError
 from deniable_shared.wire.transparency_log import LogEntry
-from support.client_world import (
+from support.builders.client_world import (
     DAY,
     SETTINGS,
     Aggregator,

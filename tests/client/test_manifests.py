@@ -12,8 +12,7 @@ from deniable_client import Client, ConfigurationError, Outcome, RefusedError, R
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
 from deniable_shared.wire.canonical import canonical_json
-from support.builders.manifest_text import manifest_of
-from support.client_world import (
+from support.builders.client_world import (
     CEILING,
     DAY,
     OTHER,
@@ -27,6 +26,7 @@ from support.client_world import (
     successor,
     toml,
 )
+from support.builders.manifest_text import manifest_of
 
 
 def build(operator: Operator, envelope: bytes | str | Path) -> Client:

@@ -9,8 +9,7 @@ import pytest
 
 from deniable_client import Ceiling, Outcome, keychain
 from deniable_shared.manifest.model import Manifest
-from support.builders.manifest_text import manifest_of
-from support.client_world import (
+from support.builders.client_world import (
     DAY,
     OTHER,
     SETTINGS,
@@ -21,6 +20,7 @@ from support.client_world import (
     nothing,
     toml,
 )
+from support.builders.manifest_text import manifest_of
 
 HOLD = 5
 FIELDS = {"repeat": '"memoized"', "epsilon_lifetime": '"4"', "hold_epochs": str(HOLD)}

@@ -13,8 +13,8 @@ import pytest
 
 from deniable_client import Ceiling, Client, Outcome, keychain, schema
 from deniable_client.testing import FakeClock, RecordingTransport
-from support.client_world import OTHER, SETTINGS, START, URL
-from support.crashes import Killed, Killer, killed_before
+from support.builders.client_world import OTHER, SETTINGS, START, URL
+from support.doubles.statement_crashes import Killed, Killer, killed_before
 
 DUMP = (Path(__file__).parent / "fixtures" / "state-1.sql").read_text()
 TOLD: dict[str, Any] = json.loads(DUMP.splitlines()[2].removeprefix("-- "))

@@ -14,8 +14,7 @@ from deniable_client.address import parse_addresses, route
 from deniable_client.errors import RefusedError
 from deniable_client.testing import FakeClock, RecordingTransport, Request
 from deniable_shared.manifest.model import Manifest
-from support.builders.manifest_text import manifest_of
-from support.client_world import (
+from support.builders.client_world import (
     CEILING,
     SETTINGS,
     START,
@@ -26,7 +25,8 @@ from support.client_world import (
     refused,
     toml,
 )
-from support.vectors import vectors
+from support.builders.manifest_text import manifest_of
+from support.oracles.vectors import vectors
 
 OLD = URL
 NEW = "https://new.example.net"

@@ -10,7 +10,7 @@ import pytest
 
 from deniable_client import Outcome, Reply, opt_outs, outbox
 from deniable_client.testing import Request
-from support.client_world import SETTINGS, Device, MakeDevice, manifest
+from support.builders.client_world import SETTINGS, Device, MakeDevice, manifest
 
 
 @pytest.mark.parametrize("switch", ["DO_NOT_TRACK", "DENIABLE_DISABLE"])

@@ -14,7 +14,15 @@ from pathlib import Path
 import pytest
 
 from deniable_client import Client, Outcome, state
-from support.client_world import OTHER, SETTINGS, URL, Device, MakeDevice, Operator, manifest
+from support.builders.client_world import (
+    OTHER,
+    SETTINGS,
+    URL,
+    Device,
+    MakeDevice,
+    Operator,
+    manifest,
+)
 
 pytestmark = pytest.mark.processes
 

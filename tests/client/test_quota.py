@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deniable_client import Outcome, outbox
-from support.client_world import DAY, SETTINGS, MakeDevice, manifest
+from support.builders.client_world import DAY, SETTINGS, MakeDevice, manifest
 
 LONG = {"repeat": '"fresh"', "epsilon": '"0.01"', "epsilon_lifetime": '"4"'}
 

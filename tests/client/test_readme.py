@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable_client import Outcome
-from support.client_world import Operator, manifest
+from support.builders.client_world import Operator, manifest
 
 README = Path(__file__).parent.parent.parent / "client" / "README.md"
 

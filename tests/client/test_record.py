@@ -11,8 +11,17 @@ import pytest
 
 from deniable_client import Outcome, outbox
 from deniable_shared.manifest.model import Manifest
+from support.builders.client_world import (
+    DAY,
+    OTHER,
+    SETTINGS,
+    URL,
+    Device,
+    MakeDevice,
+    manifest,
+    toml,
+)
 from support.builders.manifest_text import manifest_of
-from support.client_world import DAY, OTHER, SETTINGS, URL, Device, MakeDevice, manifest, toml
 
 CHOICE = """
 name = "theme"

@@ -12,9 +12,15 @@ import pytest
 from deniable_client import Reply
 from deniable_client.sender import read_reply
 from deniable_shared.wire.report import decode_upload
-from support.client_world import SETTINGS, Operator
-from support.loopback import Listener, device_of, listening, read_request, served_keys
-from support.vectors import FOLDER
+from support.builders.client_world import SETTINGS, Operator
+from support.doubles.loopback_listener import (
+    Listener,
+    device_of,
+    listening,
+    read_request,
+    served_keys,
+)
+from support.oracles.vectors import FOLDER
 
 FILE: dict[str, Any] = json.loads((FOLDER / "replies.json").read_text())
 ID = bytes.fromhex(FILE["report"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deniable_client import Outcome
-from support.client_world import DAY, OTHER, SETTINGS, Device, MakeDevice, manifest
+from support.builders.client_world import DAY, OTHER, SETTINGS, Device, MakeDevice, manifest
 
 HALF = {"sampling": '"0.5"', "epsilon": '"0.01"', "epsilon_lifetime": '"2"'}
 ONCE = manifest(**HALF)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from deniable_client import LogForkedError, Outcome, RefusedError, installation, outbox
-from support.client_world import (
+from support.builders.client_world import (
     DAY,
     SETTINGS,
     START,

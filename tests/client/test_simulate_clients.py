@@ -13,7 +13,7 @@ from deniable_client import ConfigurationError, simulate_clients
 from deniable_client.simulate_clients import CachingTransport, ClientSimulation, Totals
 from deniable_client.testing import FakeClock, RecordingTransport
 from deniable_shared.wire.problems import ReportError
-from support.client_world import (
+from support.builders.client_world import (
     OTHER,
     SETTINGS,
     START,

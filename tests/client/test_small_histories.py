@@ -11,9 +11,18 @@ import pytest
 
 from deniable_client import Outcome
 from deniable_client.testing import FakeClock
-from support.client_world import DAY, OTHER, SETTINGS, START, Aggregator, Device, Operator, manifest
-from support.coin_witness import Witness, watched
-from support.crashes import Killed, Killer, killed_before
+from support.builders.client_world import (
+    DAY,
+    OTHER,
+    SETTINGS,
+    START,
+    Aggregator,
+    Device,
+    Operator,
+    manifest,
+)
+from support.doubles.statement_crashes import Killed, Killer, killed_before
+from support.oracles.coin_witness import Witness, watched
 
 VALUES = {"A": SETTINGS, "B": OTHER, "-": None}
 EPOCHS = 6

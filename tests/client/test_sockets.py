@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from deniable_client import Ceiling, Client, HttpTransport
-from support.client_world import SETTINGS, URL, Device
+from support.builders.client_world import SETTINGS, URL, Device
 
 OptOut = Callable[[Client, pytest.MonkeyPatch], object]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deniable_client import ConfigurationError, Outcome, StorageError, keychain, schema
-from support.client_world import OTHER, SETTINGS, Device, MakeDevice
+from support.builders.client_world import OTHER, SETTINGS, Device, MakeDevice
 
 
 def modes(directory: Path) -> set[int]:

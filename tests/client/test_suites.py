@@ -6,8 +6,8 @@ import pytest
 
 from deniable_client import Reply, TransportError
 from deniable_shared.wire.envelope import SEALED_BYTES, suites
-from support.client_world import SETTINGS, Device, nothing
-from support.older_cryptography import without_hybrid
+from support.builders.client_world import SETTINGS, Device, nothing
+from support.doubles.older_cryptography import without_hybrid
 
 hybrid = pytest.mark.skipif(2 not in suites(), reason="this cryptography has no suite 2")
 

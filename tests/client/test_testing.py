@@ -6,7 +6,7 @@ import pytest
 
 from deniable_client import Client, Outcome, TransportError
 from deniable_client.testing import FakeClock, Recorded, RecordingTransport, recorded
-from support.client_world import SETTINGS, Device
+from support.builders.client_world import SETTINGS, Device
 
 
 def test_recorded_catches_what_the_app_answers(device: Device) -> None:

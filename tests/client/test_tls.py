@@ -20,7 +20,7 @@ from cryptography.x509.oid import NameOID
 
 from deniable_client import HttpTransport, TransportError, sockets
 from deniable_client.calls import Call
-from support.loopback import listening, read_request
+from support.doubles.loopback_listener import listening, read_request
 
 PATIENCE = 60.0
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -8,7 +8,15 @@ from deniable_client import Client, FlushResult, Reply, TransportError, retry_po
 from deniable_client.installation import LEASE_SECONDS
 from deniable_client.testing import Request
 from deniable_shared.manifest.epochs import closes_at, epoch_at
-from support.client_world import DAY, SETTINGS, START, Device, MakeDevice, manifest, nothing
+from support.builders.client_world import (
+    DAY,
+    SETTINGS,
+    START,
+    Device,
+    MakeDevice,
+    manifest,
+    nothing,
+)
 
 NAMES = [f"q{number}" for number in range(6)]
 HALF_GRACE = DAY

@@ -10,7 +10,7 @@ import pytest
 from deniable_client import ConfigurationError, Outcome, TransportError
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.voucher import decode_voucher, format_key, issue, parse_key, serial_of
-from support.client_world import (
+from support.builders.client_world import (
     DAY,
     SETTINGS,
     Device,

@@ -33,8 +33,7 @@ from deniable_client.consent import Consent
 from deniable_client.testing import FakeClock
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.randomness.coins import Coins
-from support.builders.manifest_text import manifest_of
-from support.client_world import (
+from support.builders.client_world import (
     DAY,
     EVERY_ANSWER,
     START,
@@ -44,8 +43,9 @@ from support.client_world import (
     Operator,
     toml,
 )
-from support.coin_witness import Witness, watched
-from support.killing import Fuse, Killed, mortal_clients
+from support.builders.manifest_text import manifest_of
+from support.doubles.dying_connections import Fuse, Killed, mortal_clients
+from support.oracles.coin_witness import Witness, watched
 
 BITS = 64
 LABELS = [f"l{index}" for index in range(BITS)]

@@ -11,10 +11,10 @@ import pytest
 from deniable_client.testing import FakeClock
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.attacker import likelihood_by_definition
+from support.builders.client_world import DAY, START, URL, Aggregator, Device, Operator, toml
 from support.builders.manifest_text import manifest_of
-from support.client_world import DAY, START, URL, Aggregator, Device, Operator, toml
-from support.histories import spans_of
+from support.oracles.attacker import likelihood_by_definition
+from support.oracles.report_histories import spans_of
 
 DAYS, HOLD, PAID = 365, 100, 2
 FIELDS = {

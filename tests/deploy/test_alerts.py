@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from support.programs import program
+from support.processes.installed_programs import program
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "deniable.rules.yml"

@@ -10,7 +10,7 @@ import pytest
 
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.base.settings_sources import PREFIX
-from support.programs import accepted, program
+from support.processes.installed_programs import accepted, program
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

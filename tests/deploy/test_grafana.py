@@ -19,9 +19,9 @@ import pytest
 import yaml
 
 from deniable_aggregator.store.opening import open_read_only
-from support import postgres_server
-from support.databases import KINDS
-from support.published import DAYS, Published, published
+from support.builders.databases import KINDS
+from support.processes import postgres_server
+from support.processes.published_service import DAYS, Published, published
 
 GRAFANA = Path(__file__).parents[2] / "deploy" / "grafana"
 DASHBOARD = json.loads((GRAFANA / "dashboards" / "deniable.json").read_text())

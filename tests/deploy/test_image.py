@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from support.programs import program
+from support.processes.installed_programs import program
 
 ROOT = Path(__file__).parents[2]
 BASE = re.findall(r"^FROM (\S+)", (ROOT / "deploy" / "Dockerfile").read_text(), re.M)[0]

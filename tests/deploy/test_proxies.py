@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from deniable_aggregator.operations.process.serving import free_port
-from support.deniable_command import wait_until
-from support.programs import accepted, program
+from support.processes.deniable_command import wait_until
+from support.processes.installed_programs import accepted, program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CADDYFILES = ["proxy/Caddyfile", "compose/Caddyfile", "compose/Caddyfile.relay"]

@@ -19,9 +19,9 @@ from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.manifest.epochs import epoch_at
 from deniable_shared.randomness.coins import Coins
-from support import postgres_server
-from support.deniable_command import Deniable
-from support.programs import accepted
+from support.processes import postgres_server
+from support.processes.deniable_command import Deniable
+from support.processes.installed_programs import accepted
 
 RUNBOOK = Path(__file__).parents[2] / "deploy" / "RUNBOOK.md"
 SERVED = ("doctor --url http://127.0.0.1:8000", "doctor --url https://stats.example.net")

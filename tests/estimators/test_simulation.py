@@ -15,8 +15,8 @@ from deniable_estimators.simulation import generator, simulated_tally, simulated
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
-from support.likelihood_ratio import likelihood_ratio
-from support.privacy import by_size
+from support.oracles.likelihood_ratio import likelihood_ratio
+from support.oracles.privacy_checks import by_size
 
 special = import_module("scipy.special")
 

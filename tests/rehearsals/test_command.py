@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.rehearsal import AGGREGATOR, Tree
+from support.builders.project_copy import AGGREGATOR, Tree
 
 CLI = f"{AGGREGATOR}/cli"
 MODULE = '''

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.rehearsal import ESTIMATORS, MECHANISMS, SUPPORT, Tree
+from support.builders.project_copy import ESTIMATORS, MECHANISMS, SUPPORT, Tree
 
 USES = Path(__file__).parent / "use_mechanism.py"
 VECTOR = {
@@ -27,8 +27,8 @@ VECTOR = {
 
 def test_a_mechanism_is_two_files_two_lines_and_a_vector(tmp_path: Path) -> None:
     tree = Tree.copied_to(tmp_path)
-    tree.add(f"{MECHANISMS}/toy.py", (SUPPORT / "toy_mechanism.py").read_text())
-    tree.add(f"{ESTIMATORS}/toy.py", (SUPPORT / "toy_estimator.py").read_text())
+    tree.add(f"{MECHANISMS}/toy.py", (SUPPORT / "doubles" / "toy_mechanism.py").read_text())
+    tree.add(f"{ESTIMATORS}/toy.py", (SUPPORT / "doubles" / "toy_estimator.py").read_text())
     tree.enter(
         f"{MECHANISMS}/__init__.py",
         "from deniable_shared.mechanisms.toy import Toy",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.rehearsal import AGGREGATOR, Tree
+from support.builders.project_copy import AGGREGATOR, Tree
 
 USES = Path(__file__).parent / "use_page.py"
 DASHBOARD = f"{AGGREGATOR}/dashboard"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.rehearsal import AGGREGATOR, SUPPORT, Tree
+from support.builders.project_copy import AGGREGATOR, SUPPORT, Tree
 
 USES = Path(__file__).parent / "use_release.py"
 KINDS = f"{AGGREGATOR}/releases/kinds"
@@ -12,7 +12,7 @@ KINDS = f"{AGGREGATOR}/releases/kinds"
 
 def test_a_kind_of_release_is_one_file_and_a_line(tmp_path: Path) -> None:
     tree = Tree.copied_to(tmp_path)
-    tree.add(f"{KINDS}/majority.py", (SUPPORT / "toy_release.py").read_text())
+    tree.add(f"{KINDS}/majority.py", (SUPPORT / "doubles" / "toy_release.py").read_text())
     tree.enter(
         f"{KINDS}/__init__.py",
         "from deniable_aggregator.releases.kinds import majority",

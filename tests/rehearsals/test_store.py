@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from support.rehearsal import AGGREGATOR, SUPPORT, Tree
+from support.builders.project_copy import AGGREGATOR, SUPPORT, Tree
 
 USES = Path(__file__).parent / "use_store.py"
 STORE = f"{AGGREGATOR}/store"
 LEFT_OUT = {
-    f"tests/aggregator/test_store_{name}.py"
+    f"tests/service/store/test_{name}.py"
     for name in (
         *("crash", "history", "migration", "open", "postgres", "processes", "sqlite"),
-        *("kinds", "protocols"),
+        *("kinds", "protocols", "schema_version"),
     )
 }
 """What these test is of SQLite or of PostgreSQL, takes minutes, or needs no database."""
@@ -22,22 +22,29 @@ LEFT_OUT = {
 def test_a_store_is_one_folder_and_a_line(tmp_path: Path) -> None:
     tree = Tree.copied_to(tmp_path)
     tree.add(f"{STORE}/toy/__init__.py", '"""A store of tests."""\n')
-    tree.add(f"{STORE}/toy/opening.py", (SUPPORT / "toy_store.py").read_text())
+    tree.add(f"{STORE}/toy/opening.py", (SUPPORT / "doubles" / "toy_store.py").read_text())
     tree.enter(
         f"{STORE}/opening.py",
         "from deniable_aggregator.store.toy import opening as toy",
         after='        "postgresql://": postgres,',
         entry='        "toy://": toy,',
     )
-    tree.take("tests/aggregator/conftest.py")
-    suite = set(tree.take("tests/aggregator/test_store_*.py")) - LEFT_OUT
+    tree.take("tests/service/conftest.py")
+    suite = set(tree.take("tests/service/store/test_*.py")) - LEFT_OUT
     assert tree.changes() == {
         f"{STORE}/opening.py": "imports and names one more",
         f"{STORE}/toy/__init__.py": "added",
         f"{STORE}/toy/opening.py": "added",
     }
     tree.run(str(USES))
-    options = ("-q", "-p", "no:xdist", "-p", "support.toy_database", "--import-mode=importlib")
+    options = (
+        "-q",
+        "-p",
+        "no:xdist",
+        "-p",
+        "support.doubles.toy_database",
+        "--import-mode=importlib",
+    )
     alone = ("-m", "not processes")  # another process would run the project's own code
     printed = tree.run("-m", "pytest", *options, *alone, *sorted(suite))
     [passed] = re.findall(r"(\d+) passed", printed.rstrip("\n").rpartition("\n")[2])

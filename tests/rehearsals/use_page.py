@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import mkdtemp
 
-from support.api_world import opened
+from support.builders.api_world import opened
 
 if __name__ == "__main__":
     with opened(Path(mkdtemp())) as world:

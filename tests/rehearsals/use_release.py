@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from deniable_aggregator.cli import main
 from deniable_aggregator.releases import kinds
-from support.release_world import FIRST, ReleaseWorld, opened
+from support.builders.release_world import FIRST, ReleaseWorld, opened
 
 REQUEST = {"mechanism": "majority", "epsilon": "0.25", "contender": "beta"}
 

@@ -15,7 +15,7 @@ from deniable_aggregator.operations.doctor.installation import schema_check
 from deniable_aggregator.store.opening import store_kind
 from deniable_aggregator.store.schema_version import migrate
 from deniable_gateway.errors import SettingsError
-from support.api_world import World, authored, opened
+from support.builders.api_world import World, authored, opened
 
 REFUSED = "know SQLite and PostgreSQL stores, got toy://…"
 

@@ -13,8 +13,8 @@ from deniable_shared.domains import Bits, Domain
 from deniable_shared.mechanisms import Mechanism, for_domain
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import threshold
-from support.audit import Counts, proven_epsilon
-from support.privacy import Encoded, choices, with_threshold
+from support.oracles.privacy_checks import Encoded, choices, with_threshold
+from support.oracles.report_audit import Counts, proven_epsilon
 
 PLAIN = {"bits": "rr/1", "choice": "grr/1"}
 

@@ -33,7 +33,7 @@ def test_importing_every_module_loads_neither_cryptography_nor_numpy() -> None:
 @pytest.mark.processes
 def test_reading_a_manifest_loads_no_cryptography() -> None:
     source = (
-        "import sys; from support.manifests import settings; settings();"
+        "import sys; from support.builders.manifests import settings; settings();"
         "assert 'cryptography' not in sys.modules"
     )
     run(f"import sys; sys.path.insert(0, {str(Path(__file__).parent.parent)!r}); {source}")

@@ -16,7 +16,7 @@ from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
 from deniable_shared.mechanisms.subset import SubsetResponse
-from support.mechanism_pages import TEXT, page, rows, std_error
+from support.oracles.mechanism_tables import TEXT, page, rows, std_error
 
 
 @pytest.mark.parametrize("id", mechanism_ids())

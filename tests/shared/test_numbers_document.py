@@ -15,7 +15,7 @@ from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.optimal_mean import OptimalMean, worst_case
 from deniable_shared.mechanisms.square_wave import best_reach
 from deniable_shared.mechanisms.tree import TreeResponse
-from support.mechanism_pages import page, rows
+from support.oracles.mechanism_tables import page, rows
 
 
 @pytest.mark.parametrize("row", list(rows("duchi/1", 4)), ids=lambda row: row[0])

@@ -10,7 +10,7 @@ import pytest
 
 from deniable_shared.mechanisms import for_domain
 from deniable_shared.randomness.coins import Coins
-from support.vectors import FOLDER, domain_of, value_of
+from support.oracles.vectors import FOLDER, domain_of, value_of
 
 
 def of(kind: str) -> list[Any]:

@@ -17,9 +17,9 @@ from deniable_shared.wire.dsse import public_key
 from deniable_shared.wire.key_succession import NEXT_STATES
 from deniable_shared.wire.problems import PROBLEMS, ReportError
 from deniable_shared.wire.transparency_log import GENESIS, LOG_PAGE, LogPage, parse_log_page
-from support.walkthrough import PRIVATE_KEY, walkthrough
-from support.walkthrough_memoized import EPOCH, HOLD, memoized_walkthrough
-from support.wire import from_fields
+from support.builders.annotated_hex import from_fields
+from support.oracles.memoized_walkthrough import EPOCH, HOLD, memoized_walkthrough
+from support.oracles.protocol_walkthrough import PRIVATE_KEY, walkthrough
 
 DOCUMENT = (Path(__file__).parents[2] / "shared" / "PROTOCOL.md").read_text()
 WALK, AGAIN = walkthrough(), memoized_walkthrough()

@@ -17,9 +17,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from deniable_shared.wire import dsse
 from reference_client import curves, documents, sealing, tossing, uploading
-from support.client_world import Operator, manifest
-from support.vectors import vectors
-from support.walkthrough import (
+from support.builders.client_world import Operator, manifest
+from support.oracles.memoized_walkthrough import EPOCH as MEMOIZED_EPOCH
+from support.oracles.memoized_walkthrough import EPOCH_KEY, memoized_walkthrough
+from support.oracles.protocol_walkthrough import (
     EPHEMERAL_KEY,
     EPOCH,
     INSTALLATION_KEY,
@@ -29,8 +30,7 @@ from support.walkthrough import (
     VALUE,
     walkthrough,
 )
-from support.walkthrough_memoized import EPOCH as MEMOIZED_EPOCH
-from support.walkthrough_memoized import EPOCH_KEY, memoized_walkthrough
+from support.oracles.vectors import vectors
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 SOURCE = Path(__file__).parents[1] / "reference_client"

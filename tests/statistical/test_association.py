@@ -12,8 +12,8 @@ import pytest
 from deniable_estimators.inference.association import Association, Untestable, association
 from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.tables import IntervalSettings, table
-from support.message_laws import generator
-from support.records import RecordLaw, floats, independent, law, table_of, uneven
+from support.oracles.message_laws import generator
+from support.oracles.record_laws import RecordLaw, floats, independent, law, table_of, uneven
 
 pytestmark = pytest.mark.statistical
 

@@ -6,15 +6,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from support.estimator_checks import check_coverage
-from support.exact_coverage import (
+from support.oracles.estimator_checks import check_coverage
+from support.oracles.exact_coverage import (
     binomial,
     joint_coverage,
     our_limits,
     population_coverage,
     wald_limits,
 )
-from support.message_laws import MessageLaw, label, law_of, laws
+from support.oracles.message_laws import MessageLaw, label, law_of, laws
 
 SIZES = (1, 2, 10, 1000)
 MOST_HISTOGRAMS = 7_000

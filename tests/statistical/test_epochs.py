@@ -13,7 +13,7 @@ import pytest
 from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.payload_arrays import clusters_of
 from deniable_shared.mechanisms import Chain, build
-from support.epoch_coverage import (
+from support.oracles.epoch_coverage import (
     Collected,
     PooledLimits,
     Population,

@@ -24,8 +24,8 @@ from deniable_estimators.simulation import simulated_tally
 from deniable_shared.domains import Record
 from deniable_shared.mechanisms import Mechanism, build, for_domain
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from support.message_laws import generator
-from support.number_laws import pmf_matrix, scale
+from support.oracles.message_laws import generator
+from support.oracles.number_laws import pmf_matrix, scale
 
 COVERED = 0.945
 WORST_TAIL = 1.2

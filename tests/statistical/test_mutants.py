@@ -10,7 +10,7 @@ import pytest
 
 from deniable_estimators.inference.channel import Channel, Counts, Floats
 from deniable_estimators.inference.intervals import clopper_pearson
-from support.estimator_checks import (
+from support.oracles.estimator_checks import (
     Frequencies,
     check_coverage,
     check_exactly_unbiased,
@@ -18,8 +18,8 @@ from support.estimator_checks import (
     check_unbiased,
     check_variance,
 )
-from support.exact_coverage import Limits, wald_limits
-from support.message_laws import law_of
+from support.oracles.exact_coverage import Limits, wald_limits
+from support.oracles.message_laws import law_of
 
 LAW = law_of("rr/1", "1", 1)
 RARE = law_of("rr/1", "6", 1).channel

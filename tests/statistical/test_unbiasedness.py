@@ -7,8 +7,8 @@ import pytest
 
 from deniable_estimators.inference.channel import Counts, Floats
 from deniable_shared.randomness.coins import Coins
-from support.estimator_checks import bernstein_bound, check_exactly_unbiased, check_unbiased
-from support.message_laws import MessageLaw, chains, label, laws
+from support.oracles.estimator_checks import bernstein_bound, check_exactly_unbiased, check_unbiased
+from support.oracles.message_laws import MessageLaw, chains, label, laws
 
 EXACT = [*laws(("0.5", "1", "4"), (1, 2, 3)), *chains(("0.5", "4"), (1, 3))]
 SAMPLED = laws(("0.5", "1", "4"), (1, 2, 5))

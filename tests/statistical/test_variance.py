@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deniable_estimators.inference.channel import Counts
-from support.estimator_checks import check_variance
-from support.message_laws import MessageLaw, Value, chains, label, laws
+from support.oracles.estimator_checks import check_variance
+from support.oracles.message_laws import MessageLaw, Value, chains, label, laws
 
 EXACT = [*laws(("0.5", "1", "4"), (1, 2, 3)), *chains(("0.5", "4"), (1, 3))]
 SAMPLED = laws(("0.5", "1", "4"), (1, 2, 4))

@@ -18,7 +18,8 @@ Which r and which integers are taken is of no concern to privacy nor to bias, on
 
 That windows of equal weight suffice: in a linear program over all mechanisms that keep ε, a row of
 an optimum has two levels, and of all sets of one weight and one mean an interval has the least
-second moment. Checked against that program in tests/aggregator/test_optimal_mean.py; local-dp §10.
+second moment. Checked against that program in tests/estimators/mechanisms/test_optimal_mean.py;
+local-dp §10.
 """
 
 from __future__ import annotations

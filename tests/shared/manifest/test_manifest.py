@@ -18,7 +18,7 @@ from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.randomness.dyadic import threshold
 from deniable_shared.wire.canonical import canonical_json
 from support.builders.manifest_text import manifest_of
-from support.manifests import body_with, manifest_with, settings
+from support.builders.manifests import body_with, manifest_with, settings
 
 EXAMPLE = settings()
 LOOPBACK = ["http://127.0.0.1:8000"]

@@ -18,7 +18,7 @@ from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.manifest.rules import check_successor
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp, renewal_threshold, threshold
-from support.manifests import (
+from support.builders.manifests import (
     SAMPLED,
     SETTINGS,
     body_with,

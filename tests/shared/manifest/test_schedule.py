@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deniable_shared.manifest.epochs import hold_at, hold_end, hold_start, holds_in
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.manifest.schedule import Schedule
-from support.manifests import SETTINGS, fresh, memoized, settings
+from support.builders.manifests import SETTINGS, fresh, memoized, settings
 
 EPOCHS = st.integers(0, 2**32 - 1)
 LENGTHS = st.integers(1, 2**32 - 1)

@@ -10,7 +10,7 @@ from deniable_shared.errors import DecodeError, ManifestError, SignatureError
 from deniable_shared.manifest.model import MANIFEST_TYPE, MAX_BODY_BYTES, Manifest
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.wire import dsse
-from support.manifests import settings
+from support.builders.manifests import settings
 
 EXAMPLE = settings()
 SEED = dsse.generate_key()

@@ -11,7 +11,7 @@ from deniable_shared.manifest.fields import FIELDS, Change
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.manifest.rules import check_successor
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
-from support.manifests import manifest_with, next_version
+from support.builders.manifests import manifest_with, next_version
 
 FIRST = manifest_with(
     {

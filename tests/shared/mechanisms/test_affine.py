@@ -15,8 +15,8 @@ from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.affine import AffineResponse, prime_from
 from deniable_shared.randomness.coins import Coins
-from support.privacy import check_follows_pmf, check_private, check_tight, laws
-from support.scripted import Scripted
+from support.doubles.scripted_coins import Scripted
+from support.oracles.privacy_checks import check_follows_pmf, check_private, check_tight, laws
 
 TRUTHFUL, OTHER = bytes(8), b"\xff" * 8
 PRIMES = [3, 5, 7, 11, 13]

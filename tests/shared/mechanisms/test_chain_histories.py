@@ -2,7 +2,7 @@
 
 Any two people are compared, whatever they answered and however often it changed, who recorded
 something in the same epochs: that a device answers is not hidden. Devices are the small ones of
-support.histories, which call the shipped mechanisms; known mistakes must be seen.
+support.oracles.report_histories, which call the shipped mechanisms; known mistakes must be seen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.histories import (
+from support.oracles.privacy_checks import (
+    check_follows_pmf,
+    check_private,
+    largest_ratio,
+    with_renewal_threshold,
+)
+from support.oracles.report_histories import (
     Device,
     History,
     Reports,
@@ -30,7 +36,6 @@ from support.histories import (
     memoized_device,
     memoized_law,
 )
-from support.privacy import check_follows_pmf, check_private, largest_ratio, with_renewal_threshold
 
 Space = tuple[str, int, dict[str, int], int]
 

@@ -20,7 +20,8 @@ from deniable_shared.mechanisms import Chain, build, for_domain
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp, renewal_threshold, threshold
-from support.privacy import (
+from support.doubles.scripted_coins import exact_law
+from support.oracles.privacy_checks import (
     Encoded,
     bits,
     check_follows_pmf,
@@ -31,8 +32,7 @@ from support.privacy import (
     valid_inputs,
     with_renewal_threshold,
 )
-from support.scripted import exact_law
-from support.vectors import FOLDER, domain_of, value_of
+from support.oracles.vectors import FOLDER, domain_of, value_of
 
 RENEWALS = json.loads((FOLDER / "dyadic.json").read_text())["renewals"]
 VECTORS = json.loads((FOLDER / "chains.json").read_text())

@@ -19,7 +19,7 @@ from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import exp_bounds
-from support.scripted import Scripted
+from support.doubles.scripted_coins import Scripted
 
 TRUTHFUL, OTHER = bytes(8), b"\xff" * 8
 

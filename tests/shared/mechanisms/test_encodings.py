@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deniable_shared.mechanisms import for_domain, pinned_parameters
-from support.vectors import FOLDER, domain_of
+from support.oracles.vectors import FOLDER, domain_of
 
 VECTORS = json.loads((FOLDER / "encodings.json").read_text())
 

@@ -1,6 +1,7 @@
 """The promise itself, in exact rationals: every pair of inputs, every payload, no sampling.
 
-The laws are those of the shipped `randomize`, enumerated over all coins (support.scripted).
+The laws are those of the shipped `randomize`, enumerated over all coins
+(support.doubles.scripted_coins).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from deniable_shared.domains import Domain, Number
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism, for_domain
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.privacy import (
+from support.oracles.privacy_checks import (
     EPSILONS,
     bits,
     by_size,

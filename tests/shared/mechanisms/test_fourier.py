@@ -13,7 +13,8 @@ from deniable_shared.mechanisms import build, for_domain
 from deniable_shared.mechanisms.fourier import FourierMarginals, place_of, set_at
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.privacy import (
+from support.builders.record_domains import record
+from support.oracles.privacy_checks import (
     EPSILONS,
     check_follows_pmf,
     check_private,
@@ -22,7 +23,6 @@ from support.privacy import (
     laws,
     with_threshold,
 )
-from support.record_domains import record
 
 SHAPES = [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2)]
 

@@ -16,7 +16,7 @@ from deniable_shared.mechanisms import build, for_domain
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import threshold
-from support.scripted import Scripted
+from support.doubles.scripted_coins import Scripted
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "payloads.json").read_text())
 TRUTHFUL, OTHER = bytes(8), b"\xff" * 8

@@ -12,7 +12,7 @@ from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.haar import MAX_HAAR_VALUES, HaarResponse
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.privacy import (
+from support.oracles.privacy_checks import (
     EPSILONS,
     check_follows_pmf,
     check_private,

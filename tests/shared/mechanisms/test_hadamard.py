@@ -13,7 +13,7 @@ from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.randomness.coins import Coins
-from support.scripted import Scripted, exact_law
+from support.doubles.scripted_coins import Scripted, exact_law
 
 
 def hadamard(size: int, epsilon: str = "1") -> HadamardResponse:

@@ -16,7 +16,7 @@ from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.loloha import LocalHashing, best_family
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import exp_bounds
-from support.privacy import check_follows_pmf, check_private, check_tight, laws
+from support.oracles.privacy_checks import check_follows_pmf, check_private, check_tight, laws
 
 FAMILIES = [(2, 2), (2, 3), (2, 4), (3, 2), (3, 3), (4, 2), (5, 2), (8, 2), (9, 2)]
 

@@ -19,7 +19,7 @@ from deniable_shared.mechanisms.optimal_mean import OptimalMean, best_shape, wor
 from deniable_shared.mechanisms.windowed_mean import WindowedMean, moments
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.privacy import (
+from support.oracles.privacy_checks import (
     EPSILONS,
     check_follows_pmf,
     check_private,

@@ -11,7 +11,7 @@ import pytest
 from deniable_shared.domains import Bits, Choice
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build, for_domain, ids_for_domain_type, mechanism_ids
-from support.privacy import by_size
+from support.oracles.privacy_checks import by_size
 
 YES_NO = Bits(("a", "b", "c"))
 OF_RECORDS = ["fourier/1", "pairs/1"]

@@ -23,7 +23,7 @@ from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import threshold
-from support.privacy import (
+from support.oracles.privacy_checks import (
     EPSILONS,
     Encoded,
     check_below_is_uniform,

@@ -11,7 +11,7 @@ from deniable_shared.analysis.optimal_mean_scores import scores_for
 from deniable_shared.domains import bytes_for
 from deniable_shared.mechanisms import build, pinned_parameters
 from deniable_shared.randomness.coins import Coins
-from support.vectors import FOLDER, vectors
+from support.oracles.vectors import FOLDER, vectors
 
 DOCUMENT = json.loads((FOLDER / "numbers.json").read_text())
 CASES = vectors("numbers.json")

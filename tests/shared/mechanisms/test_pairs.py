@@ -17,7 +17,8 @@ from deniable_shared.mechanisms import build, for_domain
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.privacy import (
+from support.builders.record_domains import record
+from support.oracles.privacy_checks import (
     EPSILONS,
     check_follows_pmf,
     check_private,
@@ -26,7 +27,6 @@ from support.privacy import (
     laws,
     with_threshold,
 )
-from support.record_domains import record
 
 BITS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 SHAPES = [(2, 2), (2, 3), (2, 2, 2), (2, 2, 3), (3, 2, 2)]

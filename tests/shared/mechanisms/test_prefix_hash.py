@@ -15,7 +15,8 @@ from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.prefix_hash import HELD_OUT, PrefixHash, best_base, entry
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.privacy import (
+from support.doubles.scripted_coins import exact_law
+from support.oracles.privacy_checks import (
     EPSILONS,
     check_follows_pmf,
     check_private,
@@ -25,7 +26,6 @@ from support.privacy import (
     with_renewal_threshold,
     with_threshold,
 )
-from support.scripted import exact_law
 
 TEXTS = [tuple(text.encode()) for text in ("a", "b", "ab", "ac", "é")]
 SHAPES = [(2, 2, 1, 1), (3, 2, 1, 1), (3, 1, 2, 2), (5, 2, 1, 0)]

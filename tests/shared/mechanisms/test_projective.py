@@ -20,8 +20,8 @@ from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import exp_bounds
-from support.privacy import check_follows_pmf, check_private, check_tight, laws
-from support.scripted import Scripted
+from support.doubles.scripted_coins import Scripted
+from support.oracles.privacy_checks import check_follows_pmf, check_private, check_tight, laws
 
 TRUTHFUL, OTHER = bytes(8), b"\xff" * 8
 SPACES = [(2, 3), (2, 4), (2, 5), (3, 3), (3, 4), (4, 3), (5, 3), (7, 3), (8, 3), (9, 3)]

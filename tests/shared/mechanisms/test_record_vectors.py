@@ -10,8 +10,8 @@ import pytest
 
 from deniable_shared.mechanisms import for_domain
 from deniable_shared.randomness.coins import Coins
-from support.record_domains import record
-from support.vectors import FOLDER
+from support.builders.record_domains import record
+from support.oracles.vectors import FOLDER
 
 VECTORS = json.loads((FOLDER / "records.json").read_text())
 KEY, LABELS = bytes.fromhex(VECTORS["key"]), list(map(bytes.fromhex, VECTORS["labels"]))

@@ -19,8 +19,8 @@ from deniable_shared.mechanisms import build, for_domain
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import threshold
-from support.scripted import exact_law
-from support.vectors import FOLDER, domain_of, value_of
+from support.doubles.scripted_coins import exact_law
+from support.oracles.vectors import FOLDER, domain_of, value_of
 
 VECTORS = json.loads((FOLDER / "chains.json").read_text())
 

@@ -18,7 +18,7 @@ from deniable_shared.mechanisms.bit_sketch import BitSketch
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.privacy import (
+from support.oracles.privacy_checks import (
     EPSILONS,
     check_follows_pmf,
     check_private,
@@ -28,7 +28,7 @@ from support.privacy import (
     with_renewal_threshold,
     with_threshold,
 )
-from support.vectors import FOLDER
+from support.oracles.vectors import FOLDER
 
 IDS = ("cms/1", "hcms/1", "rappor/1")
 TEXTS = [tuple(text.encode()) for text in ("a", "b", "c", "ab", "é")]

@@ -13,7 +13,7 @@ from deniable_shared.mechanisms import Chain, build, for_domain
 from deniable_shared.mechanisms.square_wave import MAX_CELLS, SquareWave, best_reach
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp, threshold
-from support.privacy import (
+from support.oracles.privacy_checks import (
     EPSILONS,
     check_follows_pmf,
     check_private,

@@ -16,8 +16,8 @@ from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import threshold
-from support.privacy import check_follows_pmf, check_private, check_tight, laws
-from support.scripted import Scripted
+from support.doubles.scripted_coins import Scripted
+from support.oracles.privacy_checks import check_follows_pmf, check_private, check_tight, laws
 
 TRUTHFUL, OTHER = bytes(8), b"\xff" * 8
 

@@ -16,7 +16,7 @@ from deniable_shared.mechanisms import build, for_domain
 from deniable_shared.mechanisms.tree import MAX_LEAVES, TreeResponse
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.privacy import (
+from support.oracles.privacy_checks import (
     EPSILONS,
     check_follows_pmf,
     check_private,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import Mechanism, build
 from deniable_shared.randomness.coins import Coins
-from support.scripted import Scripted
+from support.doubles.scripted_coins import Scripted
 
 BOTH = pytest.mark.parametrize("id", ["sue/1", "oue/1"])
 

@@ -19,9 +19,9 @@ from deniable_shared.mechanisms import build, mechanism_ids
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
-from support.attacker import likelihood, likelihood_by_definition, likelihood_of_vectors
-from support.histories import Values, fresh_device, memoized_device, spans_of
-from support.privacy import Encoded
+from support.oracles.attacker import likelihood, likelihood_by_definition, likelihood_of_vectors
+from support.oracles.privacy_checks import Encoded
+from support.oracles.report_histories import Values, fresh_device, memoized_device, spans_of
 
 DAYS = 365
 HOLD, PAID = 91, 2

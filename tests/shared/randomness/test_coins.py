@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import PLANES, Coins
-from support.privacy import check_below_is_uniform
-from support.scripted import Scripted
+from support.doubles.scripted_coins import Scripted
+from support.oracles.privacy_checks import check_below_is_uniform
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "coins.json").read_text())
 TOP = 2**PLANES - 1

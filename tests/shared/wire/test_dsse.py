@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from deniable_shared.errors import DecodeError, SignatureError
 from deniable_shared.wire import dsse
-from support.wire import single_bit_flips
+from support.builders.annotated_hex import single_bit_flips
 
 SEED = dsse.generate_key()
 TRUSTED = [dsse.public_key(SEED)]

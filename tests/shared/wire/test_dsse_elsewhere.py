@@ -13,8 +13,8 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse, key_list
 from deniable_shared.wire.key_list import DELEGATION_TYPE, KEYS_TYPE
-from support.vectors import vectors
-from support.wire import single_bit_flips
+from support.builders.annotated_hex import single_bit_flips
+from support.oracles.vectors import vectors
 
 SEED = bytes(range(32))
 KEY = dsse.public_key(SEED)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from deniable_shared.errors import EnvelopeError
 from deniable_shared.wire import envelope, report
 from deniable_shared.wire.report import Plaintext, ReportHeader
-from support.hpke_reference import seal_with
-from support.vectors import vectors
-from support.wire import single_bit_flips
+from support.builders.annotated_hex import single_bit_flips
+from support.oracles.hpke_reference import seal_with
+from support.oracles.vectors import vectors
 
 PRIVATE, PUBLIC = envelope.generate()
 OPENER = envelope.Opener(PRIVATE)

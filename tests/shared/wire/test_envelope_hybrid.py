@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from deniable_shared.errors import EnvelopeError
 from deniable_shared.wire import envelope
 from deniable_shared.wire.report import Plaintext
-from support.hpke_reference import hybrid_public, open_hybrid
-from support.older_cryptography import without_hybrid
-from support.vectors import vectors
+from support.doubles.older_cryptography import without_hybrid
+from support.oracles.hpke_reference import hybrid_public, open_hybrid
+from support.oracles.vectors import vectors
 
 PRIVATE, PUBLIC = envelope.generate(2)
 OPENER = envelope.Opener(PRIVATE, 2)

@@ -14,7 +14,7 @@ from deniable_shared.errors import DecodeError, SignatureError
 from deniable_shared.wire import dsse, envelope, key_list
 from deniable_shared.wire.canonical import canonical_json
 from deniable_shared.wire.key_list import DELEGATION_TYPE, KEYS_TYPE, KeyList, PublicKey
-from support.older_cryptography import without_hybrid
+from support.doubles.older_cryptography import without_hybrid
 
 OPERATOR, ONLINE = dsse.generate_key(), dsse.generate_key()
 TRUSTED = [dsse.public_key(OPERATOR)]

@@ -12,7 +12,7 @@ from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.wire import dsse
 from deniable_shared.wire.report import Plaintext, decode_errors, decode_upload
-from support.vectors import FOLDER
+from support.oracles.vectors import FOLDER
 
 REFUSALS = json.loads((FOLDER / "refusals.json").read_text())
 

@@ -10,7 +10,7 @@ import pytest
 from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE
 from deniable_shared.wire.replies import read_date, read_problem, read_statuses
 from reference_client.uploading import verdict
-from support.vectors import FOLDER
+from support.oracles.vectors import FOLDER
 
 FILE: dict[str, Any] = json.loads((FOLDER / "replies.json").read_text())
 ID = bytes.fromhex(FILE["report"])

@@ -12,8 +12,8 @@ from deniable_shared.errors import DecodeError
 from deniable_shared.wire import report
 from deniable_shared.wire.codec import Reader
 from deniable_shared.wire.report import Extension, Plaintext, Report, ReportHeader, ReportStatus
-from support.vectors import vectors
-from support.wire import from_fields
+from support.builders.annotated_hex import from_fields
+from support.oracles.vectors import vectors
 
 REPORT_ID = bytes(range(16))
 HEADER = ReportHeader(REPORT_ID, epoch=20572, manifest_version=3, key_id=7)

@@ -21,7 +21,7 @@ from deniable_shared.wire.transparency_log import (
     release_entry,
     verify_extension,
 )
-from support.vectors import vectors
+from support.oracles.vectors import vectors
 
 HASHES = st.binary(min_size=32, max_size=32)
 ENTRIES = st.builds(LogEntry, st.sampled_from(["manifest", "keys", "release", "x-9"]), HASHES)

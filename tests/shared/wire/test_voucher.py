@@ -21,8 +21,8 @@ from deniable_shared.wire.voucher import (
     serial_of,
 )
 from reference_client import uploading
-from support.manifests import SETTINGS, manifest_with, settings
-from support.vectors import FOLDER
+from support.builders.manifests import SETTINGS, manifest_with, settings
+from support.oracles.vectors import FOLDER
 
 VECTORS: dict[str, Any] = json.loads((FOLDER / "vouchers.json").read_text())
 KEY = VECTORS["key"]

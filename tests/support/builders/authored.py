@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.manifest.model import Manifest
-from support.manifests import INGEST, SETTINGS
+from support.builders.manifests import INGEST, SETTINGS
 
 __all__ = ["authored", "fresh", "memoized"]
 

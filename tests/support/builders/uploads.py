@@ -21,7 +21,7 @@ from deniable_shared.wire.report import (
     seal_info,
 )
 from deniable_shared.wire.voucher import decode_voucher, format_key, issue
-from support.core_world import DAY, NOON, TODAY, TOML, World, authored
+from support.builders.service_world import DAY, NOON, TODAY, TOML, World, authored
 
 __all__ = ["CLOSED", "FEBRUARY", "KINDS", "STRANGE", "Draft", "Reports", "drafts", "uploads"]
 

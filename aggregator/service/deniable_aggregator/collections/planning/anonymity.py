@@ -8,8 +8,9 @@ batches but not senders.
 Over all epochs: a person who is asked once has sent one report. Fresh answers have coins of their
 own each epoch, so k of them cost kε at kδ. Answers from one permanent answer do not: whoever knows
 which batches a person was in may look for the answer that is in all of them, and as the others
-change from batch to batch, they do not hide it (exact: tests/aggregator/test_planning_anonymity).
-For these nothing but the local ε of the whole life is claimed.
+change from batch to batch, they do not hide it (exact:
+tests/service/collections/planning/test_anonymity). For these nothing but the local ε of the whole
+life is claimed.
 """
 
 from __future__ import annotations

@@ -1,0 +1,120 @@
+"""`deniable demo --csv`: one's own table through the real client and a service of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from support.processes.command_leftovers import nothing_left
+from support.processes.deniable_command import Deniable
+
+pytestmark = pytest.mark.processes
+
+CSV = "dark,beta,plan\n" + "1,0,free\n" * 30 + "0,1,paid\n" * 10 + "1,1,team\n" * 20
+
+
+@pytest.fixture
+def deniable(tmp_path: Path) -> Deniable:
+    command = Deniable(tmp_path)
+    command.write("people.csv", CSV)
+    (tmp_path / "tmp").mkdir()
+    command.environ["TMPDIR"] = str(tmp_path / "tmp")
+    return command
+
+
+def demo(deniable: Deniable, *arguments: str) -> tuple[str | Path, ...]:
+    return ("demo", "--csv", deniable.folder / "people.csv", "--no-serve", *arguments)
+
+
+def test_every_row_answers_once_and_the_truth_is_the_files(deniable: Deniable) -> None:
+    columns = ("--column", "dark", "--column", "beta", "--column", "plan")
+    document = deniable.json(*demo(deniable, *columns, "--epsilon", "4"))
+    bits, choice = document["collections"]
+    assert (bits["mechanism"], choice["mechanism"]) == ("rr/1", "grr/1")
+    assert {row["label"]: row["truth"] for row in bits["rows"]} == {"dark": 5 / 6, "beta": 0.5}
+    assert [row["truth"] for row in choice["rows"]] == [0.5, 1 / 6, 1 / 3]
+    assert (bits["n"], choice["n"], bits["epsilon"]) == (60, 60, "4")
+    assert document["uploads"]["accepted"] == 120
+    assert nothing_left(deniable.folder / "tmp")
+
+
+def test_one_bit_and_as_many_users_as_asked(deniable: Deniable) -> None:
+    arguments = ("--column", "dark", "--epsilon", "0.5", "--people", "7")
+    (bit,) = deniable.json(*demo(deniable, *arguments))["collections"]
+    assert (bit["n"], bit["mechanism"], len(bit["rows"])) == (7, "rr/1", 1)
+
+
+def test_the_table_says_what_covers_and_what_became_of_the_reports(deniable: Deniable) -> None:
+    shown = deniable.done(*demo(deniable, "--column", "plan", "--epsilon", "1", "--people", "9"))
+    assert "plan-" in shown
+    assert "covers" in shown
+    assert "9 of 9 reports accepted, 0 duplicates, 0 rejected" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--column", "plam", "--epsilon", "1"), "did you mean 'plan'?"),
+        (("--column", "plan", "--column", "plan", "--epsilon", "1"), "each column is named once"),
+    ],
+)
+def test_data_that_cannot_be_used_are_refused_before_anything_starts(
+    deniable: Deniable, arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert sentence in deniable.refused(*demo(deniable, *arguments))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--column", "plan", "--epsilon", "0"),
+        ("--column", "plan", "--epsilon", "1e5000000"),
+        ("--column", "plan", "--epsilon", "1", "--people", "0"),
+    ],
+)
+def test_wrong_usage_ends_with_2(deniable: Deniable, arguments: tuple[str, ...]) -> None:
+    assert deniable(*demo(deniable, *arguments)).exit_code == 2
+
+
+def test_progress_is_shown_on_a_terminal_and_never_on_standard_output(deniable: Deniable) -> None:
+    watched, terminal = os.openpty()
+    arguments = demo(deniable, "--column", "plan", "--epsilon", "1", "--json")
+    with subprocess.Popen(
+        [sys.executable, "-m", "deniable_aggregator", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        env=deniable.process_environ() | {"TERM": "xterm"},
+    ) as process:
+        os.close(terminal)
+        said = all_that_is_written_to(watched)
+        assert process.stdout is not None
+        document = json.load(process.stdout)
+    assert document["collections"][0]["n"] == 60
+    assert "Starting the service" in said
+
+
+def all_that_is_written_to(terminal: int) -> str:
+    written = b""
+    with os.fdopen(terminal, "rb", buffering=0) as stream, suppress(OSError):  # EIO at its end
+        while chunk := stream.read(65_536):
+            written += chunk
+    return written.decode()
+
+
+def test_without_columns_it_asks_about_all_that_it_can(deniable: Deniable) -> None:
+    deniable.write("people.csv", "id,dark,why\n1,1,so\n2,0,so\n1,1,so\n")
+    result = deniable(*demo(deniable, "--json"))
+    named = [each["collection"] for each in json.loads(result.stdout)["collections"]]
+    assert [name.rpartition("-")[0] for name in named] == ["dark", "id"]
+    assert "Left out: column 'why' holds 'so' in every row" in result.stderr
+
+
+def test_columns_and_an_epsilon_need_a_table(deniable: Deniable) -> None:
+    assert "--csv FILE" in deniable("demo", "--column", "plan").stderr
+    assert deniable("demo", "--epsilon", "1").exit_code == 2

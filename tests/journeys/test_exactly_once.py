@@ -1,0 +1,71 @@
+"""What was acknowledged is counted exactly once and no second coin is tossed, whatever is killed.
+
+The machine is in `support.builders.exactly_once_machine`; here it runs, and is held against what
+is broken on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.store import epoch_closing
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
+from deniable_aggregator.store.sqlite import commit as sqlite_commit
+from deniable_aggregator.store.sqlite.store import SqliteStore
+from deniable_client import keychain, recorder
+from deniable_client.repeat_rules import Once
+from support.builders.exactly_once_machine import HUNTING, ExactlyOnce, coins_of_the_system
+from support.doubles.dying_connections import Killed
+
+TestExactlyOnce = ExactlyOnce.TestCase
+TestExactlyOnce.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+def asked_again(once: Once, highest_epoch: int | None, epoch: int) -> None:
+    return None
+
+
+def counted_however_often(db: object, number: int, epoch: int, ids: Sequence[bytes]) -> list[bytes]:
+    return list(ids)
+
+
+def acknowledged_whatever_happens(
+    store: SqliteStore, arrivals: Sequence[AcceptedReport], tally: TallyKernel
+) -> list[CommitStatus]:
+    try:
+        return commit(store, arrivals, tally)
+    except Killed:
+        return [CommitStatus.COUNTED] * len(arrivals)
+
+
+commit = SqliteStore.commit
+free = recorder._CHARGE.replace("spent + ?", "spent + 0 * ?")
+MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
+    "coins that are not remembered, for one who is asked again and may pay": (
+        (keychain, "coins", coins_of_the_system),
+        (Once, "refusal", asked_again),
+        (recorder._Eligibility, "affordable", lambda *anything: True),
+    ),
+    "an answer that costs nothing": ((recorder, "_CHARGE", free),),
+    "an id that counts whenever it comes": ((sqlite_commit, "_insert_new", counted_however_often),),
+    "a closed epoch that still counts": ((epoch_closing, "is_closed", lambda *which: False),),
+    "an acknowledgement that does not wait for the commit": (
+        (SqliteStore, "commit", acknowledged_whatever_happens),
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
+    with ExitStack() as stack:
+        for owner, name, wrong in MUTANTS[mutant]:
+            stack.enter_context(patch.object(owner, name, wrong))
+        with pytest.raises((AssertionError, StoreError)):
+            run_state_machine_as_test(ExactlyOnce, settings=HUNTING)

@@ -1,0 +1,121 @@
+"""What an attacker tries: a stolen database, forged headers and log lines, paths that climb out."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from deniable_aggregator.access import users
+from deniable_shared.wire.report import MEDIA_TYPE, encode_upload
+from support.builders.api_world import World, authored, opened
+from support.doubles.browser import PASSWORD, Browser
+
+ADDRESS = "203.0.113.77"
+CLIMBS = [
+    *("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/....//app.py"),
+    *("/static/..\\app.py", "/static/%5c..%5capp.py", "/static/%00", "/static//etc/passwd"),
+    *("/../../etc/passwd", "/v1/../deniable.toml", "/sign-in/../static/../../settings.py"),
+    "/v1/collections/..%2f..%2fetc%2fpasswd/manifest",
+]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setattr(users, "LOG2_N", 4)
+    with opened(tmp_path) as world:
+        yield world
+
+
+def test_a_stolen_database_shows_no_token_no_cookie_no_password_no_address_no_answer(
+    world: World,
+) -> None:
+    collection = world.register(authored())
+    bits = {"dark_mode": True, "beta": False}
+    reports = [world.report(collection, bits) for _ in range(5)]
+    for report in reports:
+        path = f"/v1/collections/{collection.id}/reports"
+        answer = world.client.post(
+            path,
+            data=encode_upload([report]),
+            content_type=MEDIA_TYPE,
+            environ_base={"REMOTE_ADDR": ADDRESS},
+        )
+        assert (answer.status_code, answer.data) == (200, b"")
+    world.service.users.add("ana", "admin", PASSWORD, audit=None)
+    browser = Browser.at(world.app)
+    browser.client.environ_base["REMOTE_ADDR"] = ADDRESS
+    browser.sign_in("ana", "wrong" * 4)
+    browser.sign_in("ana")
+    link = world.service.sessions.make_link("x", audit=None)
+    world.service.tick()
+    folder = world.service.settings.data
+    stolen = b"".join(path.read_bytes() for path in folder.glob("deniable.db*"))
+    assert b"ana" in stolen
+    tokens = [token.removeprefix("dn_") for token in world.tokens.values()]
+    secrets = [*tokens, str(browser.cookie()), link, PASSWORD, ADDRESS, ADDRESS[:9]]
+    assert not [secret for secret in secrets if secret.encode() in stolen]
+    assert not [1 for report in reports if report.sealed[-16:] in stolen]
+
+
+@pytest.mark.parametrize("path", CLIMBS)
+def test_no_path_climbs_out(world: World, path: str) -> None:
+    answer = world.get(path, "admin")
+    assert answer.status_code in (303, 308, 404)
+    assert "import" not in answer.text
+    assert "root:" not in answer.text
+
+
+HOSTILE = "x\r\nSet-Cookie: evil=1\r\n\r\n<script>\x1b[31m"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/sign-in?next={}"),
+        ("GET", "/sign-in?link={}"),
+        ("GET", "/{}"),
+        ("GET", "/v1/collections/{}/manifest"),
+        ("GET", "/v1/collections/settings/estimates?{}"),
+        ("DELETE", "/v1/tokens/{}"),
+        ("DELETE", "/v1/users/{}"),
+        ("DELETE", "/v1/sessions/{}"),
+        ("GET", "/sign-in/provider?next={}"),
+        ("GET", "/sign-in/provider/done?state={}"),
+    ],
+)
+def test_nothing_that_is_sent_becomes_a_header_or_markup_or_a_log_line(
+    world: World, method: str, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        answer = world.send(method, path.format(quote(HOSTILE, safe="")))
+    assert answer.status_code in (200, 400, 404, 410)
+    assert "evil" not in str(answer.headers.getlist("Set-Cookie"))
+    assert not [value for value in answer.headers.values() if "\n" in value or "\r" in value]
+    if answer.mimetype == "text/html":
+        assert "<script>" not in answer.text
+    assert not [record for record in caplog.records if re.search(r"[\r\n\x1b]", record.message)]
+
+
+@pytest.mark.parametrize("header", ["Authorization", "Cookie", "Sec-Fetch-Site", "X-CSRF-Token"])
+@pytest.mark.parametrize("value", ["x" * 20_000, "\xff\xfe", "a=b;" * 500, "Bearer \x00"])
+def test_no_header_breaks_a_page_or_the_api(world: World, header: str, value: str) -> None:
+    for method, path in (("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/v1/tokens")):
+        answer = world.client.open(path, method=method, headers={header: value})
+        assert answer.status_code in (200, 401, 403)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31m", "x" * 65, ""])
+def test_names_that_would_forge_a_line_are_refused(world: World, name: str) -> None:
+    before = world.digest()
+    for path, body in (
+        ("/v1/tokens", {"role": "viewer", "label": name}),
+        ("/v1/users", {"name": name, "role": "viewer", "password": PASSWORD}),
+        ("/v1/sign-in-links", {"name": name}),
+    ):
+        assert world.send("POST", path, json=body).status_code == 400
+    assert world.digest() == before

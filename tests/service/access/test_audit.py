@@ -1,0 +1,197 @@
+"""The audit log as people see it: every act is in it, nothing secret is, and a change shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from deniable_aggregator.access import users
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.cli import main
+from deniable_aggregator.operations import settings_changes
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.queries.access import audit_rows
+from support.builders.api_world import DSSE, TODAY, World, authored, opened
+from support.doubles.browser import PASSWORD, Browser
+from support.processes.deniable_command import Deniable
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setattr(users, "LOG2_N", 4)
+    with opened(tmp_path) as world:
+        yield world
+
+
+def entries(world: World) -> list[dict[str, Any]]:
+    """Those after `deniable init`'s."""
+    found = world.get("/v1/audit", "admin").get_json()["entries"]
+    assert isinstance(found, list)
+    return found[1:]
+
+
+def test_every_privileged_act_has_its_entry_with_who_and_what(world: World) -> None:
+    collection = world.register(authored())
+    newer = authored(min_batch=4, previous=collection.manifest)
+    done: dict[str, Any] = {}
+
+    def act(name: str, method: str, path: str, **given: Any) -> Any:
+        answer = world.send(method, path, **given)
+        assert answer.status_code < 300, answer.text
+        done[name] = path
+        return answer.get_json() if answer.data else None
+
+    made = act("token-made", "POST", "/v1/tokens", json={"role": "viewer", "label": "x"})
+    act("token-revoked", "DELETE", f"/v1/tokens/{made['id']}")
+    person = {"name": "ana", "role": "viewer", "password": PASSWORD}
+    act("user-added", "POST", "/v1/users", json=person)
+    act("sign-in-link-made", "POST", "/v1/sign-in-links", json={})
+    browser = Browser.at(world.app)
+    browser.sign_in("ana")
+    browser.post("/sign-out")
+    browser.sign_in("ana")
+    [session] = world.get("/v1/sessions", "admin").get_json()["sessions"]
+    act("session-ended", "DELETE", f"/v1/sessions/{session['id']}")
+    act("user-removed", "DELETE", "/v1/users/ana")
+    path = "/v1/collections/settings"
+    signed = world.signed(newer)
+    act("manifest-applied", "PUT", path, data=signed, content_type=DSSE)
+    act("epoch-closed", "POST", f"{path}/epochs/{TODAY}/close?early=true")
+    act("key-rotated", "POST", "/v1/keys/rotate?now=true")
+    act("collection-closed", "POST", f"{path}/close")
+    found = entries(world)
+    assert [entry["act"] for entry in found] == [
+        *("token-made", "token-revoked", "user-added", "sign-in-link-made"),
+        *("sign-in", "sign-out", "sign-in", "session-ended", "user-removed"),
+        *("manifest-applied", "epoch-closed", "key-rotated", "collection-closed"),
+    ]
+    actors = {entry["actor"].partition(" ")[0] for entry in found}
+    assert actors == {"admin", "ana"}
+    assert found[0]["details"] == {"token": made["id"], "role": "viewer", "label": "x"}
+    assert found[2]["details"] == {"user": "ana", "role": "viewer"}
+    assert found[9]["details"] == {"collection": collection.id, "version": "2"}
+
+
+def test_the_second_time_nothing_is_done_and_nothing_recorded(world: World) -> None:
+    world.register(authored())
+    path = "/v1/collections/settings"
+    for _ in range(2):
+        world.send("POST", f"{path}/epochs/{TODAY}/close?early=true")
+        world.send("PUT", path, data=world.signed(authored()), content_type=DSSE)
+        world.send("POST", f"{path}/close")
+    assert [entry["act"] for entry in entries(world)] == ["epoch-closed", "collection-closed"]
+
+
+def test_what_is_refused_and_what_only_reads_is_no_act(world: World) -> None:
+    world.register(authored())
+    for method, path in (
+        ("GET", "/v1/tokens"),
+        ("GET", "/v1/ledger"),
+        ("DELETE", "/v1/tokens/000000000000"),
+        ("POST", "/v1/tokens"),
+        ("POST", f"/v1/collections/settings/epochs/{TODAY}/close"),
+    ):
+        world.send(method, path)
+    assert entries(world) == []
+
+
+def test_no_entry_holds_a_token_a_password_a_cookie_or_an_address(world: World) -> None:
+    secrets = [PASSWORD]
+    made = world.send("POST", "/v1/tokens", json={"role": "viewer", "label": "x"}).get_json()
+    link = world.send("POST", "/v1/sign-in-links", json={}).get_json()["path"]
+    world.send("POST", "/v1/users", json={"name": "ana", "role": "viewer", "password": PASSWORD})
+    browser = Browser.at(world.app)
+    browser.sign_in("ana")
+    secrets += [made["token"], link.partition("=")[2], str(browser.cookie())]
+    written = json.dumps(entries(world))
+    assert not [secret for secret in [*secrets, "127.0.0.1"] if secret in written]
+
+
+def test_pages_of_the_log_follow_each_other(world: World) -> None:
+    for number in range(5):
+        body = {"role": "viewer", "label": str(number)}
+        world.send("POST", "/v1/tokens", json=body)
+    whole = world.get("/v1/audit", "admin").get_json()
+    rest = world.get("/v1/audit?from=4", "admin").get_json()
+    assert whole["size"] == 6
+    assert rest["entries"] == whole["entries"][4:]
+    assert whole["entries"][-1]["head"] == whole["head"]
+
+
+def test_a_change_of_settings_is_recorded_once_without_secrets(tmp_path: Path) -> None:
+    with opened(tmp_path) as world:
+        settings = world.service.settings
+    for days, secret in ((90, ""), (90, ""), (30, ""), (30, "hidden"), (30, "hidden")):
+        changed = Settings(data=settings.data, rotate_keys_days=days, oidc_client_secret=secret)
+        service = Service.open(changed)
+        settings_changes.record(service.store, changed, service.clock())
+        rows = [row.entry.decode() for row in audit_rows(service.store)]
+        service.close()
+    assert sum('"settings-changed"' in row for row in rows) == 3
+    assert not any("hidden" in row for row in rows)
+
+
+@pytest.fixture
+def deniable(tmp_path: Path) -> Deniable:
+    command = Deniable(tmp_path)
+    command.done("init")
+    return command
+
+
+def test_the_command_shows_acts_and_says_that_the_chain_holds(deniable: Deniable) -> None:
+    deniable.done("tokens", "new", "--role", "viewer", "--label", "Grafana")
+    shown = deniable.done("audit")
+    assert "token-made" in shown
+    assert "deniable init" in shown
+    found = deniable.json("audit", "--verify")
+    assert found["size"] == 2
+    noted = f"{found['size']}:{found['head']}"
+    assert noted in deniable.done("audit", "--verify")
+    deniable.done("tokens", "new", "--role", "viewer", "--label", "more")
+    assert deniable.json("audit", "--verify", "--since", noted)["size"] == 3
+
+
+@pytest.mark.parametrize("noted", ["1:" + "0" * 64, "9:" + "0" * 64, "x", "-1:", ""])
+def test_the_command_refuses_a_log_that_is_not_the_noted_one(
+    deniable: Deniable, noted: str
+) -> None:
+    said = deniable.refused("audit", "--verify", "--since", noted)
+    assert "is not the one of" in said
+
+
+def test_a_label_that_looks_like_a_line_of_the_log_is_shown_on_its_own(
+    deniable: Deniable,
+) -> None:
+    said = deniable.refused("tokens", "new", "--role", "viewer", "--label", "x\n2027 forged")
+    assert "label" in said
+
+
+def test_people_are_added_listed_and_removed_by_the_command(deniable: Deniable) -> None:
+    run = CliRunner(env=deniable.environ)
+    arguments = ["users", "add", "ana", "--role", "analyst", "--password-stdin"]
+    done = run.invoke(main, arguments, input=f"{PASSWORD}\n")
+    assert (done.exit_code, done.output) == (
+        0,
+        "Added ana, who may sign in at /sign-in as analyst\n",
+    )
+    asked = run.invoke(main, arguments[:-1], input="short\nshort\n")
+    assert asked.exit_code == 1
+    again = run.invoke(main, arguments, input=f"{PASSWORD}\n")
+    assert "there is a user 'ana' already" in again.output
+    [row] = deniable.json("users", "list")["users"]
+    assert (row["name"], row["role"]) == ("ana", "analyst")
+    assert deniable.done("users", "remove", "ana", "--yes") == "Removed ana\n"
+    assert deniable.json("users", "list")["users"] == []
+
+
+def test_a_link_of_the_command_leads_to_the_sign_in_page(deniable: Deniable) -> None:
+    made = deniable.json("users", "link", "--name", "Ana", "--role", "viewer")
+    assert made["address"] == "http://127.0.0.1:8000" + made["path"]
+    assert made["path"].startswith("/sign-in?link=")
+    assert deniable.json("sessions", "list") == {"sessions": []}
+    deniable.refused("sessions", "end", "000000000000")

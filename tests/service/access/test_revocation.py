@@ -1,0 +1,87 @@
+"""A token, a session and a user end at the next request, whichever worker answers it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deniable_aggregator.client.remote import remote
+from deniable_aggregator.operations.process.serving import Server, free_port, running
+from support.builders.data_directory import prepared_at
+from support.doubles.browser import FORM_TOKEN
+from support.processes import postgres_server
+
+pytestmark = pytest.mark.processes
+
+PATIENCE = 60.0
+ASKED = 40
+"""Requests over connections of their own, which two workers share by chance."""
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """Two threads over SQLite, which one process has open; two workers over PostgreSQL."""
+    folder: Path = tmp_path_factory.mktemp("revocation")
+    if request.param == "sqlite":
+        settings = replace(prepared_at(folder, time.time()), threads=2, port=free_port())
+    else:
+        store = postgres_server.empty()
+        settings = replace(prepared_at(folder, time.time(), store), workers=2, port=free_port())
+    with running(settings) as started:
+        yield started
+    if settings.shared:
+        postgres_server.drop(settings.store)
+
+
+def statuses(server: Server, path: str, headers: dict[str, str]) -> set[int]:
+    answers = [
+        httpx.get(server.address + path, headers=headers, trust_env=False, timeout=PATIENCE)
+        for _ in range(ASKED)
+    ]
+    return {answer.status_code for answer in answers}
+
+
+def test_a_token_works_everywhere_at_once_and_nowhere_once_it_is_revoked(server: Server) -> None:
+    with remote(server.address, server.token, trust_env=False) as admin:
+        made = admin.make_token("admin", "short").document
+        headers = {"Authorization": f"Bearer {made.token}"}
+        assert statuses(server, "/v1/tokens", headers) == {200}
+        admin.revoke_token(made.id)
+    assert statuses(server, "/v1/tokens", headers) == {401}
+
+
+def test_the_printed_link_lets_one_in_and_the_session_ends_everywhere_at_once(
+    server: Server,
+) -> None:
+    assert server.link is not None
+    address = f"/sign-in?link={server.link}"
+    with httpx.Client(base_url=server.address, trust_env=False, timeout=PATIENCE) as browser:
+        token = FORM_TOKEN.search(browser.get(address).text)
+        assert token is not None
+        form = {"csrf_token": token[1], "link": server.link}
+        assert browser.post("/sign-in", data=form).status_code == 303
+        cookie = browser.cookies["deniable-session"]
+    assert statuses(server, address, {}) == {410}
+    assert known(server, cookie) == {True}
+    with remote(server.address, server.token, trust_env=False) as admin:
+        [row] = admin.sessions().document.sessions
+        assert row.via == "link"
+        admin.end_session(row.id)
+    assert known(server, cookie) == {False}
+
+
+def known(server: Server, cookie: str) -> set[bool]:
+    """Whether pages take the cookie for a session's: whoever has none gets one for the form."""
+    headers = {"Cookie": f"deniable-session={cookie}"}
+    pages = [
+        httpx.get(f"{server.address}/sign-in", headers=headers, trust_env=False, timeout=PATIENCE)
+        for _ in range(ASKED)
+    ]
+    return {"deniable-form" not in page.cookies for page in pages}

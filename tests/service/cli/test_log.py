@@ -1,0 +1,176 @@
+"""`deniable log verify`: what it proves, and every way in which a log can be wrong."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.operations.doctor import log_audit
+from deniable_aggregator.operations.doctor.log_audit import Chain
+from deniable_shared.errors import ForkError
+from deniable_shared.wire.transparency_log import LogEntry
+from support.builders.api_world import World, authored, opened
+from support.processes.deniable_command import Deniable
+
+
+@pytest.fixture
+def deniable(tmp_path: Path) -> Deniable:
+    command = Deniable(tmp_path)
+    command.done("init")
+    command.done("collections", "apply", command.write("settings.toml"))
+    command.done("keys", "rotate", "--now", "--yes")
+    return command
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path / "world") as world:
+        world.register(authored())
+        yield world
+
+
+@contextmanager
+def changed(deniable: Deniable, *statements: str) -> Iterator[None]:
+    """The database, edited by somebody who first removes what forbids it."""
+    with closing(sqlite3.connect(deniable.data / "deniable.db", isolation_level=None)) as db:
+        triggers = db.execute("select name from sqlite_master where type = 'trigger'").fetchall()
+        for (name,) in triggers:
+            db.execute(f"drop trigger {name}")
+        for statement in statements:
+            db.execute(statement)
+    yield
+
+
+def verified(deniable: Deniable) -> list[str]:
+    """What fails."""
+    answer = deniable("log", "verify", "--json")
+    found = [check for check in json.loads(answer.stdout)["checks"] if check["level"] == "fail"]
+    assert answer.exit_code == (1 if found else 0)
+    return [check["message"] for check in found]
+
+
+def test_an_untouched_log_is_well(deniable: Deniable) -> None:
+    shown = deniable.done("log", "verify")
+    assert "fail" not in shown
+    for what in ("of the database: 4 entries end in", "1, each signed", "3, each signed"):
+        assert what in shown
+
+
+def test_the_head_is_the_one_the_service_shows(deniable: Deniable) -> None:
+    rotated = deniable.json("keys", "list")["log"]
+    answer = deniable.json("log", "verify", "--head", rotated["head"])
+    assert answer["size"] == rotated["size"] + 1
+    assert "is not in this log" in deniable("log", "verify", "--head", "ab" * 32).stdout
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("update log set body_hash = zeroblob(32) where position = 2", "broken at entry 2"),
+        ("update log set type = 'release' where position = 2", "broken at entry 2"),
+        ("update log set head = zeroblob(32) where position = 3", "broken at entry 3"),
+        ("delete from manifests", "of what was logged only this is kept"),
+        ("delete from key_lists where version = 3", "of what was logged only this is kept"),
+        ("update manifests set digest = zeroblob(32)", "not that of its body"),
+        ("update manifests set position = 1", "not in the log there"),
+        ("update key_lists set position = 1 where version = 2", "not in the log there"),
+        ("update key_lists set version = 9 where version = 2", "fell from version"),
+    ],
+)
+def test_what_was_changed_in_the_database_is_named(
+    deniable: Deniable, statement: str, message: str
+) -> None:
+    with changed(deniable, "pragma foreign_keys = off", statement):
+        assert any(message in found for found in verified(deniable))
+
+
+def test_a_log_cut_short_is_missed_by_the_key_lists_over_it(deniable: Deniable) -> None:
+    with changed(deniable, "delete from log where position > 2"):
+        assert any("not in the log" in found for found in verified(deniable))
+
+
+def test_a_log_written_anew_fails_at_the_first_key_list_signed_over_the_old_one(
+    deniable: Deniable,
+) -> None:
+    entries = list(log_audit.read_database(Settings(data=deniable.data)).entries)
+    entries[0] = LogEntry("release", sha256(b"another past").digest())
+    heads = Chain.of(entries).heads
+    statements = [
+        f"update log set head = x'{head.hex()}' where position = {place}"  # noqa: S608
+        for place, head in enumerate(heads[1:], start=1)
+    ]
+    new = entries[0].body_hash.hex()
+    first = f"update log set type = 'release', body_hash = x'{new}' where position = 1"  # noqa: S608
+    with changed(deniable, first, *statements):
+        assert any("signed over another log" in found for found in verified(deniable))
+
+
+def test_a_directory_without_database_is_refused(tmp_path: Path) -> None:
+    assert "holds no database" in Deniable(tmp_path).refused("log", "verify")
+
+
+def connected(world: World) -> ServiceClient:
+    client = httpx.Client(
+        base_url="http://deniable.test", transport=httpx.WSGITransport(app=world.app.wsgi_app)
+    )
+    return ServiceClient(client, address="http://deniable.test")
+
+
+def of_service(world: World, chain: Chain) -> list[str]:
+    """What fails when the service's signed documents are held against that chain."""
+    with connected(world) as connection:
+        trust = world.service.keys.trust
+        found = list(log_audit.of_service(connection, chain, trust, world.clock()))
+    assert found
+    return [check.message for check in found if check.level == "fail"]
+
+
+def test_a_service_shows_the_log_of_its_database(world: World) -> None:
+    with connected(world) as connection:
+        shown = log_audit.read_service(connection)
+    assert shown == log_audit.read_database(world.service.settings)
+    assert of_service(world, shown) == []
+
+
+def test_a_log_of_many_pages_is_read_to_its_end(world: World) -> None:
+    for number in range(2_500):
+        world.service.store.append_log("release", number.to_bytes(32))
+    with connected(world) as connection:
+        shown = log_audit.read_service(connection)
+    assert (len(shown.entries), shown.heads[-1].hex()) == world.service.store.log_head()
+
+
+def test_a_service_that_hides_an_entry_is_found_out(world: World) -> None:
+    world.clock.now += 3_600
+    world.service.tick()
+    kept = log_audit.read_database(world.service.settings)
+    others = Chain.of([kept.entries[0], LogEntry("manifest", bytes(32)), *kept.entries[2:]])
+    errors = of_service(world, others)
+    assert any("signed over a log of 2 entries" in error for error in errors)
+    assert any("it is not in the log" in error for error in errors)
+    assert log_audit.compare_chains(kept, others).message.endswith("differ from entry 2 on")
+    assert log_audit.compare_chains(kept, Chain.of(kept.entries[:-1])).level == "ok"
+
+
+def test_a_page_whose_head_is_not_that_of_its_entries_is_a_fork(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size, _ = world.service.store.log_head()
+    monkeypatch.setattr(world.service.store, "log_head", lambda: (size, "ab" * 32))
+    with connected(world) as connection, pytest.raises(ForkError, match="says that its log ends"):
+        log_audit.read_service(connection)
+
+
+def test_a_database_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no database"):
+        log_audit.read_database(Settings(data=tmp_path))

@@ -1,0 +1,221 @@
+"""`deniable serve`, as a real process, and what other commands make of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.process import running_server
+from deniable_aggregator.operations.process.serving import free_port, granian_arguments, running
+from support.processes.deniable_command import Deniable, wait_until
+
+pytestmark = pytest.mark.processes
+
+PATIENCE = 90.0
+
+
+@pytest.fixture
+def deniable(tmp_path: Path) -> Deniable:
+    command = Deniable(tmp_path)
+    command.done("init")
+    return command
+
+
+@pytest.fixture
+def server(deniable: Deniable) -> Iterator[subprocess.Popen[str]]:
+    with deniable.process("serve", "--port", "0") as process:
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
+        yield process
+
+
+@pytest.fixture(scope="module")
+def running_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deniable, str]]:
+    """A server that stays, and the line it printed."""
+    deniable = Deniable(tmp_path_factory.mktemp("running"))
+    deniable.done("init")
+    with deniable.process("serve", "--port", "0") as process:
+        assert process.stdout is not None
+        yield deniable, process.stdout.readline()
+
+
+def address(deniable: Deniable) -> str:
+    live = running_server.read(deniable.data)
+    assert live is not None
+    return live.address
+
+
+def test_it_says_where_it_is_and_is_ready_when_it_says_so(
+    running_one: tuple[Deniable, str],
+) -> None:
+    deniable, line = running_one
+    assert address(deniable) in line
+    assert httpx.get(address(deniable) + "/readyz", timeout=PATIENCE).status_code == 200
+
+
+def test_server_json_is_the_owners_and_goes_when_it_stops(
+    deniable: Deniable, server: subprocess.Popen[str]
+) -> None:
+    file = deniable.data / running_server.NAME
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    server.send_signal(signal.SIGINT)
+    assert server.wait(timeout=PATIENCE) == 0
+    assert not file.exists()
+
+
+def test_commands_reach_it_and_its_token_ends_with_it(
+    deniable: Deniable, server: subprocess.Popen[str]
+) -> None:
+    live = running_server.read(deniable.data)
+    assert live is not None
+    path = deniable.write("settings.toml")
+    assert deniable.json("collections", "apply", path, "--key", deniable.key)["created"]
+    asked = f"{live.address}/v1/collections/settings/manifest"
+    manifest = httpx.get(asked, timeout=PATIENCE)
+    assert manifest.text == deniable.done("collections", "export", "settings")
+    server.terminate()
+    assert server.wait(timeout=PATIENCE) == 0
+    (token,) = (
+        t for t in deniable.json("tokens", "list", "--all")["tokens"] if "serve" in t["label"]
+    )
+    assert token["revoked"] is not None
+
+
+def test_a_url_and_a_token_reach_it_from_elsewhere(
+    running_one: tuple[Deniable, str], tmp_path: Path
+) -> None:
+    deniable, _ = running_one
+    elsewhere = Deniable(tmp_path / "nowhere")
+    url = address(deniable)
+    said = elsewhere.refused("tokens", "list", "--url", url)
+    assert said.startswith("A valid token is needed: ")
+    assert said.endswith("(set DENIABLE_TOKEN)")
+    elsewhere.environ["DENIABLE_TOKEN"] = deniable.done(
+        "tokens", "new", "--role", "admin", "--label", "remote"
+    ).strip()
+    assert len(elsewhere.json("tokens", "list", "--url", url)["tokens"]) == 3
+
+
+def test_a_second_server_is_refused_and_the_first_stays(
+    running_one: tuple[Deniable, str],
+) -> None:
+    deniable, _ = running_one
+    assert "open" in deniable.refused("serve", "--port", "0")
+    assert running_server.find(deniable.data) is not None
+
+
+def test_a_request_under_way_is_answered_before_it_stops(
+    deniable: Deniable, server: subprocess.Popen[str]
+) -> None:
+    host, port = address(deniable).removeprefix("http://").split(":")
+    head = b"PUT /v1/collections/x HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head)
+        later = threading.Timer(0.5, connection.sendall, [b"cd"])
+        later.start()
+        server.terminate()
+        assert connection.recv(12) == b"HTTP/1.1 401"
+        later.join()
+
+
+def test_nothing_outlives_it_when_it_is_killed(
+    deniable: Deniable, server: subprocess.Popen[str]
+) -> None:
+    live = running_server.read(deniable.data)
+    assert live is not None
+    server.kill()
+    wait_until("the child drains", lambda: not Path(f"/proc/{live.pid}").exists())
+    assert running_server.find(deniable.data) is None
+    assert deniable.json("collections", "list") == {"collections": []}
+    checks = deniable.json("doctor")["checks"]
+    assert any("left over" in check["message"] for check in checks)
+
+
+def test_a_server_that_is_killed_ends_the_command_with_1(
+    deniable: Deniable, server: subprocess.Popen[str]
+) -> None:
+    live = running_server.read(deniable.data)
+    assert live is not None
+    os.kill(live.pid, signal.SIGKILL)
+    assert server.wait(timeout=PATIENCE) == 1
+    assert server.stderr is not None
+    assert "the service stopped by itself" in server.stderr.read()
+
+
+def test_a_directory_full_of_strange_modules_changes_nothing(
+    deniable: Deniable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("secrets.py", "flask.py", "deniable_aggregator.py"):
+        deniable.write(name, "raise SystemExit('not this one')")
+    monkeypatch.chdir(deniable.folder)
+    settings = Settings(data=Path("data"), port=free_port())
+    with running(settings) as server:
+        assert httpx.get(f"{server.address}/readyz", timeout=PATIENCE).status_code == 200
+
+
+def test_a_port_that_is_taken_is_named_with_the_cure(deniable: Deniable) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port}" in deniable.refused("serve", "--port", str(port))
+
+
+def test_serving_needs_a_prepared_directory(tmp_path: Path) -> None:
+    said = Deniable(tmp_path).refused("serve", "--port", str(free_port()))
+    assert "deniable init" in said
+
+
+def test_no_line_of_the_access_log_holds_an_address(deniable: Deniable) -> None:
+    with deniable.process("serve", "--port", "0", "--access-log") as process:
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
+        httpx.get(address(deniable) + "/v1/collections?who=127.0.0.1", timeout=PATIENCE)
+        process.terminate()
+        _, logged = process.communicate(timeout=PATIENCE)
+    lines = [line for line in logged.splitlines() if "/v1/collections" in line]
+    assert len(lines) == 1
+    assert "127.0.0.1" not in lines[0]
+
+
+def test_every_limit_granian_would_leave_open_is_set() -> None:
+    arguments = granian_arguments(Settings(threads=8), access_log=False)
+    for option in (
+        "--blocking-threads",
+        "--backpressure",
+        "--workers-kill-timeout",
+        "--http1-header-read-timeout",
+        "--access-log-fmt",
+    ):
+        assert option in arguments
+    assert "addr" not in json.dumps(arguments)
+
+
+def test_the_log_of_a_running_service_is_that_of_its_database(
+    running_one: tuple[Deniable, str],
+) -> None:
+    deniable, _ = running_one
+    deniable.done("keys", "rotate")
+    shown = deniable.done("log", "verify", "--url", address(deniable))
+    for what in ("of the database: ", f"of {address(deniable)}: ", "share their first"):
+        assert what in shown
+    assert "fail" not in shown
+
+
+def test_a_stranger_verifies_the_log_with_the_public_key_alone(
+    running_one: tuple[Deniable, str], tmp_path: Path
+) -> None:
+    deniable, _ = running_one
+    trust = (deniable.data / "trust").read_text().strip()
+    stranger = Deniable(tmp_path)
+    url = ("--url", address(deniable))
+    assert "fail" not in stranger.done("log", "verify", *url, "--trust", trust)
+    assert stranger("log", "verify", *url, "--trust", "ed25519:x").exit_code == 2
+    assert "is not prepared" in stranger.refused("log", "verify", *url)

@@ -1,0 +1,104 @@
+"""What a relay refuses, and in whose words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_shared.wire.problems import ReportError
+from deniable_shared.wire.report import Extension
+from support.builders import api_world, relay_world
+from support.builders.data_directory import DAY, TODAY
+from support.builders.relay_reports import YES, with_header
+from support.builders.relay_world import RelayWorld
+
+RELAYED: dict[str, Any] = {"relay_batch": 1_000}
+BUSY = ("503 Service Unavailable", [("Retry-After", "120")])
+
+
+@pytest.mark.parametrize("query", ["from=-1", "from=x", "from=%31%30x", "from=9999999999"])
+def test_a_place_in_the_log_that_is_none_is_refused(
+    world: RelayWorld, settings: Collection, query: str
+) -> None:
+    assert world.get("/v1/log", query).status == 400
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"epoch": TODAY + 2}, ReportError.TOO_EARLY),
+        ({"epoch": 1}, ReportError.NOT_STARTED),
+        ({"epoch": TODAY - 4}, ReportError.EPOCH_CLOSED),
+        ({"manifest_version": 2}, ReportError.MANIFEST_UNKNOWN),
+        ({"key_id": 9}, ReportError.OUTDATED_KEY),
+        ({"extensions": (Extension(1, b"voucher"),)}, ReportError.UNKNOWN_EXTENSION),
+    ],
+)
+def test_what_the_service_would_refuse_in_the_open_is_refused_and_not_kept(
+    world: RelayWorld, settings: Collection, changed: dict[str, object], code: ReportError
+) -> None:
+    report = with_header(world.aggregator.report(settings, YES), **changed)
+    assert world.upload(settings.id, report).codes == [code]
+    assert world.aggregator.upload(settings, report).status_code == 200
+    assert world.relay.queue.waiting() == 0
+
+
+def test_an_epoch_after_the_last_is_refused_as_the_service_does(
+    world: RelayWorld, settings: Collection
+) -> None:
+    last = settings.manifest.last_epoch
+    world.clock.now = (last + 1) * DAY + 3_600.0
+    world.aggregator.service.tick()
+    world.renew()
+    report = world.aggregator.report(settings, YES, epoch=last + 1)
+    assert world.upload(settings.id, report).codes == [ReportError.COLLECTION_EXPIRED]
+
+
+def test_a_report_to_a_replaced_key_is_sent_back_to_be_sealed_anew(
+    world: RelayWorld, settings: Collection
+) -> None:
+    old = world.aggregator.report(settings, YES)
+    world.aggregator.service.keys.rotate(1, at_once=True, audit=None)
+    world.renew()
+    assert world.upload(settings.id, old).codes == [ReportError.OUTDATED_KEY]
+    assert world.upload(settings.id, world.aggregator.report(settings, YES)).codes == []
+
+
+def test_several_reports_in_a_request_are_refused(world: RelayWorld, settings: Collection) -> None:
+    two = [world.aggregator.report(settings, YES) for _ in range(2)]
+    assert world.upload(settings.id, *two).codes == [ReportError.TOKEN_REQUIRED] * 2
+
+
+def test_whole_requests_are_refused_as_the_service_does(
+    world: RelayWorld, settings: Collection
+) -> None:
+    report = world.aggregator.report(settings, YES)
+    assert world.upload("unheard-of", report).status == 404
+    world.aggregator.service.registry.close(settings.id, audit=None)
+    world.renew()
+    assert world.upload(settings.id, report).status == 410
+    path = f"/v1/collections/{settings.id}/reports"
+    assert relay_world.tell(world.relay.app, "POST", path, body=b"x").status == 400
+    assert relay_world.tell(world.relay.app, "POST", path).status == 415
+    assert relay_world.tell(world.relay.app, "PUT", "/v1/keys").status == 405
+
+
+def test_one_network_is_limited_and_a_trusted_proxy_is_not(tmp_path: Path) -> None:
+    for trusted, expected in ((False, 429), (True, 200)):
+        folder = tmp_path / str(trusted)
+        with relay_world.opened(folder, reports_per_minute=6, trusted_proxy=trusted) as world:
+            found = world.aggregator.register(api_world.authored())
+            world.renew()
+            reports = [world.aggregator.report(found, YES) for _ in range(2)]
+            assert [world.upload(found.id, each).status for each in reports] == [200, expected]
+
+
+def test_a_full_relay_asks_devices_to_come_later(world: RelayWorld, settings: Collection) -> None:
+    world.relay.uploads.waiting = 5_000_000
+    answer = world.upload(settings.id, world.aggregator.report(settings, YES))
+    assert answer.status == 503
+    world.tick()
+    assert world.upload(settings.id, world.aggregator.report(settings, YES)).codes == []

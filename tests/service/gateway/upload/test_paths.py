@@ -1,0 +1,164 @@
+"""A path that is not in its normal form is refused before it is routed, in front of every room."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deniable_aggregator.web.app import upload_endpoint
+from deniable_gateway.problem import Problem
+from deniable_gateway.spool.intake import KeylessIntake
+from deniable_gateway.spool.options import IntakeOptions
+from deniable_gateway.upload.paths import require_normal_path
+from deniable_shared.wire.report import MEDIA_TYPE
+from support.builders import relay_world
+from support.builders.api_world import opened
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+REFUSED = [
+    "//v1/collections/settings/reports",
+    "///v1/collections/settings/reports",
+    "/v1//collections/settings/reports",
+    "/v1/collections//reports",
+    "/v1/collections/settings//reports",
+    "/v1/collections/settings/reports//",
+    "/./v1/collections/settings/reports",
+    "/v1/./collections/settings/reports",
+    "/v1/../v1/collections/settings/reports",
+    "/v1/collections/settings/estimates/../reports",
+    "/v1/collections/settings/reports/.",
+    "/v1/collections/settings/reports/..",
+    "/v1\\collections/settings/reports",
+    "\\v1/collections/settings/reports",
+    "/v1%2fcollections/settings/reports",
+    "/v1/%2E%2e/v1/collections/settings/reports",
+    "/v1/collections%5Csettings/reports",
+    "v1/collections/settings/reports",
+    "*",
+    "//",
+    "//healthz",
+    "/static/../healthz",
+]
+NORMAL = [
+    "",
+    "/",
+    "/healthz",
+    "/collections/settings/",
+    "/static/deniable.0123456789abcdef.css",
+    "/v1/users/100%",
+    "/v1/users/a.b",
+    "/v1/users/.ana",
+    "/v1/users/ana...",
+    "/v1/users/ana%20b",
+]
+AS_SENT = [
+    "/v1%2Fcollections/settings/reports",
+    "/%2e/v1/collections/settings/reports",
+    "/v1/collections/settings%5creports?x=1",
+]
+"""What a server decodes to a normal path, where it says what was sent."""
+
+
+def refused(path: str, **environ: str) -> bool:
+    try:
+        require_normal_path({"PATH_INFO": path, **environ})
+    except Problem as problem:
+        return problem.slug == "not-found"
+    return False
+
+
+@pytest.mark.parametrize("path", REFUSED)
+def test_an_unusual_path_is_refused(path: str) -> None:
+    assert refused(path)
+
+
+@pytest.mark.parametrize("path", NORMAL)
+def test_a_usual_path_is_not_refused(path: str) -> None:
+    assert not refused(path, RAW_URI=f"{path}?next=/..//%2F")
+
+
+@pytest.mark.parametrize("name", ["RAW_URI", "REQUEST_URI"])
+@pytest.mark.parametrize("sent", AS_SENT)
+def test_what_was_encoded_is_refused_where_the_server_keeps_it(name: str, sent: str) -> None:
+    assert refused("/v1/collections/settings/reports", **{name: sent})
+
+
+def unreached(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    raise AssertionError("the request was routed")
+
+
+@pytest.fixture(params=["aggregator", "intake", "relay"])
+def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WSGIApplication]:
+    """Each of the rooms that face a network."""
+    if request.param == "aggregator":
+        with opened(tmp_path) as world:
+            yield world.app.wsgi_app
+    elif request.param == "intake":
+        yield KeylessIntake(IntakeOptions(str(tmp_path), data=str(tmp_path / "nowhere"))).app
+    else:
+        with relay_world.opened(tmp_path) as relay:
+            yield relay.relay.app
+
+
+def asked(application: WSGIApplication, method: str, path: str) -> tuple[int, dict[str, object]]:
+    """Status and problem document; the body must not be read."""
+    answers: list[str] = []
+    environ = {
+        "REQUEST_METHOD": method,
+        "PATH_INFO": path,
+        "CONTENT_TYPE": MEDIA_TYPE,
+        "CONTENT_LENGTH": "1",
+        "REMOTE_ADDR": "192.0.2.7",
+        "wsgi.input": io.BytesIO(b"0"),
+    }
+    take: Callable[..., object] = lambda status, headers, _=None: answers.append(status)  # noqa: E731
+    body = b"".join(application(environ, take))  # type: ignore[arg-type]
+    return int(answers[0][:3]), json.loads(body)
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_every_room_answers_such_a_path_alike(application: WSGIApplication, method: str) -> None:
+    for path in REFUSED:
+        status, document = asked(application, method, path)
+        assert (status, document["type"]) == (404, "urn:deniable:problem:not-found"), path
+        assert "not in its normal form" in str(document["detail"])
+
+
+@pytest.mark.parametrize("path", REFUSED)
+def test_the_web_framework_never_sees_such_a_path(tmp_path: Path, path: str) -> None:
+    """What it costs is one check: no routing, no recursion, no log line."""
+    with opened(tmp_path) as world:
+        endpoint = upload_endpoint(world.service, unreached)
+        assert asked(endpoint, "POST", path)[0] == 404
+
+
+def test_an_upload_that_reaches_the_frameworks_rule_is_a_problem(tmp_path: Path) -> None:
+    """The rule is there for the other methods; returning the endpoint from it would recurse."""
+    with opened(tmp_path) as world:
+        view = world.app.view_functions["upload"]
+        with pytest.raises(Problem, match="spelled like that"):
+            view(collection="settings")
+
+
+def test_such_requests_are_counted(tmp_path: Path) -> None:
+    with opened(tmp_path) as world:
+        asked(world.app.wsgi_app, "POST", "//v1/collections/x/reports")
+        counted = world.service.metrics.requests.labels("none", "404")
+        assert counted._value.get() == 1.0
+
+
+def test_pages_and_the_files_they_load_are_where_they_were(tmp_path: Path) -> None:
+    with opened(tmp_path) as world:
+        page = world.page("/", "viewer")
+        files = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text)
+        assert page.status_code == 200
+        assert files
+        assert {world.page(file, "viewer").status_code for file in files} == {200}

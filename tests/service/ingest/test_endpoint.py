@@ -1,0 +1,253 @@
+"""The upload endpoint as a WSGI server calls it: what is read, answered, passed on."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deniable_aggregator.web.app import upload_endpoint
+from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE, ReportError
+from deniable_shared.wire.replies import read_statuses
+from deniable_shared.wire.report import (
+    ERRORS_MEDIA_TYPE,
+    MAX_UPLOAD_BYTES,
+    MEDIA_TYPE,
+    decode_errors,
+    encode_upload,
+)
+from support.builders import service_world
+from support.builders.service_world import World
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+PATH = "/v1/collections/settings/reports"
+
+
+class Unread(io.BytesIO):
+    """A body nobody may look at."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        raise AssertionError("the body was read")
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def problem(self) -> str:
+        """The slug of a well-formed problem document."""
+        document = json.loads(self.body)
+        assert self.headers["Content-Type"] == PROBLEM_MEDIA_TYPE
+        assert document["status"] == self.status
+        assert document["detail"]
+        return str(document["type"]).rpartition(":")[2]
+
+
+def behind(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    start_response("418 I'm a teapot", [])
+    return [b"passed on"]
+
+
+def post(world: World, body: bytes | io.BytesIO = b"", **environ: str | None) -> Answer:
+    """POST with an honest length and type unless told otherwise; None leaves a variable out."""
+    stream = body if isinstance(body, io.BytesIO) else io.BytesIO(body)
+    request: dict[str, object] = {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": PATH,
+        "CONTENT_TYPE": MEDIA_TYPE,
+        "CONTENT_LENGTH": str(len(stream.getvalue())),
+        "REMOTE_ADDR": "192.0.2.77",
+        "wsgi.input": stream,
+        **environ,
+    }
+    answers: list[tuple[str, list[tuple[str, str]]]] = []
+    present = {name: value for name, value in request.items() if value is not None}
+    endpoint = upload_endpoint(world.service, behind)
+    chunks = endpoint(present, lambda status, headers, _=None: answers.append((status, headers)))  # type: ignore[arg-type]
+    [(status, headers)] = answers
+    return Answer(int(status.split()[0]), dict(headers), b"".join(chunks))
+
+
+def test_an_accepted_report_is_answered_with_an_empty_200(world: World) -> None:
+    answer = post(world, encode_upload([world.report()]))
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers == {"Content-Type": ERRORS_MEDIA_TYPE, "Content-Length": "0"}
+    assert read_statuses(answer.status, answer.headers, answer.body) == []
+    assert world.n() == 1
+
+
+def test_a_refused_report_is_answered_with_its_code(world: World) -> None:
+    report = world.report(payload=b"\xff")
+    answer = post(world, encode_upload([report]))
+    assert (answer.status, answer.headers["Content-Type"]) == (200, ERRORS_MEDIA_TYPE)
+    [status] = decode_errors(answer.body)
+    assert (status.report_id, status.error) == (
+        report.header.report_id,
+        ReportError.INVALID_MESSAGE,
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/v1/collections/settings/estimates",
+        "/v1/collections/settings/reports/",
+        "/v1/collections/a/b/reports",
+        "/v1/collections/reports",
+        "/other/settings/reports",
+    ],
+)
+def test_other_paths_are_passed_on(world: World, path: str) -> None:
+    assert post(world, Unread(), PATH_INFO=path).body == b"passed on"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "OPTIONS", "post"])
+def test_other_methods_are_passed_on(world: World, method: str) -> None:
+    assert post(world, Unread(), REQUEST_METHOD=method).body == b"passed on"
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "",
+        "application/json",
+        "application/vnd.deniable",
+        MEDIA_TYPE.replace("version=1", "version=2"),
+    ],
+)
+def test_another_media_type_is_refused_unread(world: World, media_type: str) -> None:
+    answer = post(world, Unread(b"x"), CONTENT_TYPE=media_type)
+    assert (answer.status, answer.problem) == (415, "unsupported-media-type")
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "application/vnd.deniable; message=upload-req; version=1",
+        "application/vnd.deniable;version=1;message=upload-req",
+        'Application/VND.deniable; message="upload-req"; version=1',
+    ],
+)
+def test_the_media_type_may_be_spelled_in_every_legal_way(world: World, media_type: str) -> None:
+    assert post(world, encode_upload([world.report()]), CONTENT_TYPE=media_type).status == 200
+
+
+@pytest.mark.parametrize("length", [None, ""])
+def test_a_missing_length_is_refused_unread(world: World, length: str | None) -> None:
+    answer = post(world, Unread(b"x"), CONTENT_LENGTH=length, HTTP_TRANSFER_ENCODING="chunked")
+    assert (answer.status, answer.problem) == (411, "length-required")
+
+
+@pytest.mark.parametrize("length", ["-1", "1.5", "ten", "+5", "٥", " 5"])
+def test_a_length_that_is_no_number_is_refused_unread(world: World, length: str) -> None:
+    answer = post(world, Unread(b"x"), CONTENT_LENGTH=length)
+    assert (answer.status, answer.problem) == (400, "invalid-message")
+
+
+@pytest.mark.parametrize("length", [str(MAX_UPLOAD_BYTES + 1), "9" * 5_000])
+def test_a_length_over_the_limit_is_refused_unread(world: World, length: str) -> None:
+    answer = post(world, Unread(b"x"), CONTENT_LENGTH=length)
+    assert (answer.status, answer.problem) == (413, "too-large")
+
+
+def test_no_more_than_the_announced_length_is_read(world: World) -> None:
+    body = encode_upload([world.report()])
+    stream = io.BytesIO(body + b"the next request")
+    assert post(world, stream, CONTENT_LENGTH=str(len(body))).status == 200
+    assert stream.tell() == len(body)
+
+
+def test_a_body_that_ends_early_is_refused(world: World) -> None:
+    body = encode_upload([world.report()])
+    answer = post(world, body[:-1], CONTENT_LENGTH=str(len(body)))
+    assert (answer.status, answer.problem) == (400, "invalid-message")
+    assert world.n() == 0
+
+
+def test_problems_of_the_whole_request_are_documents(world: World) -> None:
+    body = encode_upload([world.report()])
+    assert post(world, b"rubbish").problem == "invalid-message"
+    assert post(world, body, PATH_INFO="/v1/collections/other/reports").status == 404
+    world.service.registry.close(world.manifest.collection, audit=None)
+    assert post(world, body).problem == "collection-closed"
+
+
+def test_a_relays_token_lets_many_reports_in_and_no_other_token_does(world: World) -> None:
+    body = encode_upload([world.report(), world.report()])
+    tokens = {
+        role: world.service.tokens.create(role, role, audit=None)[1] for role in ("relay", "admin")
+    }
+    wanted = {
+        None: ReportError.TOKEN_REQUIRED,
+        "Bearer dn_nonsense": ReportError.TOKEN_INVALID,
+        f"Bearer {tokens['admin']}": ReportError.TOKEN_INVALID,
+    }
+    for credential, error in wanted.items():
+        answer = post(world, body, HTTP_AUTHORIZATION=credential)
+        assert [status.error for status in decode_errors(answer.body)] == [error] * 2
+    answer = post(world, body, HTTP_AUTHORIZATION=f"Bearer {tokens['relay']}")
+    assert (answer.status, answer.body, world.n()) == (200, b"", 2)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_behind_a_trusted_proxy_the_proxy_limits(tmp_path: Path, trusted: bool) -> None:
+    settings = replace(
+        service_world.prepared(tmp_path), reports_per_minute_per_prefix=1, trusted_proxy=trusted
+    )
+    with service_world.opened(tmp_path, settings) as world:
+        statuses = [post(world, encode_upload([world.report()])).status for _ in range(3)]
+    assert statuses == ([200] * 3 if trusted else [200, 429, 429])
+
+
+def test_a_network_over_its_rate_is_told_when_to_come_back(tmp_path: Path) -> None:
+    settings = replace(service_world.prepared(tmp_path), reports_per_minute_per_prefix=1)
+    with service_world.opened(tmp_path, settings) as world:
+        answers = [post(world, b"x", REMOTE_ADDR=f"192.0.2.{n}") for n in range(2)]
+    assert [answer.problem for answer in answers] == ["invalid-message", "too-many-requests"]
+    assert 10 <= int(answers[1].headers["Retry-After"]) <= 20
+
+
+def test_no_answer_sets_a_cookie_or_allows_another_origin(world: World) -> None:
+    bodies = [encode_upload([world.report()]), encode_upload([world.report(payload=b"\xff")]), b"x"]
+    for body in bodies:
+        names = post(world, body, HTTP_ORIGIN="https://evil.example", HTTP_COOKIE="a=b").headers
+        assert not names.keys() - {"Content-Type", "Content-Length", "Retry-After"}
+
+
+def test_no_address_and_no_report_is_ever_logged(
+    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    report = world.report()
+    post(world, encode_upload([report]))
+    post(world, encode_upload([world.report(payload=b"\xff")]))
+    monkeypatch.setattr(world.service.ingest._commits, "_commit_reports", None)
+    assert post(world, encode_upload([world.report()])).status == 503
+    assert "a commit of 1 reports failed" in caplog.text
+    assert "192.0.2" not in caplog.text
+    assert report.header.report_id.hex() not in caplog.text
+
+
+def test_what_nobody_foresaw_is_a_500_that_tells_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*arguments: object, **more: object) -> None:
+        raise RuntimeError("secret of the inside")
+
+    monkeypatch.setattr(world.service.ingest, "upload", broken)
+    answer = post(world, b"x")
+    assert (answer.status, answer.problem) == (500, "internal")
+    assert b"secret" not in answer.body
+    assert "secret of the inside" in caplog.text

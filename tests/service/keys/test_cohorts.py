@@ -1,0 +1,99 @@
+"""Cohorts: each report in one of 64 groups, for ever, and nobody outside can tell in which."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.keys.cohorts import Cohorts
+from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
+from deniable_aggregator.store.rows import KeyedTally
+from deniable_shared.manifest.model import Manifest
+from deniable_shared.randomness.coins import Coins
+from support.builders import service_world
+from support.builders.service_world import TODAY, World
+
+COLLECTION = "settings-4kqz0m"
+IDS = [number.to_bytes(16) for number in range(6_400)]
+
+
+def cohorts(secret: bytes = bytes(32), collection: str = COLLECTION) -> list[int]:
+    return [Cohorts(secret).of(collection, report_id, 64) for report_id in IDS]
+
+
+def register(world: World, number: int) -> Manifest:
+    text = f"cohorts = {number}\n" + service_world.TOML.replace('"settings"', f'"in-{number}"')
+    manifest = service_world.authored(text)
+    world.service.registry.apply(world.signed(manifest), audit=None)
+    world.manifest = manifest
+    return manifest
+
+
+def cells(world: World) -> list[KeyedTally]:
+    return world.service.store.tallies(world.manifest.collection, TODAY, TODAY)
+
+
+def test_an_id_is_always_in_the_same_of_64_groups() -> None:
+    assert cohorts() == cohorts()
+    assert set(cohorts()) == set(range(64))
+
+
+def test_another_secret_or_collection_groups_otherwise() -> None:
+    assert cohorts() != cohorts(secret=b"\x01" * 32)
+    assert cohorts() != cohorts(collection="settings-5kqz0m")
+
+
+def test_one_cohort_is_number_0() -> None:
+    assert {Cohorts(bytes(32)).of(COLLECTION, report_id, 1) for report_id in IDS} == {0}
+
+
+@pytest.mark.statistical
+def test_ids_spread_evenly() -> None:
+    # χ² with 63 degrees of freedom is above 142 with probability 2·10⁻⁸.
+    coins = Coins.system()
+    groups = Cohorts(coins.bytes(32))
+    found = Counter(groups.of(COLLECTION, coins.bytes(16), 64) for _ in range(6_400))
+    assert sum((found[group] - 100) ** 2 / 100 for group in range(64)) < 142
+
+
+def test_the_secret_is_a_file_made_once_and_never_in_the_database(tmp_path: Path) -> None:
+    settings = service_world.prepared(tmp_path)
+    path = settings.data / "keys" / "cohorts.key"
+    before = path.read_text()
+    with service_world.opened(tmp_path, settings) as world:
+        register(world, 64)
+        world.upload(world.report())
+    assert path.read_text() == before
+    assert path.stat().st_mode & 0o077 == 0
+    assert before.strip().partition(":")[2].encode() not in settings.database.read_bytes()
+
+
+def test_a_directory_of_an_earlier_version_gets_a_secret(tmp_path: Path) -> None:
+    settings = service_world.prepared(tmp_path)
+    (settings.data / "keys" / "cohorts.key").unlink()
+    with service_world.opened(tmp_path, settings):
+        assert (settings.data / "keys" / "cohorts.key").exists()
+
+
+@pytest.mark.parametrize("number", [1, 64])
+def test_reports_are_tallied_by_cohort_and_read_together(world: World, number: int) -> None:
+    register(world, number)
+    payloads = [bytes([bits << 5]) for bits in range(8)] * 8
+    for payload in payloads:
+        assert world.upload(world.report(payload=payload)) == []
+    found = cells(world)
+    assert {cell.key.cohort for cell in found} <= set(range(number))
+    assert (len(found) > 1) == (number > 1)
+    collection = world.service.registry.get(world.manifest.collection)
+    reading = pooled_tally(world.service.store, collection, EpochRange())
+    assert (reading.n, reading.tally.tolist()) == (64, [32, 32, 32])
+
+
+def test_a_report_sent_twice_is_in_one_group_once(world: World) -> None:
+    register(world, 64)
+    report = world.report()
+    for _ in range(3):
+        assert world.upload(report) == []
+    assert [cell.n for cell in cells(world)] == [1]

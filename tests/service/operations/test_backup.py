@@ -1,0 +1,322 @@
+"""Backup, restore and copy: every row, either way, under load, and nothing half-done."""
+
+from __future__ import annotations
+
+import stat
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.access import audit
+from deniable_aggregator.access.rows import SessionRow, Token, User
+from deniable_aggregator.base.errors import KeyFileError, StoreError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.backup import archive, copying, sealed_keys
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.store import schema
+from deniable_aggregator.store.opening import open_store
+from deniable_aggregator.store.portable.snapshot import TableDigest, digests, snapshot
+from deniable_aggregator.store.rows import BlockId, CommitStatus
+from deniable_gateway.directory_lock import DirectoryLock
+from deniable_gateway.errors import DataDirectoryError, LockedError
+from support.builders.data_directory import NOON, Moment, prepared, prepared_on_postgres
+from support.builders.databases import KINDS, manifest_row
+from support.builders.ledgers import admitted, charge_row, result_row
+from support.builders.store_reports import COLLECTION, EPOCH, EVERY_EPOCH, arrival, arrivals, sums
+from support.processes import postgres_server
+
+WIDE = bytes([1, 0, 2]) * 3_000
+"""A payload whose tally has three pages."""
+PASSPHRASE = "correct horse battery"
+SIGNED_IN = SessionRow("s", b"\1" * 32, "ana", "viewer", None, "password", 0, 2**40)
+OTHER = {"sqlite": "postgres", "postgres": "sqlite"}
+
+
+@pytest.fixture(params=KINDS)
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
+    """A prepared directory over a store of either kind that holds something in every table."""
+    folder = tmp_path / "old"
+    folder.mkdir()
+    made = prepared(folder) if request.param == "sqlite" else prepared_on_postgres(folder)
+    fill(made)
+    yield made
+    if made.shared:
+        postgres_server.drop(made.store)
+
+
+def kind_of(settings: Settings) -> str:
+    return "postgres" if settings.shared else "sqlite"
+
+
+def fill(settings: Settings) -> None:
+    store = open_store(settings)
+    store.add_manifest(manifest_row(), audit=None)
+    store.commit(arrivals(range(7), WIDE), sums)
+    store.roll_up()
+    store.close_epoch(COLLECTION, EPOCH, NOON, audit=None)
+    store.commit(arrivals(range(4), b"\1", epoch=EPOCH - 1), sums)
+    store.close_epoch(COLLECTION, EPOCH - 1, NOON, audit=None)
+    store.expire_epoch(COLLECTION, EPOCH - 1, NOON)
+    store.commit(arrivals(range(20, 25), WIDE, epoch=EPOCH + 1), sums)
+    store.roll_up()
+    store.commit(arrivals(range(30, 33), WIDE, epoch=EPOCH + 1), sums)  # waits for the roll-up
+    store.commit(arrivals(range(2), b"\1", epoch=EPOCH + 2), sums)
+    store.commit([arrival(9, b"\1", epoch=EPOCH + 2, voucher=1)], sums)
+    store.count_rejections(COLLECTION, {"cannot-open": 2, "too-early": 1})
+    store.commit_blocks([(BlockId("nightly", "a.block"), [])], sums)
+    store.set_spool_progress("/srv/spool", NOON)
+    store.charge(charge_row(1), admitted, audit=None)
+    store.store_result(result_row(1), b"record 0")
+    store.add_record(charge_row(1).release, 1, b"record 1", audit=None)
+    store.charge(charge_row(2), admitted, audit=None)
+    store.add_user(User("ana", "viewer", (COLLECTION,), "scrypt$…", int(NOON)), audit=None)
+    store.add_token(
+        Token("a", "viewer", "x", bytes(32), int(NOON), collections=(COLLECTION,)), audit=None
+    )
+    store.add_session(SIGNED_IN, audit=None)
+    store.add_manifest(manifest_row("mistake-aaaaaa"), audit=None)
+    store.delete_collection("mistake-aaaaaa", lambda used: None, audit=None)
+    store.set_collection_archived(COLLECTION, archived=True, audit=None)
+    store.close()
+
+
+def empty(kind: str, folder: Path) -> Settings:
+    """A place to restore into."""
+    if kind == "sqlite":
+        return Settings(data=folder / "data")
+    return Settings(data=folder / "data", store=postgres_server.empty())
+
+
+def restored(target: Settings, path: Path, **more: bool) -> copying.RestoreResult:
+    return copying.restore(
+        target,
+        path,
+        passphrase=lambda: PASSPHRASE,
+        nothing_released_since=more.get("nothing_released_since", True),
+    )
+
+
+def content(settings: Settings) -> dict[str, TableDigest]:
+    with snapshot(settings) as found:
+        return digests(found)
+
+
+def tallies(settings: Settings) -> list[tuple[int, int, list[int]]]:
+    store = open_store(settings)
+    found = [
+        (row.key.epoch, row.n, row.tally.tolist())
+        for row in store.tallies(COLLECTION, *EVERY_EPOCH)
+    ]
+    store.close()
+    return found
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["same kind", "other kind"])
+def test_a_restored_store_has_every_row_of_the_one_backed_up(
+    settings: Settings, tmp_path: Path, other: bool
+) -> None:
+    kind = OTHER[kind_of(settings)] if other else kind_of(settings)
+    path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
+    target = empty(kind, tmp_path / "new")
+    assert not restored(target, path).behind
+    before, after = content(settings), content(target)
+    assert after.pop("audit").rows == before["audit"].rows + 1  # the restore itself
+    assert after == {name: rows for name, rows in before.items() if name != "audit"}
+    assert all(table.rows for table in before.values())
+    assert tallies(target) == tallies(settings)
+    with closing(open_store(target)) as store:
+        assert store.collections()[COLLECTION].archived
+        assert [row.collection for row in store.deleted_manifests()] == ["mistake-aaaaaa"]
+    if target.shared:
+        postgres_server.drop(target.store)
+
+
+def test_who_may_come_in_and_what_was_done_is_restored_and_nobody_is_signed_in(
+    settings: Settings, tmp_path: Path
+) -> None:
+    path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
+    target = empty(OTHER[kind_of(settings)], tmp_path / "new")
+    restored(target, path)
+    before, store = open_store(settings), open_store(target)
+    assert len(before.sessions()) == 1
+    assert store.sessions() == []
+    assert (store.users(), store.tokens()) == (before.users(), before.tokens())
+    assert store.add_user(User("bob", "viewer", None, "scrypt$…", int(NOON)), audit=None)
+    assert audit.verify(store.audit())[1].hex() == store.audit_head()[1]
+    assert store.audit()[:-1] == before.audit()
+    before.close()
+    store.close()
+    if target.shared:
+        postgres_server.drop(target.store)
+
+
+def test_a_restored_store_goes_on_counting_where_the_other_one_was(
+    settings: Settings, tmp_path: Path
+) -> None:
+    path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
+    target = empty(OTHER[kind_of(settings)], tmp_path / "new")
+    restored(target, path)
+    store = open_store(target)
+    again = store.commit(arrivals(range(29, 34), WIDE, epoch=EPOCH + 1), sums)
+    assert again == [CommitStatus.COUNTED, *[CommitStatus.DUPLICATE] * 3, CommitStatus.COUNTED]
+    assert set(store.commit(arrivals([99], WIDE), sums)) == {CommitStatus.CLOSED}
+    store.add_manifest(manifest_row("other-4kqz0m"), audit=None)
+    store.commit(arrivals(range(2), b"\1", epoch=EPOCH + 9), sums)
+    store.charge(charge_row(3), admitted, audit=None)
+    assert len(store.ledger()) == 3
+    store.close()
+    if target.shared:
+        postgres_server.drop(target.store)
+
+
+def test_a_copy_there_and_back_is_the_same(settings: Settings, tmp_path: Path) -> None:
+    before = content(settings)
+    there = empty(OTHER[kind_of(settings)], tmp_path)
+    address = there.store or f"sqlite:///{tmp_path / 'copy.db'}"
+    assert copying.copy_store(settings, address) == before
+    back = f"sqlite:///{tmp_path / 'back.db'}"
+    copying.copy_store(replace(settings, store=address), back)
+    assert content(replace(settings, store=back)) == before
+    with pytest.raises(StoreError, match="empty"):
+        copying.copy_store(settings, address)
+    if there.shared:
+        postgres_server.drop(there.store)
+
+
+def test_a_store_that_is_being_served_is_not_copied(settings: Settings, tmp_path: Path) -> None:
+    lock = DirectoryLock.acquire(settings.data, shared=settings.shared)
+    with pytest.raises(LockedError):
+        copying.copy_store(settings, f"sqlite:///{tmp_path / 'copy.db'}")
+    lock.release()
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_backup_under_load_is_one_moment_of_the_store(settings: Settings, tmp_path: Path) -> None:
+    store, stop = open_store(settings), threading.Event()
+
+    def upload(first: int) -> None:
+        number = first
+        while not stop.is_set():
+            numbers = range(number, number + 5)
+            store.commit(arrivals(numbers, WIDE, epoch=EPOCH + 3), sums)
+            number += 5
+
+    threads = [threading.Thread(target=upload, args=(1_000_000 * k,)) for k in (1, 2)]
+    for thread in threads:
+        thread.start()
+    paths = [copying.back_up(settings, tmp_path / f"{k}.zip", None, NOON) for k in range(2)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    store.close()
+    for number, path in enumerate(paths):
+        target = empty(OTHER[kind_of(settings)], tmp_path / str(number))
+        restored(target, path)
+        for epoch, n, tally in tallies(target):
+            assert tally == [n * byte for byte in (WIDE if epoch < EPOCH + 2 or n > 3 else b"\1")]
+        ids = content(target)["seen"].rows
+        assert ids == sum(n for epoch, n, _ in tallies(target) if epoch > EPOCH)
+        if target.shared:
+            postgres_server.drop(target.store)
+
+
+def test_private_keys_are_in_a_backup_only_when_asked_for(
+    settings: Settings, tmp_path: Path
+) -> None:
+    secrets = [path.read_bytes().strip() for path in (settings.data / "keys").glob("*.key")]
+    without = copying.back_up(settings, tmp_path / "without.zip", None, NOON)
+    sealed = copying.back_up(settings, tmp_path / "with.zip", PASSPHRASE, NOON)
+    for path, expected in ((without, False), (sealed, True)):
+        with zipfile.ZipFile(path) as zipped:
+            assert ("keys.sealed" in zipped.namelist()) == expected
+            whole = b"".join(zipped.read(name) for name in zipped.namelist())
+        assert secrets
+        assert all(secret not in whole for secret in secrets)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_restored_directory_with_keys_serves_at_once(tmp_path: Path) -> None:
+    old = prepared(tmp_path / "old")
+    path = copying.back_up(old, tmp_path, PASSPHRASE, NOON)
+    target = Settings(data=tmp_path / "new" / "data")
+    assert restored(target, path).has_keys
+    names = {path.name for path in (old.data / "keys").iterdir()}
+    for name in names:
+        made = target.data / "keys" / name
+        assert made.read_bytes() == (old.data / "keys" / name).read_bytes()
+        assert made.stat().st_mode == (old.data / "keys" / name).stat().st_mode
+    service = Service.open(target, clock=Moment())
+    service.tick()
+    service.close()
+
+
+def test_keys_need_their_passphrase_and_a_long_one(tmp_path: Path) -> None:
+    folder = prepared(tmp_path / "old").data / "keys"
+    with pytest.raises(KeyFileError, match="at least 12 characters"):
+        sealed_keys.seal_keys(folder, "short")
+    sealed = sealed_keys.seal_keys(folder, PASSPHRASE)
+    with pytest.raises(KeyFileError, match="passphrase"):
+        sealed_keys.restore_keys(tmp_path / "keys", sealed, PASSPHRASE + "!")
+    with pytest.raises(DataDirectoryError, match="never overwritten"):
+        sealed_keys.restore_keys(folder, sealed, PASSPHRASE)
+    assert not (tmp_path / "keys").exists()
+
+
+def test_nothing_is_restored_over_what_is_there(settings: Settings, tmp_path: Path) -> None:
+    path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
+    before = content(settings)
+    with pytest.raises(StoreError, match="there already"):
+        copying.back_up(settings, path, None, NOON)
+    if settings.shared:
+        with pytest.raises(StoreError, match="in use already"):
+            restored(replace(settings, data=tmp_path / "new"), path)
+        assert not (tmp_path / "new" / "heads.json").exists()
+    else:
+        with pytest.raises(DataDirectoryError, match="must be empty"):
+            restored(settings, path)
+    assert content(settings) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("table", ["cells", "log", "seen"])
+def test_a_damaged_archive_leaves_an_empty_place(kind: str, table: str, tmp_path: Path) -> None:
+    old = prepared(tmp_path / "old")
+    fill(old)
+    path = copying.back_up(old, tmp_path / "b.zip", None, NOON)
+    damaged = tmp_path / "damaged.zip"
+    with zipfile.ZipFile(path) as good, zipfile.ZipFile(damaged, "w") as bad:
+        for name in good.namelist():
+            data = good.read(name)
+            lines = data.splitlines(keepends=True)
+            bad.writestr(name, b"".join(lines[:-1]) if name.endswith(f"{table}.jsonl") else data)
+    target = empty(kind, tmp_path / "new")
+    with pytest.raises(StoreError):
+        restored(target, damaged)
+    assert not (target.data / "deniable.db").exists()
+    assert not restored(target, path).behind
+    after = content(target)
+    assert after.pop("audit").rows == content(old)["audit"].rows + 1
+    assert after.items() < content(old).items()
+    if target.shared:
+        postgres_server.drop(target.store)
+
+
+def test_an_archive_of_another_schema_or_kind_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = prepared(tmp_path / "old")
+    path = copying.back_up(old, tmp_path / "b.zip", None, NOON)
+    (tmp_path / "text.zip").write_bytes(b"no archive")
+    with (
+        pytest.raises(StoreError, match="is no backup"),
+        archive.open_archive(tmp_path / "text.zip"),
+    ):
+        pass
+    monkeypatch.setattr(schema, "HEAD", "9999")
+    with pytest.raises(StoreError, match="this program 9999"), archive.open_archive(path):
+        pass

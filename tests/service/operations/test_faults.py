@@ -1,0 +1,217 @@
+"""What disks and databases do to a service: 503 with Retry-After, then it goes on by itself."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from werkzeug.test import TestResponse
+
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.store.postgres import pool as postgres_pool
+from deniable_aggregator.store.postgres import store as postgres_store
+from deniable_aggregator.store.postgres.store import PostgresStore
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
+from deniable_aggregator.store.sqlite.store import SqliteStore
+from support.builders.api_world import DAY, TODAY, World, authored, opened
+from support.builders.two_services import pair
+from support.processes import postgres_server
+from support.processes.deniable_command import wait_until
+
+BITS = {"dark_mode": True, "beta": False}
+LONG = 60.0
+SMALL_DISK = "4m"
+MOST_TAKEN = 1_000
+"""Reports for which there is room in a database that may not grow any more."""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path) as world:
+        yield world
+
+
+def n(world: World, collection: Collection) -> int:
+    return sum(row.n for row in world.service.store.epochs(collection.id))
+
+
+def refused(answer: TestResponse) -> None:
+    """As a device is told to come back: between 5 and 10 seconds, not all at once."""
+    assert answer.status_code == 503
+    assert 5 <= int(answer.headers["Retry-After"]) <= 10
+    assert answer.get_json(force=True)["type"] == "urn:deniable:problem:unavailable"
+
+
+def check_goes_through(world: World, collection: Collection, breaks: Callable[[], object]) -> None:
+    """Reports are taken until one meets the fault; that one comes again when it is over."""
+    taken = [world.report(collection, BITS)]
+    assert world.upload(collection, taken[0]).status_code == 200
+    mend = breaks()
+    assert callable(mend)
+    for _ in range(MOST_TAKEN):
+        met = world.report(collection, BITS)
+        answer = world.upload(collection, met)
+        if answer.status_code != 200:
+            break
+        taken.append(met)
+    refused(answer)
+    mend()
+    for report in (met, met, *taken[:3]):
+        assert world.upload(collection, report).status_code == 200
+    assert n(world, collection) == len(taken) + 1
+
+
+def writer(world: World) -> Callable[[str], Sequence[tuple[object, ...]]]:
+    store = world.service.store
+    assert isinstance(store, SqliteStore)
+    connection = store._connections._writer
+    return lambda sql: connection.execute(sql).fetchall()
+
+
+def test_a_database_that_may_not_grow_refuses_and_goes_on_when_it_may(world: World) -> None:
+    found, run = world.register(authored()), writer(world)
+
+    def full() -> Callable[[], object]:
+        [[pages]] = run("pragma page_count")
+        run(f"pragma max_page_count = {pages}")
+        return lambda: run("pragma max_page_count = 1073741823")
+
+    check_goes_through(world, found, full)
+
+
+def test_a_database_that_is_read_only_refuses_and_goes_on_when_it_is_not(world: World) -> None:
+    found, run = world.register(authored()), writer(world)
+
+    def read_only() -> Callable[[], object]:
+        run("pragma query_only = on")
+        return lambda: run("pragma query_only = off")
+
+    check_goes_through(world, found, read_only)
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system of its own; skips where this process may not mount one."""
+    folder.mkdir()
+    mount = ["/bin/mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", str(folder)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no file system may be mounted here: {error}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["/bin/umount", str(folder)], check=True)
+
+
+def fill(ballast: Path) -> None:
+    with ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 12))
+
+
+def test_a_disk_that_is_full_refuses_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk, opened(disk) as world:
+        found = world.register(authored())
+
+        def full() -> Callable[[], object]:
+            with pytest.raises(OSError, match="No space"):
+                fill(disk / "ballast")
+            return (disk / "ballast").unlink
+
+        check_goes_through(world, found, full)
+
+
+def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as world, ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr(world.service.ingest._commits, "_max_waiting", 1)
+        found = world.register(authored())
+        reports = [world.report(found, BITS) for _ in range(3)]
+        arrived, through = threading.Semaphore(0), threading.Semaphore(0)
+        commit = world.service.store.commit
+
+        def slow(arrivals: Sequence[AcceptedReport], tally: TallyKernel) -> list[CommitStatus]:
+            arrived.release()
+            assert through.acquire(timeout=LONG)
+            return commit(arrivals, tally)
+
+        monkeypatch.setattr(world.service.store, "commit", slow)
+        first = pool.submit(world.upload, found, reports[0])
+        assert arrived.acquire(timeout=LONG)
+        second = pool.submit(world.upload, found, reports[1])
+        commits = world.service.ingest._commits
+        while not commits._waiting:
+            threading.Event().wait(0.005)
+        refused(world.upload(found, reports[2]))
+        through.release(2)
+        assert [first.result(LONG).status_code, second.result(LONG).status_code] == [200, 200]
+        through.release()
+        assert world.upload(found, reports[2]).status_code == 200
+        assert n(world, found) == 3
+
+
+def test_a_database_server_that_stops_and_starts_again_is_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_pool, "WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_store, "PING_SECONDS", 0.5)
+    with postgres_server.restartable() as server, opened(tmp_path, store=server.get_uri()) as world:
+        found = world.register(authored())
+        world.service.tick()
+
+        def stopped() -> Callable[[], object]:
+            server.stop()
+            assert world.get("/readyz", None).get_json()["checks"]["database"] == "does not answer"
+            with pytest.raises(StoreError):
+                world.service.tick()
+            assert not world.service.store_health.up
+
+            def start() -> None:
+                server.ensure_postgres_running()
+                answers(world)
+
+            return start
+
+        check_goes_through(world, found, stopped)
+        with pytest.raises(StoreError):  # it learns that it leads no more
+            world.service.tick()
+        world.service.tick()
+        assert world.service.store_health.up
+
+
+def answers(world: World) -> None:
+    """However long a server that was stopped takes to come back."""
+    wait_until("it is found again", lambda: world.get("/readyz", None).status_code == 200)
+
+
+def test_when_the_leader_dies_another_keeps_house(tmp_path: Path) -> None:
+    with pair(tmp_path) as (first, second):
+        first.service.tick()
+        second.service.tick()
+        first.upload(first.report())
+        first.clock.now += 9 * DAY
+        second.service.tick()
+        assert not second.service.store.is_closed(first.manifest.collection, TODAY)
+        dead = first.service.store
+        assert isinstance(dead, PostgresStore)
+        dead._leadership.close()  # as the end of its process does
+        second.service.tick()
+        assert second.service.store.is_closed(first.manifest.collection, TODAY)
+        assert b"led_timestamp_seconds 0.0" not in exposed(second.service)
+
+
+def exposed(service: object) -> bytes:
+    from prometheus_client import CollectorRegistry
+
+    from deniable_aggregator.operations.service import Service
+
+    assert isinstance(service, Service)
+    return service.metrics.exposition(CollectorRegistry())

@@ -1,0 +1,386 @@
+"""The SQL views say what the API says, to the last digit, and nothing that it refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.queries import sql_views
+from deniable_aggregator.store.opening import open_read_only
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import EpochView
+from deniable_central.accounting.decimals import at_most
+from deniable_gateway.clock.watch import SETTLING_SECONDS
+from deniable_shared.manifest.model import Manifest
+from support.builders.api_world import DAY, TODAY, World, authored, opened
+from support.builders.databases import KINDS, Database
+from support.builders.ledgers import admitted, charge_row
+from support.builders.store_reports import COLLECTION, EPOCH, arrivals, sums
+from support.processes import postgres_server
+
+ROOT = Path(__file__).parents[3]
+PACKAGE = ROOT / "aggregator" / "service" / "deniable_aggregator"
+README = (ROOT / "aggregator" / "service" / "README.md").read_text()
+VIEWS = ("v_estimate", "v_ingest", "v_rejection", "v_ledger")
+BITS = {"dark_mode": True, "beta": False}
+BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001" }\n'
+ESTIMATE = ("label", "frequency", "std_error", "lower", "upper", "count")
+
+
+@pytest.fixture(params=KINDS)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    store = "" if request.param == "sqlite" else postgres_server.empty()
+    with opened(tmp_path, store=store) as world:
+        yield world
+    if store:
+        postgres_server.drop(store)
+
+
+def view(world: World, name: str, collection: Collection) -> list[dict[str, Any]]:
+    """The rows of one collection, beside the service."""
+    with open_read_only(world.service.settings) as db:
+        columns = [
+            column for (column,) in db.execute(COLUMNS[world.service.settings.shared], (name,))
+        ]
+        rows = db.execute(f"select * from {name}").fetchall()  # noqa: S608
+    found = [dict(zip(columns, row, strict=True)) for row in rows]
+    return [row for row in found if row["collection"] == collection.id]
+
+
+COLUMNS = {
+    False: "select name from pragma_table_info(?) order by cid",
+    True: "select column_name::text from information_schema.columns "
+    "where table_name = ? order by ordinal_position",
+}
+
+
+def cells(row: dict[str, Any]) -> list[object]:
+    return [row[name] for name in ESTIMATE]
+
+
+def over(world: World) -> None:
+    """Every epoch up to today is closed, and the housekeeping has come round."""
+    world.clock.now += 10 * DAY
+    world.service.tick()
+
+
+def moment(value: object) -> int | None:
+    """Seconds, of a text or a timestamp."""
+    if value is None:
+        return None
+    found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    return int(found.timestamp())
+
+
+def shown_epochs(world: World, collection: Collection) -> set[int]:
+    return {row["epoch"] for row in view(world, "v_estimate", collection)}
+
+
+KINDS_OF_ANSWERS: list[tuple[Manifest, Sequence[object]]] = [
+    (authored("bits"), [BITS] * 4 + [{"dark_mode": False, "beta": False}] * 3),
+    (authored("choice", type="choice", labels=("a", "b, c", "ä'")), ["a"] * 5 + ["b, c"] * 4),
+    (
+        authored("hada", type="choice", labels="abcdefgh", more='mechanism = "hadamard/1"\n'),
+        ["a"] * 9,
+    ),
+    (authored("closed", read="closed"), [BITS] * 6),
+    (authored("kept", more='repeat = "memoized"\n'), [BITS] * 5),
+]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "values"), KINDS_OF_ANSWERS, ids=lambda part: getattr(part, "name", "")
+)
+def test_estimates_are_the_apis_to_the_last_digit(
+    world: World, manifest: Manifest, values: Sequence[object]
+) -> None:
+    found = world.register(manifest)
+    for epoch in (TODAY - 1, TODAY):
+        world.count(found, values, epoch=epoch)
+    over(world)
+    answer = world.get(f"/v1/collections/{found.id}/estimates?group_by=epoch").get_json()
+    told = [
+        (*document["epochs"], document["n"], document["confidence"], *cells(row))
+        for document in answer["epochs"]
+        for row in document["estimates"]
+    ]
+    rows = sorted(view(world, "v_estimate", found), key=lambda row: (row["epoch"], row["position"]))
+    assert told == [(row["epoch"], row["n"], row["confidence"], *cells(row)) for row in rows]
+    assert len(told) == 2 * len(found.manifest.domain.labels)
+    assert {row["name"] for row in rows} == {manifest.name}
+    assert [moment(row["starts"]) for row in rows] == [row["epoch"] * DAY for row in rows]
+    assert [moment(row["ends"]) for row in rows] == [(row["epoch"] + 1) * DAY for row in rows]
+
+
+def test_nothing_is_shown_of_open_epochs_and_too_few_reports(world: World) -> None:
+    found = world.register(authored(min_batch=5))
+    world.count(found, [BITS] * 4, epoch=TODAY - 1)
+    world.count(found, [BITS] * 5, epoch=TODAY)
+    world.service.tick()
+    assert shown_epochs(world, found) == set()
+    over(world)
+    assert shown_epochs(world, found) == {TODAY}
+
+
+def test_where_only_releases_may_be_read_no_view_tells_of_reports(world: World) -> None:
+    found = world.register(authored(read="releases", more=BUDGET))
+    world.count(found, [BITS] * 9)
+    world.service.store.count_rejections(found.id, {"cannot-open": 3})
+    over(world)
+    for name in ("v_estimate", "v_ingest", "v_rejection"):
+        assert view(world, name, found) == []
+
+
+def test_what_waits_for_the_roll_up_is_counted_as_the_api_counts_it(world: World) -> None:
+    found = world.register(authored())
+    world.service.tick()
+    for epoch, reports in ((TODAY - 1, 2), (TODAY, 3)):
+        world.count(found, [BITS] * reports, epoch=epoch)
+    check_ingest(world, found)
+    world.service.store.roll_up()
+    world.count(found, [BITS])
+    check_ingest(world, found)
+    over(world)
+    check_ingest(world, found)
+
+
+def check_ingest(world: World, found: Collection) -> None:
+    told = world.get(f"/v1/collections/{found.id}/epochs").get_json()["epochs"]
+    rows = sorted(view(world, "v_ingest", found), key=lambda row: row["epoch"])
+    assert [
+        (each["epoch"], each["start"], each["end"], each.get("n"), each["state"] == "closed")
+        for each in told
+    ] == [
+        (row["epoch"], moment(row["starts"]), moment(row["ends"]), row["n"], bool(row["closed"]))
+        for row in rows
+    ]
+
+
+def test_of_a_closed_reading_only_closed_epochs_are_counted(world: World) -> None:
+    found = world.register(authored(read="closed"))
+    world.count(found, [BITS] * 4)
+    world.service.tick()
+    assert view(world, "v_ingest", found) == []
+    over(world)
+    assert [(row["epoch"], row["n"]) for row in view(world, "v_ingest", found)] == [(TODAY, 4)]
+
+
+def test_what_is_deleted_is_shown_no_more(world: World) -> None:
+    found = world.register(authored(more="retention_days = 20\n"))
+    world.count(found, [BITS] * 4)
+    over(world)
+    assert shown_epochs(world, found) == {TODAY}
+    world.clock.now += 30 * DAY
+    world.service.tick()
+    world.clock.now += SETTLING_SECONDS
+    world.service.tick()
+    assert shown_epochs(world, found) == set()
+    [row] = view(world, "v_ingest", found)
+    assert (row["n"], moment(row["expired"])) == (None, int(world.clock.now))
+
+
+def test_a_new_version_of_the_manifest_shows_by_its_own_rules(world: World) -> None:
+    first = world.register(authored(min_batch=4))
+    world.count(first, [BITS] * 5)
+    over(world)
+    assert shown_epochs(world, first) == {TODAY}
+    world.register(authored(min_batch=6, previous=first.manifest))
+    world.service.tick()
+    assert shown_epochs(world, first) == set()
+
+
+def test_another_program_makes_every_estimate_again_and_the_same_one_none(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = world.register(authored())
+    world.count(found, [BITS] * 4)
+    over(world)
+    made: list[int] = []
+    original = sql_views._epoch_view
+
+    def noted(store: Store, collection: Collection, epoch: int, maker: str) -> EpochView:
+        made.append(epoch)
+        return original(store, collection, epoch, maker)
+
+    monkeypatch.setattr(sql_views, "_epoch_view", noted)
+    world.service.tick()
+    assert made == []
+    monkeypatch.setattr(sql_views, "_version_tag", lambda version: f"9.9/{version}")
+    world.service.tick()
+    world.service.tick()
+    assert made == [TODAY]
+
+
+def test_many_epochs_are_made_some_in_each_round(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql_views, "EPOCHS_AT_ONCE", 2)
+    found = world.register(authored())
+    for epoch in range(TODAY - 2, TODAY + 1):
+        world.count(found, [BITS] * 4, epoch=epoch)
+    over(world)
+    assert len(shown_epochs(world, found)) == 2
+    world.service.tick()
+    assert len(shown_epochs(world, found)) == 3
+
+
+def test_of_too_many_labels_and_of_texts_nothing_is_shown(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql_views, "MOST_LABELS", 2)
+    found = world.register(authored(type="choice", labels=("a", "b", "c")))
+    world.count(found, ["a"] * 4)
+    over(world)
+    assert view(world, "v_estimate", found) == []
+    assert [row["n"] for row in view(world, "v_ingest", found)] == [4]
+
+
+def test_rejections_are_the_apis(world: World) -> None:
+    found = world.register(authored())
+    world.service.store.count_rejections(found.id, {"cannot-open": 3, "too-early": 1})
+    world.service.tick()
+    told = world.get(f"/v1/collections/{found.id}/epochs").get_json()["rejections"]
+    rows = view(world, "v_rejection", found)
+    assert {row["reason"]: row["n"] for row in rows} == told == {"cannot-open": 3, "too-early": 1}
+
+
+def test_the_ledger_is_the_apis(world: World) -> None:
+    found = world.register(authored(type="choice", labels=("a", "b"), more=BUDGET))
+    world.count(found, ["a"] * 5)
+    over(world)
+    for epsilon in ("0.25", "0.125"):
+        wanted = {"mechanism": "histogram", "epsilon": epsilon, "epochs": [TODAY]}
+        path = f"/v1/collections/{found.id}/releases"
+        assert world.send("POST", path, "analyst", json=wanted).status_code == 201
+    told = world.get(f"/v1/collections/{found.id}/releases").get_json()["releases"]
+    rows = sorted(view(world, "v_ledger", found), key=lambda row: row["position"])
+    for each, row in zip(told, rows, strict=True):
+        for name in ("release", "adjacency", "state"):
+            assert row[name] == each[name]
+        assert moment(row["charged"]) == each["created"]
+        assert row["epochs"] == str(TODAY)
+        for name in ("epsilon", "rho", "delta"):
+            exact, shown = row[name], each["guarantee"][name]
+            assert shown == at_most(Fraction(exact))
+            assert row[f"{name}_value"] == pytest.approx(float(Fraction(exact)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "exact", ["0", "1", "1/3", "7/2", f"{2**200 + 1}/{3**120}", f"{10**90 + 7}/{10**99 + 1}"]
+)
+def test_a_rational_of_the_ledger_is_a_number_good_to_12_digits(
+    database: Database, exact: str
+) -> None:
+    store = database.open()
+    store.charge(charge_row(1, exact), admitted, audit=None)
+    store.close()
+    [(text, value, rho)] = database.execute(
+        "select epsilon, epsilon_value, rho_value from v_ledger"
+    )
+    assert (text, rho) == (exact, None)
+    assert value == pytest.approx(float(Fraction(exact)), rel=1e-12)
+
+
+def test_a_program_that_reads_views_needs_no_right_to_any_table(tmp_path: Path) -> None:
+    address = postgres_server.empty()
+    with opened(tmp_path, store=address) as world:
+        world.count(world.register(authored()), [BITS] * 4)
+        over(world)
+        with psycopg.connect(address) as connection:
+            role, script = granted()
+            for statement in script:
+                connection.execute(statement.encode())
+            connection.execute(f"set role {role}".encode())
+            for name in VIEWS:
+                connection.execute(f"select * from {name}".encode()).fetchall()  # noqa: S608
+            assert connection.execute(b"select * from v_estimate").fetchall() != []
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(b"select * from shown_estimates")
+            connection.rollback()
+    postgres_server.drop(address)
+
+
+def section() -> str:
+    return README.split("## Dashboards that read the database\n")[1].split("\n## ")[0]
+
+
+def granted() -> tuple[str, list[str]]:
+    """The role of the README, and what it tells an administrator to run."""
+    [script] = [block for block in blocks() if "grant" in block]
+    [role] = re.findall(r"create role (\w+)", script)
+    return role, [part for part in script.split(";") if part.strip()]
+
+
+def blocks() -> list[str]:
+    return re.findall(r"^```sql\n(.*?)^```", section(), re.S | re.M)
+
+
+def queries(tool: str) -> list[str]:
+    part = section().split(f"**{tool}**")[1].split("\n**")[0]
+    return re.findall(r"^```sql\n(.*?)^```", part, re.S | re.M)
+
+
+@pytest.mark.parametrize("tool", ["Grafana", "Metabase", "Superset"])
+def test_the_query_shown_for_each_tool_runs_and_finds_rows(world: World, tool: str) -> None:
+    found = world.register(authored(type="choice", labels=("a", "b"), more=BUDGET))
+    world.count(found, ["a"] * 5)
+    over(world)
+    wanted = {"mechanism": "histogram", "epsilon": "0.25", "epochs": [TODAY]}
+    world.send("POST", f"/v1/collections/{found.id}/releases", "analyst", json=wanted)
+    [query] = queries(tool)
+    query = query.replace("$__timeFilter(starts)", "starts is not null").strip().rstrip(";")
+    with open_read_only(world.service.settings) as db:
+        assert db.execute(query).fetchall() != []
+
+
+def test_every_view_and_each_of_its_columns_is_documented(world: World) -> None:
+    found = world.register(authored())
+    world.count(found, [BITS] * 4)
+    over(world)
+    for name in VIEWS:
+        [row] = [line for line in section().splitlines() if line.startswith(f"| `{name}` |")]
+        with open_read_only(world.service.settings) as db:
+            sql = COLUMNS[world.service.settings.shared]
+            columns = [column for (column,) in db.execute(sql, (name,))]
+        assert [column for column in columns if f"`{column}`" not in row] == []
+
+
+def test_nothing_but_the_views_reads_what_is_made_for_them() -> None:
+    readers = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*")
+        if path.suffix in (".py", ".sql") and re.search(r"\bshown_estimates\b", path.read_text())
+    }
+    folder = "store/migrations"
+    assert readers == {f"{folder}/{kind}/0005_views.sql" for kind in ("sqlite", "postgres")} | {
+        "store/sql_views.py"
+    }
+    assert "select" not in _of("_SHOW_ESTIMATE")
+
+
+def _of(name: str) -> str:
+    from deniable_aggregator.store import sql_views
+
+    return str(getattr(sql_views, name))
+
+
+def test_a_store_shows_nothing_of_an_epoch_that_is_open_or_gone(database: Database) -> None:
+    store = database.open()
+    store.commit(arrivals(range(3)), sums)
+    shown = EpochView(EPOCH, "1/1", 3)
+    assert not store.set_epoch_view(COLLECTION, shown)
+    store.close_epoch(COLLECTION, EPOCH, 1, audit=None)
+    assert store.set_epoch_view(COLLECTION, shown)
+    assert store.epoch_view_makers(COLLECTION) == {EPOCH: "1/1"}
+    store.expire_epoch(COLLECTION, EPOCH, 2)
+    assert not store.set_epoch_view(COLLECTION, shown)
+    assert store.epoch_view_makers(COLLECTION) == {}
+    store.close()

@@ -1,0 +1,260 @@
+"""The client for notebooks: rows, frames, plots, refusals with their cure, no token in sight."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import httpx
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import deniable_aggregator.query as deniable
+from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.queries import series
+from deniable_aggregator.query.errors import CURES
+from deniable_aggregator.query.service import Service
+from support.builders.api_world import INGEST, TODAY, World, authored, opened
+from support.processes import query_notebook as notebook
+from support.processes.published_service import MINUTES, published
+
+mpl.use("agg")
+
+LABELS = ("light", "$dark$", "auto")
+BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001" }\n'
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("query")) as world:
+        theme = world.register(authored("theme", type="choice", labels=LABELS, more=BUDGET))
+        for epoch in (TODAY - 1, TODAY):
+            world.count(theme, ["light"] * 40 + ["$dark$"] * 20, epoch=epoch)
+        world.service.close_epoch(theme, TODAY - 1, audit=None)
+        wanted = {"mechanism": "histogram", "epsilon": "0.25", "epochs": [TODAY - 1]}
+        world.send("POST", f"/v1/collections/{theme.id}/releases", "analyst", json=wanted)
+        world.service.registry.apply(
+            world.signed(manifest_from_toml(MINUTES, ingest=INGEST)), audit=None
+        )
+        world.count(world.service.registry.get("minutes"), [0, 5, 10, 60] * 40)
+        yield world
+
+
+def served(world: World, role: str | None = "viewer") -> Service:
+    client = httpx.Client(
+        base_url="http://deniable.test",
+        headers=world.authorization(role),
+        transport=httpx.WSGITransport(app=world.app.wsgi_app),
+    )
+    return Service(ServiceClient(client, address="http://deniable.test", cures=CURES))
+
+
+@pytest.fixture
+def service(world: World) -> Service:
+    return served(world)
+
+
+def test_estimates_are_the_rows_of_the_api(world: World, service: Service) -> None:
+    told = world.get("/v1/collections/theme/estimates?confidence=0.9&family=all").get_json()
+    found = service.estimates("theme", confidence=0.9, family="all")
+    assert list(found) == told["estimates"]
+    assert (found[0], len(found)) == (told["estimates"][0], 3)
+    assert found.about["n"] == told["n"] == 120
+
+
+def test_a_day_is_given_as_a_date_or_as_its_text(service: Service) -> None:
+    day = date(2027, 1, 15)
+    for given in (day, "2027-01-15", TODAY):
+        assert service.estimates("theme", first=given, last=given).about["epochs"] == [TODAY]
+
+
+def test_what_else_the_address_takes_is_passed_on(service: Service) -> None:
+    found = service.estimates("theme", projection="simplex", significant="holm")
+    assert sum(float(str(row["projected"])) for row in found) == pytest.approx(1)
+    assert {row["significant"] for row in found} <= {True, False}
+    assert service.estimates("minutes", quantile=["0.5"])[1]["label"] == "p50"
+
+
+def test_a_frame_has_a_column_a_member_and_says_what_it_is_of(service: Service) -> None:
+    found = service.estimates("theme")
+    frame = found.to_pandas()
+    assert list(frame["label"]) == list(LABELS)
+    assert list(frame["frequency"]) == [row["frequency"] for row in found]
+    assert frame.attrs["mechanism"] == "grr/1"
+
+
+def test_series_are_read_to_the_last_page(
+    world: World, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = service.series("theme")
+    monkeypatch.setattr(series, "MOST_EPOCHS", 1)
+    assert list(service.series("theme")) == list(whole)
+    assert len(service.series("theme", labels=["auto"])) == 2
+    frame = whole.to_pandas()
+    assert str(frame["time"].iloc[-1]) == "2027-01-15 00:00:00+00:00"
+
+
+def test_epochs_releases_and_the_ledger_are_rows(world: World, service: Service) -> None:
+    paths = {
+        "epochs": (service.epochs("theme"), "/v1/collections/theme/epochs"),
+        "releases": (service.releases("theme"), "/v1/collections/theme/releases"),
+        "collections": (service.ledger(), "/v1/ledger"),
+    }
+    for name, (found, path) in paths.items():
+        assert list(found) == world.get(path).get_json()[name]
+    [release] = service.releases("theme")
+    whole = service.release("theme", str(release["release"]))
+    assert whole["guarantee"]["epsilon"] == "0.25"
+    assert str(service.epochs("theme").to_pandas()["start"].iloc[0]).startswith("2027-01-14")
+    assert {row["name"] for row in service.collections()} == {"theme", "minutes"}
+
+
+def test_an_arrow_table_is_the_same(service: Service) -> None:
+    found = service.estimates("theme")
+    assert found.to_arrow().column("lower").to_pylist() == [row["lower"] for row in found]
+
+
+@pytest.mark.parametrize(
+    ("role", "collection", "slug", "cure"),
+    [
+        (None, "theme", "unauthorized", "deniable tokens new --role viewer"),
+        ("viewer", "themes", "unknown-collection", "service.collections()"),
+        ("viewer", "a/../b", "invalid-argument", "a/../b"),
+    ],
+)
+def test_a_refusal_is_an_exception_with_the_cure(
+    world: World, role: str | None, collection: str, slug: str, cure: str
+) -> None:
+    with pytest.raises(deniable.ServiceError) as caught:
+        served(world, role).estimates(collection)
+    if slug != "invalid-argument":
+        assert (caught.value.slug, caught.value.retry) == (slug, False)
+        assert cure in str(caught.value)
+    assert caught.value.status >= 400
+
+
+def test_the_words_of_the_service_are_kept(service: Service) -> None:
+    with pytest.raises(deniable.ServiceError, match=r"confidence must be a number from 0\.5"):
+        service.estimates("theme", confidence=2)
+
+
+def test_what_is_no_service_is_said_so() -> None:
+    def answered(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text="<html>")
+
+    def silent(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    for handler, said in ((answered, "no JSON object"), (silent, "is the service running")):
+        client = httpx.Client(transport=httpx.MockTransport(handler), base_url="http://x")
+        with pytest.raises(deniable.UnreachableError, match=said):
+            Service(ServiceClient(client, address="http://x")).collections()
+
+
+@pytest.mark.parametrize("url", ["", "deniable.example.org", "ftp://x"])
+def test_an_address_without_its_scheme_is_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DENIABLE_URL", raising=False)
+    with pytest.raises(deniable.UnreachableError, match="must begin with https://"):
+        deniable.connect(url)
+
+
+def test_the_environment_names_the_service_and_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DENIABLE_URL", "https://deniable.example.org/")
+    monkeypatch.setenv("DENIABLE_TOKEN", "dn_secret")
+    with deniable.connect() as service:
+        assert service.address == "https://deniable.example.org"
+        assert service._client._service.http.headers["Authorization"] == "Bearer dn_secret"
+
+
+def test_the_token_is_shown_by_nothing(world: World) -> None:
+    with deniable.connect("https://deniable.example.org", "dn_secret") as service:
+        assert repr(service) == "Service('https://deniable.example.org')"
+        held = [repr(service), str(service), repr(service.__dict__), repr(vars(service))]
+    with pytest.raises(deniable.ServiceError) as caught:
+        served(world, "revoked").ledger()
+    held += [str(caught.value), repr(caught.value), repr(vars(caught.value))]
+    assert not [text for text in held if "dn_" in text.replace("dn_…", "")]
+
+
+@pytest.mark.parametrize(
+    ("method", "library", "extra"),
+    [
+        ("to_pandas", "pandas", "query"),
+        ("to_arrow", "pyarrow", "arrow"),
+        ("plot", "matplotlib", "query"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(
+    service: Service, monkeypatch: pytest.MonkeyPatch, method: str, library: str, extra: str
+) -> None:
+    found = service.estimates("theme")
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **more: Any) -> Any:
+        if name.partition(".")[0] == library:
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(deniable.MissingExtraError, match=rf"{library}.*\[{extra}\]"):
+        getattr(found, method)()
+
+
+def test_a_plot_draws_every_interval_from_lower_to_upper(service: Service) -> None:
+    found = service.estimates("theme")
+    ax = found.plot()
+    lines = [np.asarray(line.get_xdata()).tolist() for line in ax.lines]
+    assert lines == [
+        each for row in found for each in ([row["lower"], row["upper"]], [row["frequency"]])
+    ]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["light", r"\$dark\$", "auto"]
+
+
+def test_a_plot_of_numbers_draws_mean_and_quantiles_in_their_units(service: Service) -> None:
+    ax = service.estimates("minutes").plot()
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == ["mean", "p10", "p25", "p50", "p75", "p90"]
+    assert ax.get_xlabel() == "value"
+
+
+def test_a_plot_over_time_has_a_band_a_label(service: Service) -> None:
+    ax = service.series("theme", labels=["light", "auto"]).plot()
+    assert (len(ax.lines), len(ax.collections)) == (2, 2)
+
+
+def test_a_row_answer_shows_how_much_it_is(service: Service) -> None:
+    assert repr(service.releases("theme")).endswith(" 1 rows>")
+    assert repr(service.estimates("theme")).startswith("<Estimates collection='theme-")
+
+
+@pytest.mark.processes
+def test_the_notebook_runs_and_shows_what_it_shows_here(tmp_path: Path) -> None:
+    with published(tmp_path) as running:
+        made = notebook.executed(running)
+    stored = notebook.stored()
+    assert kinds(made) == kinds(stored)
+    assert sum("image/png" in each for cell in kinds(stored) for each in cell) == 3
+    text = json.dumps(stored)
+    assert running.token not in text
+    assert "dn_" not in text
+
+
+def kinds(notebook: Any) -> list[list[tuple[str, ...]]]:
+    """What each cell puts out: the kinds, as figures differ from run to run."""
+    return [
+        [tuple(sorted(output.get("data", {output.output_type: ""}))) for output in cell.outputs]
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
+
+
+def test_public_names_are_sorted() -> None:
+    assert deniable.__all__ == sorted(deniable.__all__)

@@ -1,0 +1,73 @@
+"""`deniable log verify` over releases: each is in the log behind its salt, and none is missing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.operations.doctor import log_audit
+from support.builders.release_world import FIRST, ReleaseWorld, asked, opened, over
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ReleaseWorld]:
+    with opened(tmp_path) as world:
+        world.releases.release(world.collection, asked(), audit=None)
+        world.releases.release(world.collection, asked(epochs=over(FIRST)), audit=None)
+        yield world
+
+
+def failures(world: ReleaseWorld) -> list[str]:
+    settings = world.world.service.settings
+    chain = log_audit.read_database(settings)
+    trust = world.world.service.keys.trust
+    return [
+        check.message
+        for check in log_audit.of_database(settings, chain, trust)
+        if check.level == "fail"
+    ]
+
+
+def change(world: ReleaseWorld, statement: str) -> None:
+    """As somebody does who first removes what forbids it."""
+    path = world.world.service.settings.database
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for (name,) in db.execute("select name from sqlite_master where type = 'trigger'"):
+            db.execute(f"drop trigger {name}")
+        db.execute(statement)
+
+
+def test_releases_are_entries_of_the_log_that_verify(world: ReleaseWorld) -> None:
+    entries = world.world.service.store.log()
+    assert [entry.type for entry in entries][-2:] == ["release", "release"]
+    assert failures(world) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("update results set document = cast('{}' as blob)", "is not in the log there"),
+        ("update results set salt = zeroblob(32)", "is not in the log there"),
+        ("delete from results", "of what was logged only this is kept"),
+    ],
+)
+def test_a_release_that_was_changed_or_lost_is_missed(
+    world: ReleaseWorld, statement: str, words: str
+) -> None:
+    change(world, statement)
+    assert any(words in failure for failure in failures(world))
+
+
+def test_a_database_from_before_the_ledger_verifies_too(world: ReleaseWorld) -> None:
+    path = world.world.service.settings.database
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("alter table results rename to elsewhere")
+        db.execute("update alembic_version set version_num = '0001'")
+        db.commit()
+    assert failures(world) == [
+        "of what was logged only this is kept: 1 of 1 (manifest), 1 of 1 (keys), 0 of 2 (release)"
+    ]

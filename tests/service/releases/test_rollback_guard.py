@@ -1,0 +1,288 @@
+"""An older copy of the database: all waits until what it has forgotten is charged."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.access.audit import AuditEntry, parse
+from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.operations.backup import copying
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.queries.accounts import account_of
+from deniable_aggregator.queries.releases import release as stored_release
+from deniable_aggregator.releases.context import ReleaseEpochs
+from deniable_aggregator.releases.rollback_guard import heads as heads_document
+from deniable_aggregator.releases.rollback_guard import heads_file
+from deniable_gateway.problem import Problem
+from support.builders.api_world import World, authored, opened
+from support.builders.ledgers import admitted
+from support.builders.release_world import BITS, FIRST, LAST, ReleaseWorld, asked, over, stream
+
+MORE = 'central = { per_epoch = "1", per_installation = "1", delta = "0" }\n'
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def spender(world: World) -> ReleaseWorld:
+    """A collection with a budget of 1 and reports in two closed epochs."""
+    collection = world.register(authored("theme", read="releases", more=MORE))
+    for epoch in (FIRST, LAST):
+        world.count(collection, [BITS] * 5, epoch=epoch)
+    return ReleaseWorld(world, collection)
+
+
+class Restarted:
+    """A directory whose database can be put back to what it was."""
+
+    def __init__(self, spender: ReleaseWorld) -> None:
+        self.spender = spender
+        self.settings = spender.world.service.settings
+        self.saved = self.settings.data.parent / "saved.zip"
+
+    def save(self) -> None:
+        copying.back_up(self.settings, self.saved, None, 0)
+
+    def go_back(self) -> None:
+        """The saved database in the same directory, and a service over it."""
+        self.spender.world.service.close()
+        for path in self.settings.data.glob("deniable.db*"):
+            path.unlink()
+        copying.restore(self.settings, self.saved, passphrase=str, nothing_released_since=False)
+        self.open()
+
+    def open(self) -> None:
+        world = self.spender.world
+        world.service = Service.open(self.settings, clock=world.clock)
+        self.spender.__post_init__()
+
+    def release(self, epsilon: str, epoch: int = FIRST) -> str:
+        release = self.spender.releases.release(
+            self.spender.collection, asked(epsilon, epochs=over(epoch)), audit=None
+        )
+        return release.row.release
+
+    def refused(self, epsilon: str = "0.01", epoch: int = FIRST) -> str:
+        with pytest.raises(Problem) as caught:
+            self.release(epsilon, epoch)
+        return caught.value.slug
+
+    def spent(self, epoch: int = FIRST) -> Fraction | None:
+        service = self.spender.world.service
+        rows = service.store.charges(self.spender.collection.id)
+        return account_of(self.spender.collection, rows).spent(epoch).epsilon
+
+
+@pytest.fixture
+def restarted(spender: ReleaseWorld) -> Iterator[Restarted]:
+    made = Restarted(spender)
+    yield made
+    made.spender.world.service.close()
+
+
+def test_the_file_is_for_its_owner_and_knows_the_last_charge(restarted: Restarted) -> None:
+    release = restarted.release("0.25")
+    path = restarted.settings.data / "heads.json"
+    heads = heads_file.read(restarted.settings.data)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert heads is not None
+    assert [(each.release, each.epsilon) for each in heads.charges] == [(release, "1/4")]
+    assert heads.ledger.size == 1
+    assert heads.log.size == restarted.spender.world.service.store.log_head()[0]
+
+
+def test_behind_an_older_copy_releases_and_uploads_wait(restarted: Restarted) -> None:
+    restarted.release("0.25")
+    restarted.save()
+    restarted.release("0.5")
+    restarted.go_back()
+    world = restarted.spender.world
+    assert restarted.spent() == Fraction(1, 4)
+    assert restarted.refused() == "ledger-behind"
+    world.service.tick()
+    assert restarted.refused() == "ledger-behind"
+    with pytest.raises(Problem, match="deniable ledger reconcile"):
+        world.service.suspension.require_none()
+    world.service.reconcile(audit=None)
+    world.service.suspension.require_none()
+
+
+def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Restarted) -> None:
+    restarted.release("0.25")
+    restarted.save()
+    lost = restarted.release("0.5")
+    restarted.release("0.125", LAST)
+    restarted.go_back()
+    gap = restarted.spender.world.service.reconcile(audit=None)
+    assert [(row.epsilon, row.epochs) for row in gap.charged] == [
+        ("1/2", (FIRST,)),
+        ("1/8", (LAST,)),
+    ]
+    assert gap.exhausted == ()
+    assert (restarted.spent(), restarted.spent(LAST)) == (Fraction(3, 4), Fraction(1, 8))
+    assert restarted.refused("0.26") == "budget-exhausted"
+    restarted.release("0.2")
+    assert restarted.spender.world.service.reconcile(audit=None).charged == ()
+    with pytest.raises(Problem, match="older copy, and is lost"):
+        stored_release(restarted.spender.world.service.store, restarted.spender.collection, lost)
+
+
+def test_reconciling_is_one_entry_of_the_audit_log_however_much_it_charges(
+    restarted: Restarted,
+) -> None:
+    restarted.save()
+    for epsilon in ("0.5", "0.25"):
+        restarted.release(epsilon)
+    restarted.go_back()
+    service = restarted.spender.world.service
+    before = service.store.audit_head()[0]
+    entry = AuditEntry.of("ledger-reconciled", actor="ana", at=1)
+    assert [len(service.reconcile(audit=entry).charged) for _ in range(2)] == [2, 0]
+    [row] = service.store.audit(before)
+    assert parse(row) == entry
+
+
+def test_a_lost_release_that_is_asked_for_again_is_paid_again(restarted: Restarted) -> None:
+    restarted.save()
+    first = restarted.release("0.25")
+    restarted.go_back()
+    restarted.spender.world.service.reconcile(audit=None)
+    assert restarted.release("0.25") != first
+    assert restarted.spent() == Fraction(1, 2)
+
+
+def test_a_draw_whose_result_was_lost_is_charged_twice(restarted: Restarted) -> None:
+    store, collection = restarted.spender.world.service.store, restarted.spender.collection
+    world = ReleaseWorld(restarted.spender.world, collection, entropy=stream())
+    request = asked("0.25", epochs=over(FIRST))
+    prepare, facts = world.releases._prepare_in_context(
+        collection, request, ReleaseEpochs((FIRST,))
+    )
+    store.charge(world.releases._charge_row(collection, prepare, facts), admitted, audit=None)
+    restarted.save()
+    restarted.release("0.25")  # draws what was charged, and shows it
+    restarted.go_back()
+    assert restarted.refused("0.25") == "ledger-behind"
+    gap = restarted.spender.world.service.reconcile(audit=None)
+    assert [row.epsilon for row in gap.charged] == ["1/4"]
+    restarted.release("0.25")
+    assert restarted.spent() == Fraction(1, 2)
+
+
+def test_a_gap_longer_than_the_file_costs_the_whole_budget(
+    restarted: Restarted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heads_document, "RECENT", 2)
+    restarted.save()
+    restarted.release("0.125")
+    restarted.release("0.0625")
+    restarted.release("0.25", LAST)
+    restarted.go_back()
+    gap = restarted.spender.world.service.reconcile(audit=None)
+    assert gap.exhausted == (restarted.spender.collection.id,)
+    assert restarted.refused() == restarted.refused(epoch=LAST) == "budget-exhausted"
+
+
+def test_a_long_past_that_is_there_costs_nothing(
+    restarted: Restarted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heads_document, "RECENT", 2)
+    for epsilon in ("0.125", "0.0625", "0.25"):
+        restarted.release(epsilon)
+    restarted.save()
+    restarted.release("0.03125")
+    restarted.go_back()
+    gap = restarted.spender.world.service.reconcile(audit=None)
+    assert [row.epsilon for row in gap.charged] == ["1/32"]
+    assert gap.exhausted == ()
+
+
+def test_a_backup_without_the_file_is_reconciled_with_everything(
+    restarted: Restarted, tmp_path: Path
+) -> None:
+    restarted.release("0.25")
+    restarted.save()
+    (restarted.settings.data / "heads.json").unlink()
+    restarted.go_back()
+    assert restarted.refused() == "ledger-behind"
+    gap = restarted.spender.world.service.reconcile(audit=None)
+    assert gap.exhausted == (restarted.spender.collection.id,)
+    assert restarted.refused() == restarted.refused(epoch=LAST) == "budget-exhausted"
+
+
+def test_the_operator_may_say_that_nothing_was_released(restarted: Restarted) -> None:
+    restarted.release("0.25")
+    restarted.save()
+    restarted.spender.world.service.close()
+    (restarted.settings.data / "heads.json").unlink()
+    for path in restarted.settings.data.glob("deniable.db*"):
+        path.unlink()
+    done = copying.restore(
+        restarted.settings, restarted.saved, passphrase=str, nothing_released_since=True
+    )
+    restarted.open()
+    assert not done.behind
+    assert restarted.spent() == Fraction(1, 4)
+    restarted.release("0.5")
+
+
+def test_a_session_that_lost_answers_takes_no_more_questions(restarted: Restarted) -> None:
+    collection = restarted.spender.collection
+    talk = asked("0.25", mechanism="talk", epochs=over(FIRST))
+    release = restarted.spender.releases.release(collection, talk, audit=None).row.release
+    restarted.spender.releases.sessions.ask(collection, release, {"label": 0}, audit=None)
+    restarted.save()
+    restarted.spender.releases.sessions.ask(collection, release, {"label": 1}, audit=None)
+    restarted.go_back()
+    with pytest.raises(Problem, match="takes no more questions") as caught:
+        restarted.spender.releases.sessions.ask(collection, release, {"label": 1}, audit=None)
+    assert caught.value.slug == "conflict"
+
+
+def test_the_head_is_on_disk_before_the_draw(
+    restarted: Restarted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def draw(prepare: object, tallies: object) -> object:
+        heads = heads_file.read(restarted.settings.data)
+        seen.append(0 if heads is None else heads.ledger.size)
+        raise RuntimeError
+
+    monkeypatch.setattr("deniable_aggregator.releases.service._draw", draw)
+    assert restarted.refused("0.25") == "release-failed"
+    assert seen == [1]
+
+
+def test_a_directory_that_cannot_keep_the_head_draws_nothing(
+    restarted: Restarted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restarted.release("0.125")
+
+    def full(data: Path, heads: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(heads_file, "write", full)
+        assert restarted.refused("0.25") == "unavailable"
+    store = restarted.spender.world.service.store
+    assert len(store.results(restarted.spender.collection.id)) == 1
+    restarted.release("0.25")
+    assert restarted.spent() == Fraction(3, 8)
+
+
+def test_a_damaged_file_is_an_error_and_not_a_new_beginning(restarted: Restarted) -> None:
+    restarted.release("0.125")
+    path = restarted.settings.data / "heads.json"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(StoreError, match="damaged"):
+        restarted.release("0.25")

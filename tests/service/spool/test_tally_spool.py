@@ -1,0 +1,322 @@
+"""Blocks of a spool counted by many processes: the integers of uploads, once, come what may."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.base.errors import KeyFileError, ScaleError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.keys.report_keys import ReportKeys
+from deniable_aggregator.operations.service import Service
+from deniable_aggregator.spool.block_tally import decode_block_tally, tally_block
+from deniable_aggregator.spool.job import tally_spool
+from deniable_aggregator.spool.local import LocalEngine
+from deniable_aggregator.spool.worker_context import make_worker_context
+from deniable_gateway.errors import SpoolError
+from deniable_gateway.spool import SpooledReport, open_spool, write_block
+from deniable_shared.wire.problems import ReportError
+from support.builders import service_world
+from support.builders.data_directory import prepared_on_postgres
+from support.builders.service_world import DAY, TODAY, World, authored, prepared
+from support.builders.spools import (
+    Cells,
+    cells,
+    expected_of,
+    here,
+    mixed,
+    quiet,
+    spool,
+    spooled,
+    tally,
+)
+from support.processes import postgres_server
+
+COHORTS = service_world.TOML.replace("min_batch = 1", "min_batch = 1\ncohorts = 64")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """A world over each kind of store."""
+    on_postgres = request.param == "postgres"
+    settings = (prepared_on_postgres if on_postgres else prepared)(tmp_path / "world")
+    with service_world.opened(tmp_path / "world", settings) as opened:
+        yield opened
+    if on_postgres:
+        postgres_server.drop(settings.store)
+
+
+def blocks(made: Path) -> list[Path]:
+    return sorted(made.iterdir())
+
+
+def counted(world: World) -> Cells:
+    return cells(world.service, world.manifest.collection)
+
+
+def four_blocks(world: World, folder: Path, count: int = 40) -> tuple[Path, Cells]:
+    """A spool, and what uploads of the same reports count in a copy of the world."""
+    reports = mixed(world, count)
+    records = spooled(world, reports)
+    made = spool(folder / "spool", [records[at::4] for at in range(4)])
+    return made, expected_of(count)
+
+
+def test_a_spool_counts_what_uploads_would_have_counted(either: World, tmp_path: Path) -> None:
+    made, expected = four_blocks(either, tmp_path)
+    summary = tally(either.service, made, here)
+    assert (summary.blocks, summary.records, summary.counted) == (4, 40, 40)
+    assert (summary.duplicates, summary.refused, summary.damaged) == (0, {}, [])
+    assert counted(either) == expected
+
+
+def test_a_repeated_job_does_nothing_and_another_job_changes_nothing(
+    either: World, tmp_path: Path
+) -> None:
+    made, expected = four_blocks(either, tmp_path)
+    tally(either.service, made, here)
+    again = tally(either.service, made, here)
+    assert (again.blocks, again.before, again.records) == (0, 4, 0)
+    other = tally(either.service, made, here, job="other")
+    assert (other.blocks, other.counted, other.duplicates) == (4, 0, 40)
+    assert counted(either) == expected
+
+
+def test_what_came_by_upload_before_is_taken_off_the_partial_tallies(
+    either: World, tmp_path: Path
+) -> None:
+    reports = mixed(either, 30)
+    assert either.upload(*reports[:10], relay=True) == []
+    records = spooled(either, reports)
+    made = spool(tmp_path / "spool", [records[5:20], records[15:30]])
+    summary = tally(either.service, made, here)
+    assert (summary.counted, summary.duplicates) == (20, 10)
+    assert either.upload(*reports, relay=True) == []
+    assert counted(either) == expected_of(30)
+
+
+def test_an_id_twice_in_one_block_counts_once(world: World, tmp_path: Path) -> None:
+    records = spooled(world, mixed(world, 3))
+    summary = tally(world.service, spool(tmp_path / "spool", [[*records, records[0]]]), here)
+    assert (summary.records, summary.counted, summary.duplicates) == (4, 3, 1)
+
+
+def test_a_transaction_holds_an_eighth_of_what_the_job_has_counted(
+    world: World, tmp_path: Path
+) -> None:
+    made = spool(tmp_path / "spool", [[each] for each in spooled(world, mixed(world, 28))])
+    heard: list[int] = []
+    tally_spool(world.service, made, here, progress=lambda done, total: heard.append(done))
+    assert heard[0] == 1
+    assert heard[-1] == 28
+    assert {later - done for done, later in itertools.pairwise(heard) if done < 8} == {1}
+    assert max(later - done for done, later in itertools.pairwise(heard)) in {3, 4}
+    assert counted(world) == expected_of(28)
+
+
+def test_every_refusal_is_the_one_an_upload_gets(world: World, tmp_path: Path) -> None:
+    wrong = {
+        ReportError.TOO_EARLY: world.report(world.header(epoch=TODAY + 9)),
+        ReportError.NOT_STARTED: world.report(world.header(epoch=1)),
+        ReportError.MANIFEST_UNKNOWN: world.report(world.header(manifest_version=7)),
+        ReportError.OUTDATED_KEY: world.report(world.header(key_id=9)),
+        ReportError.INVALID_MESSAGE: world.report(payload=b"\x01"),
+        ReportError.EPOCH_CLOSED: world.report(world.header(epoch=TODAY - 5)),
+    }
+    records = [
+        *spooled(world, wrong.values()),
+        SpooledReport(world.manifest.collection, b"no report"),
+    ]
+    records.append(SpooledReport("nobody-aaaaaa", world.report().encode()))
+    summary = tally(world.service, spool(tmp_path / "spool", [records]), here)
+    expected = {(world.manifest.collection, error.slug): 1 for error in wrong}
+    expected[world.manifest.collection, "invalid-message"] = 2
+    assert summary.refused == {**expected, ("nobody-aaaaaa", "unknown-collection"): 1}
+    assert (summary.counted, counted(world)) == (0, {})
+    rejections = world.service.store.rejections(world.manifest.collection)
+    assert rejections == {reason: n for (_, reason), n in expected.items()}
+
+
+def test_an_epoch_closed_while_blocks_are_opened_stays_as_it_is(
+    either: World, tmp_path: Path
+) -> None:
+    made, _ = four_blocks(either, tmp_path)
+
+    def close_then_give(*arguments: object) -> Iterator[bytes]:
+        results = list(here(*arguments))  # type: ignore[arg-type]
+        either.service.store.close_epoch(
+            either.manifest.collection, TODAY, either.clock(), audit=None
+        )
+        yield from results
+
+    summary = tally(either.service, made, close_then_give)
+    assert summary.counted == 20
+    assert summary.refused == {(either.manifest.collection, "epoch-closed"): 20}
+    assert [key[0] for key in counted(either)] == [TODAY - 1]
+
+
+def test_a_collection_that_has_ended_takes_nothing(world: World, tmp_path: Path) -> None:
+    made, _ = four_blocks(world, tmp_path)
+    world.service.registry.close(world.manifest.collection, audit=None)
+    summary = tally(world.service, made, here)
+    assert summary.refused == {(world.manifest.collection, "collection-expired"): 40}
+    assert counted(world) == {}
+
+
+def test_cohorts_are_those_of_uploads(tmp_path: Path) -> None:
+    with service_world.opened(tmp_path / "world") as world:
+        manifest = service_world.authored(COHORTS.replace('name = "settings"', 'name = "split"'))
+        world.service.registry.apply(world.signed(manifest), audit=None)
+        world.manifest = manifest
+        reports = [world.report(manifest=manifest) for _ in range(64)]
+        assert world.upload(*reports, relay=True) == []
+        before = cells(world.service, manifest.collection)
+        order = make_worker_context(world.service, world.service.settings.data / "keys")
+        made = spool(tmp_path / "spool", [spooled(world, reports)])
+        [path] = blocks(made)
+        parts = decode_block_tally(tally_block(order, str(made), path.name)).partial_tallies()
+    assert {part.key.cohort: (len(part.ids), part.tally.tolist()) for part in parts} == {
+        cohort: found for (_, _, cohort), found in before.items()
+    }
+    assert len(parts) > 1
+
+
+def test_a_damaged_block_counts_nothing_and_is_tried_again(world: World, tmp_path: Path) -> None:
+    made, expected = four_blocks(world, tmp_path)
+    path = blocks(made)[1]
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    summary = tally(world.service, made, here)
+    assert (summary.blocks, len(summary.damaged)) == (3, 1)
+    assert path.name in summary.damaged[0]
+    path.write_bytes(whole)
+    assert tally(world.service, made, here).blocks == 1
+    assert counted(world) == expected
+
+
+def test_a_block_with_vouchers_is_left_to_those_who_redeem_them(
+    world: World, tmp_path: Path
+) -> None:
+    made, expected = four_blocks(world, tmp_path)
+    asking = service_world.TOML.replace('"settings"', '"vouched"', 1)
+    vouched = authored('requires = ["voucher/1"]\n' + asking)
+    world.service.registry.apply(world.signed(vouched), audit=None)
+    write_block(
+        open_spool(made),
+        [SpooledReport(vouched.collection, world.report(manifest=vouched).encode())],
+    )
+    for name in ("first", "second"):
+        summary = tally_spool(world.service, made, here, job=name, remove=True, progress=quiet)
+        assert "with vouchers: count it with `deniable open`" in summary.damaged[0]
+        assert len(blocks(made)) == 1
+    assert counted(world) == expected
+
+
+def test_counted_blocks_are_deleted_when_asked_and_damaged_ones_stay(
+    world: World, tmp_path: Path
+) -> None:
+    made, expected = four_blocks(world, tmp_path)
+    paths = blocks(made)
+    tally(world.service, made, here, job="first")
+    assert blocks(made) == paths
+    paths[2].write_bytes(b"damaged")
+    tally_spool(world.service, made, here, job="second", remove=True, progress=quiet)
+    assert blocks(made) == [paths[2]]
+    tally_spool(world.service, made, here, job="first", remove=True, progress=quiet)
+    assert blocks(made) == []
+    assert counted(world) == expected
+
+
+def test_a_worker_without_the_right_keys_refuses_instead_of_losing_reports(
+    world: World, tmp_path: Path
+) -> None:
+    made, _ = four_blocks(world, tmp_path)
+    other = tmp_path / "other"
+    prepared(other)
+    ReportKeys(other / "data" / "keys").make(7, 1)
+    (other / "data" / "keys" / "report-1.key").unlink()
+    with pytest.raises(KeyFileError, match=r"lacks report-1\.key"):
+        tally_spool(world.service, made, here, keys=other / "data" / "keys", progress=quiet)
+    assert counted(world) == {}
+
+
+@pytest.mark.parametrize("job", ["", "x" * 101, "a\nb"])
+def test_a_job_has_a_name_that_can_be_read(world: World, tmp_path: Path, job: str) -> None:
+    with pytest.raises(ScaleError, match=r"job must be 1…100 printable"):
+        tally(world.service, spool(tmp_path / "spool", []), here, job=job)
+
+
+def test_nothing_is_said_of_relays_where_a_spool_is_counted(tmp_path: Path) -> None:
+    settings = replace(prepared(tmp_path / "world"), relay_batch=100)
+    refused = pytest.raises(ScaleError, match="relay_batch must be 0")
+    with service_world.opened(tmp_path / "world", settings) as world, refused:
+        tally(world.service, spool(tmp_path / "spool", []), here)
+
+
+def test_an_empty_spool_is_no_work_and_none_at_all_is_an_error(
+    world: World, tmp_path: Path
+) -> None:
+    assert tally(world.service, spool(tmp_path / "spool", []), here).blocks == 0
+    with pytest.raises(SpoolError, match="there is no directory"):
+        tally(world.service, tmp_path / "elsewhere", here)
+
+
+@pytest.mark.processes
+def test_processes_count_the_same_and_killed_ones_lose_and_double_nothing(
+    world: World, tmp_path: Path
+) -> None:
+    reports = mixed(world, 160)
+    records = spooled(world, reports)
+    made = spool(tmp_path / "spool", [records[at::16] for at in range(16)])
+    heard: list[int] = []
+
+    def kill_them(done: int, total: int) -> None:
+        heard.append(done)
+        for child in active_children():
+            assert child.pid is not None
+            os.kill(child.pid, signal.SIGKILL)
+
+    with pytest.raises(ScaleError, match="give the same command again"):
+        tally_spool(world.service, made, LocalEngine(2), progress=kill_them)
+    assert 0 < heard[-1] < 16
+    rest = tally(world.service, made, LocalEngine(2))
+    assert rest.before == heard[-1]
+    assert rest.counted == 160 - 10 * heard[-1]
+    assert f"{os.uname().nodename}:{os.getpid()}" not in rest.processes
+    assert counted(world) == expected_of(160)
+
+
+def test_a_clock_that_has_passed_the_grace_closes_epochs_for_spools_too(
+    world: World, tmp_path: Path
+) -> None:
+    made, _ = four_blocks(world, tmp_path)
+    world.clock.now += 4 * DAY
+    summary = tally(world.service, made, here)
+    assert summary.refused == {(world.manifest.collection, "epoch-closed"): 40}
+
+
+def test_a_service_that_shares_its_store_counts_each_block_for_one_of_two_jobs_at_once(
+    tmp_path: Path,
+) -> None:
+    settings = prepared_on_postgres(tmp_path / "world")
+    with service_world.opened(tmp_path / "world", settings) as world:
+        made, expected = four_blocks(world, tmp_path)
+        second = Service.open(Settings(data=settings.data, store=settings.store), clock=world.clock)
+
+        def other_first(*arguments: object) -> Iterator[bytes]:
+            results = list(here(*arguments))  # type: ignore[arg-type]
+            tally(second, made, here)
+            yield from results
+
+        late = tally(world.service, made, other_first)
+        assert (late.blocks, late.before, late.counted) == (0, 4, 0)
+        assert counted(world) == expected
+        second.close()
+    postgres_server.drop(settings.store)

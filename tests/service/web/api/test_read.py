@@ -1,0 +1,168 @@
+"""`read`: what live, closed and releases let analysts see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from deniable_aggregator.collections.registry import Collection
+from support.builders.api_world import DAY, TODAY, World, authored, opened
+
+BITS = {"dark_mode": True, "beta": False}
+
+
+@pytest.fixture
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("read")) as world:
+        yield world
+
+
+def filled(world: World, read: str) -> Collection:
+    """10 reports yesterday, closed; 10 today, open."""
+    collection = world.register(authored(read, read=read))
+    for epoch in (TODAY - 1, TODAY):
+        world.count(collection, [BITS] * 10, epoch=epoch)
+    world.service.store.close_epoch(collection.id, TODAY - 1, world.clock(), audit=None)
+    return collection
+
+
+def estimates(world: World, collection: Collection, query: str = "") -> dict[str, object]:
+    answer = world.get(f"/v1/collections/{collection.id}/estimates{query}")
+    assert answer.status_code == 200, answer.text
+    document: dict[str, object] = answer.get_json()
+    return document
+
+
+def epochs(world: World, collection: Collection) -> dict[str, object]:
+    document: dict[str, object] = world.get(f"/v1/collections/{collection.id}/epochs").get_json()
+    return document
+
+
+def test_live_reads_open_epochs_and_says_so(world: World) -> None:
+    document = estimates(world, filled(world, "live"))
+    assert (document["epochs"], document["provisional"]) == ([TODAY - 1, TODAY], True)
+
+
+def test_live_is_final_once_its_epochs_are_closed(world: World) -> None:
+    collection = filled(world, "live")
+    world.service.store.close_epoch(collection.id, TODAY, world.clock(), audit=None)
+    assert estimates(world, collection)["provisional"] is False
+
+
+def test_closed_reads_closed_epochs_only(world: World) -> None:
+    document = estimates(world, filled(world, "closed"))
+    assert (document["epochs"], document["n"]) == ([TODAY - 1], 10)
+    assert document["provisional"] is False
+
+
+def test_closed_refuses_an_open_epoch_asked_for_by_name(world: World) -> None:
+    collection = filled(world, "closed")
+    answer = world.get(f"/v1/collections/{collection.id}/estimates?from={TODAY}")
+    assert answer.status_code == 409
+    assert answer.get_json()["n"] == 0
+
+
+def test_closed_leaves_out_an_open_epoch_between_closed_ones(world: World) -> None:
+    collection = filled(world, "closed")
+    world.count(collection, [BITS] * 10, epoch=TODAY - 2)
+    world.count(collection, [BITS] * 10, epoch=TODAY + 1)
+    for epoch in (TODAY + 1, TODAY - 2):
+        world.service.store.close_epoch(collection.id, epoch, world.clock(), audit=None)
+    document = estimates(world, collection)
+    assert (document["n"], document["epochs"]) == (30, [TODAY - 2, TODAY - 1, TODAY + 1])
+
+
+def test_closed_gives_one_answer_for_one_set_of_epochs_for_ever(world: World) -> None:
+    collection = filled(world, "closed")
+    before = estimates(world, collection)
+    world.count(collection, [BITS] * 10, epoch=TODAY)
+    world.count(collection, [BITS] * 10, epoch=TODAY - 1)
+    assert estimates(world, collection) == before
+
+
+@pytest.mark.parametrize("query", ["", "?group_by=epoch", f"?to={TODAY - 1}", "?projection=clip"])
+@pytest.mark.parametrize("role", ["viewer", "analyst", "admin"])
+@pytest.mark.parametrize("accept", ["application/json", "text/csv"])
+def test_releases_refuses_estimates_to_everybody(
+    world: World, query: str, role: str, accept: str
+) -> None:
+    collection = filled(world, "releases")
+    answer = world.get(f"/v1/collections/{collection.id}/estimates{query}", role, Accept=accept)
+    assert answer.status_code == 403
+    assert answer.get_json()["type"] == "urn:deniable:problem:read-refused"
+
+
+def test_releases_refuses_in_the_same_words_whatever_was_reported(world: World) -> None:
+    collection = world.register(authored("releases", read="releases"))
+    path = f"/v1/collections/{collection.id}/estimates"
+    before = world.get(path).data
+    world.count(collection, [BITS] * 10)
+    assert world.get(path).data == before
+
+
+def test_epochs_list_counts_states_times_and_rejections(world: World) -> None:
+    collection = filled(world, "live")
+    world.service.store.count_rejections(collection.id, {"cannot-open": 2})
+    document = epochs(world, collection)
+    assert document["epoch_seconds"] == DAY
+    assert document["rejections"] == {"cannot-open": 2}
+    assert document["epochs"] == [
+        {
+            "epoch": epoch,
+            "start": epoch * DAY,
+            "end": (epoch + 1) * DAY,
+            "closes": (epoch + 3) * DAY,
+            "state": state,
+            "expired": False,
+            "n": 10,
+        }
+        for epoch, state in ((TODAY - 1, "closed"), (TODAY, "open"))
+    ]
+
+
+def test_epochs_of_releases_show_nothing_that_depends_on_a_report(world: World) -> None:
+    collection = world.register(authored("releases", read="releases"))
+    before = epochs(world, collection)
+    world.count(collection, [BITS], epoch=TODAY)
+    world.count(collection, [BITS], epoch=TODAY - 3)
+    world.service.store.count_rejections(collection.id, {"cannot-open": 1})
+    assert epochs(world, collection) == before
+    assert "rejections" not in before
+
+
+def test_epochs_of_releases_are_the_calendars_with_n_where_there_is_enough(world: World) -> None:
+    collection = world.register(authored("releases", read="releases"))
+    for epoch, n in ((TODAY - 5, 3), (TODAY - 4, 2), (TODAY - 2, 9)):
+        world.count(collection, [BITS] * n, epoch=epoch)
+    listed = epochs(world, collection)["epochs"]
+    assert isinstance(listed, list)
+    assert [row["epoch"] for row in listed] == list(
+        range(collection.manifest.first_epoch, TODAY + 1)
+    )
+    assert [row["state"] for row in listed[-4:]] == ["closed", "open", "open", "open"]
+    told = {row["epoch"]: (row.get("n"), row.get("fewer_than")) for row in listed}
+    assert [told[TODAY - days] for days in (6, 5, 4, 3)] == [
+        *((None, 3), (3, None)),
+        *((None, 3), (None, 3)),
+    ]
+    assert {told[TODAY - days] for days in (2, 1, 0)} == {(None, None)}
+
+
+def test_lowering_read_by_a_new_version_closes_what_was_open(world: World) -> None:
+    live = filled(world, "live")
+    world.register(authored("live", read="releases", previous=live.manifest))
+    answer = world.get(f"/v1/collections/{live.id}/estimates")
+    assert answer.status_code == 403
+
+
+def test_epochs_of_closed_have_n_where_they_are_closed_and_are_the_calendars_where_open(
+    world: World,
+) -> None:
+    listed = epochs(world, filled(world, "closed"))["epochs"]
+    assert isinstance(listed, list)
+    assert [(row["epoch"], row["state"], row.get("n")) for row in listed] == [
+        (TODAY - 2, "open", None),
+        (TODAY - 1, "closed", 10),
+        (TODAY, "open", None),
+    ]

@@ -1,0 +1,290 @@
+"""Who may call what: every address of the application against every kind of caller.
+
+The rows are held against the URL map: an address without a row turns this red.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from deniable_aggregator.access.audit import ACTS
+from deniable_aggregator.web.api.operations import operation_of
+from deniable_aggregator.web.dashboard.pages import pages
+from deniable_shared.wire.report import MEDIA_TYPE
+from support.builders.api_world import DSSE, TODAY, World, authored, opened
+from support.doubles.browser import Browser
+
+KINDS = ("nobody", "viewer", "analyst", "admin", "relay", "metrics", "revoked", "expired")
+SIGNED_IN = ("viewer", "analyst", "admin")
+
+PUBLIC = [
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/openapi.json"),
+    ("GET", "/v1/collections"),
+    ("GET", "/v1/collections/{collection}/manifest"),
+    ("GET", "/v1/keys"),
+    ("GET", "/v1/log"),
+    ("POST", "/v1/collections/{collection}/reports"),
+]
+VIEWER = [
+    ("GET", "/v1/collections/{collection}/estimates"),
+    ("GET", "/v1/collections/{collection}/comparison"),
+    ("GET", "/v1/collections/{collection}/epochs"),
+    ("GET", "/v1/collections/{collection}/releases"),
+    ("GET", "/v1/collections/{collection}/series"),
+    ("GET", "/v1/collections/{collection}/releases/{release_id}"),
+    ("GET", "/v1/ledger"),
+]
+ANALYST = [
+    ("POST", "/v1/collections/{collection}/releases"),
+    ("POST", "/v1/collections/{collection}/releases/{release_id}/questions"),
+]
+METRICS = [("GET", "/metrics")]
+ADMIN = [
+    ("PUT", "/v1/collections/{collection}"),
+    ("DELETE", "/v1/collections/{collection}"),
+    ("POST", "/v1/collections/{collection}/archive"),
+    ("POST", "/v1/collections/{collection}/unarchive"),
+    ("POST", "/v1/collections/{collection}/close"),
+    ("POST", "/v1/collections/{collection}/voucher-key"),
+    ("POST", "/v1/collections/{collection}/voucher-key/replace"),
+    ("POST", "/v1/collections/{collection}/vouchers"),
+    ("POST", "/v1/collections/{collection}/epochs/{epoch}/close"),
+    ("GET", "/v1/audit"),
+    ("POST", "/v1/keys/rotate"),
+    ("POST", "/v1/ledger/reconcile"),
+    ("GET", "/v1/sessions"),
+    ("DELETE", "/v1/sessions/{session_id}"),
+    ("POST", "/v1/sign-in-links"),
+    ("GET", "/v1/tokens"),
+    ("POST", "/v1/tokens"),
+    ("DELETE", "/v1/tokens/{token_id}"),
+    ("GET", "/v1/users"),
+    ("POST", "/v1/users"),
+    ("DELETE", "/v1/users/{name}"),
+]
+OPEN_PAGES = {
+    ("GET", "/"): 200,
+    ("GET", "/sign-in"): 200,
+    ("GET", "/sign-in/provider"): 404,  # none is set up
+    ("GET", "/sign-in/provider/done"): 404,
+}
+"""Page → status, for everybody."""
+FORMS = ["/sign-in", "/sign-out", *(page.path for page in pages().values() if page.post)]
+"""Pages that change something: refused without the token of their form."""
+GUARDED_PAGES = {
+    re.sub(r"<(.*?)>", r"{\1}", page.path): page.role
+    for page in pages().values()
+    if page.role is not None
+}
+"""Page → role it needs."""
+RANK = {"viewer": 1, "analyst": 2, "admin": 3}
+ENOUGH = {
+    "viewer": {"viewer", "analyst", "admin"},
+    "analyst": {"analyst", "admin"},
+    "admin": {"admin"},
+    "metrics": {"metrics", "admin"},
+}
+"""Role that is needed → roles of those who have it."""
+WITH_ROLE = [
+    *((*operation, "viewer") for operation in VIEWER),
+    *((*operation, "analyst") for operation in ANALYST),
+    *((*operation, "admin") for operation in ADMIN),
+    *((*operation, "metrics") for operation in METRICS),
+]
+COMPUTED = {("POST", "/v1/collections/<collection>/vouchers")}
+"""Changes nothing: what it answers could be computed again."""
+NARROWED = {"/v1/ledger"}
+"""Not about one collection, and still open to a token that is limited to some."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("roles")) as world:
+        here, there = world.register(authored()), world.register(authored("other"))
+        for role in ("viewer", "analyst", "admin", "relay", "metrics"):
+            world.limit(role, here.id)
+            world.limit(role, there.id)
+        yield world
+
+
+def addressed(template: str) -> str:
+    return template.format(
+        collection="settings",
+        epoch=TODAY + 1,
+        name="nobody",
+        release_id="0" * 16,
+        session_id="0" * 12,
+        token_id="0" * 12,
+    )
+
+
+def ask(world: World, method: str, template: str, kind: str) -> int:
+    """The status; the request itself is valid wherever that changes nothing for the next one."""
+    path = addressed(template)
+    content_type = {"PUT": DSSE, "POST": "application/json"}.get(method)
+    if template.endswith("reports"):
+        content_type = MEDIA_TYPE
+    if template.endswith("{collection}/close") and " of " not in kind:
+        path = path.replace("settings", "nothing")
+    role = None if kind == "nobody" else kind
+    answer = world.send(
+        method, path, role, data=b"{}" if content_type else None, content_type=content_type
+    )
+    return answer.status_code
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("method", "path"), PUBLIC)
+def test_public_operations_ask_nobody_who_they_are(
+    world: World, method: str, path: str, kind: str
+) -> None:
+    expected = {400} if method == "POST" else {200}
+    assert {ask(world, method, path, kind)} == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("method", "path", "needed"), WITH_ROLE)
+def test_other_operations_ask_for_a_role(
+    world: World, method: str, path: str, needed: str, kind: str
+) -> None:
+    status = ask(world, method, path, kind)
+    if kind in ("nobody", "revoked", "expired"):
+        assert status == 401
+    elif kind not in ENOUGH[needed]:
+        assert status == 403
+    else:
+        assert status not in (401, 403)
+
+
+@pytest.mark.parametrize("role", ["viewer", "analyst", "admin", "relay", "metrics"])
+@pytest.mark.parametrize(("method", "path", "needed"), WITH_ROLE)
+def test_a_token_of_another_collection_is_refused_wherever_there_is_one(
+    world: World, method: str, path: str, needed: str, role: str
+) -> None:
+    there = f"{role} of {world.service.registry.get('other').id}"
+    allowed = role in ENOUGH[needed] and path in NARROWED
+    assert (ask(world, method, path, there) != 403) == allowed
+
+
+@pytest.mark.parametrize("role", ["viewer", "analyst", "admin"])
+@pytest.mark.parametrize(
+    ("method", "path", "needed"),
+    [row for row in WITH_ROLE if "{collection}" in row[1] and not row[1].endswith("n}/close")],
+)
+def test_a_token_of_a_collection_may_do_there_what_its_role_may(
+    world: World, method: str, path: str, needed: str, role: str
+) -> None:
+    here = f"{role} of {world.service.registry.get('settings').id}"
+    assert (ask(world, method, path, here) != 403) == (role in ENOUGH[needed])
+
+
+@pytest.mark.parametrize("caller", ["nobody", *SIGNED_IN])
+def test_a_cookie_is_nobody_under_v1(world: World, caller: str) -> None:
+    browser = signed_in(world, caller)
+    for method, path, _ in WITH_ROLE:
+        assert browser.client.open(addressed(path), method=method).status_code == 401
+
+
+@pytest.mark.parametrize("caller", ["nobody", *SIGNED_IN])
+def test_pages_open_for_whom_they_are(world: World, caller: str) -> None:
+    browser = signed_in(world, caller)
+    for (method, path), status in OPEN_PAGES.items():
+        answer = browser.client.open(path, method=method, buffered=True)
+        assert answer.status_code == status
+    for path in FORMS:
+        assert browser.client.post(path).status_code == 403
+    for path, needed in GUARDED_PAGES.items():
+        there = 404 if "{release_id}" in path else 200  # nothing was released in this world
+        wanted = 303 if caller == "nobody" else there if RANK[caller] >= RANK[needed] else 403
+        assert browser.client.get(addressed(path)).status_code == wanted
+
+
+@pytest.mark.parametrize("role", KINDS)
+def test_a_bearer_token_signs_nobody_in_to_pages(world: World, role: str) -> None:
+    for path in GUARDED_PAGES:
+        assert world.get(addressed(path), None if role == "nobody" else role).status_code == 303
+
+
+def test_the_matrix_knows_every_address(world: World) -> None:
+    routes = {
+        (method, rule.rule)
+        for rule in world.app.url_map.iter_rules()
+        if rule.endpoint != "dashboard.static"
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+    rows = [*PUBLIC, *VIEWER, *ANALYST, *ADMIN, *METRICS, *OPEN_PAGES]
+    rows += [("POST", path) for path in FORMS] + [("GET", path) for path in GUARDED_PAGES]
+    assert {(method, path.replace("{", "<").replace("}", ">")) for method, path in rows} == routes
+
+
+def test_every_guarded_page_has_the_role_of_its_row(world: World) -> None:
+    guarded = {
+        (method, rule.rule.replace("<", "{").replace(">", "}")): role
+        for rule in world.app.url_map.iter_rules()
+        if (role := getattr(world.app.view_functions[rule.endpoint], "required_role", None))
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+    rows = {("GET", path): role for path, role in GUARDED_PAGES.items()}
+    rows |= {
+        ("POST", re.sub(r"<(.*?)>", r"{\1}", page.path)): page.post.role
+        for page in pages().values()
+        if page.post is not None
+    }
+    assert guarded == rows
+
+
+def test_every_operation_that_takes_a_role_and_changes_something_is_an_act(world: World) -> None:
+    acts = {}
+    for rule in world.app.url_map.iter_rules():
+        promised = operation_of(world.app.view_functions[rule.endpoint])
+        if promised is not None and promised.role is not None:
+            [method] = (rule.methods or set()) - {"HEAD", "OPTIONS"}
+            acts[method, rule.rule] = promised.act
+    assert {key for key, act in acts.items() if act is None} == {
+        key for key in acts if key[0] == "GET" or key in COMPUTED
+    }
+    assert {act for act in acts.values() if act is not None} < set(ACTS)
+
+
+def test_401_says_which_scheme_is_spoken(world: World) -> None:
+    answer = world.get("/v1/tokens", "revoked")
+    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="deniable"'
+    assert answer.get_json()["type"] == "urn:deniable:problem:unauthorized"
+
+
+def test_403_says_which_role_is_needed_and_which_there_is(world: World) -> None:
+    document = world.get("/v1/tokens", "analyst").get_json()
+    assert document["type"] == "urn:deniable:problem:forbidden"
+    assert "role admin or above, the token has analyst" in document["detail"]
+
+
+def test_a_stranger_learns_nothing_of_arguments_or_collections(world: World) -> None:
+    answers = {
+        world.get(f"/v1/collections/{name}/estimates{query}", None).data
+        for name in ("settings", "nothing")
+        for query in ("", "?confidence=7", "?nonsense=1")
+    }
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize("place", ["query", "cookie", "basic"])
+def test_a_token_counts_in_the_bearer_header_only(world: World, place: str) -> None:
+    token = world.tokens["admin"]
+    query = f"?token={token}&access_token={token}" if place == "query" else ""
+    headers = {
+        "query": {},
+        "cookie": {"Cookie": f"token={token}; Authorization=Bearer {token}"},
+        "basic": {"Authorization": f"Basic {token}"},
+    }[place]
+    assert world.get(f"/v1/tokens{query}", None, **headers).status_code == 401
+
+
+def signed_in(world: World, caller: str) -> Browser:
+    if caller == "nobody":
+        return Browser.at(world.app)
+    return Browser.signed_in(world.app, world.service, caller)

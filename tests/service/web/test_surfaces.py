@@ -1,0 +1,166 @@
+"""Every way to read, one by one: what `read` closes is closed on all of them.
+
+The list of ways is checked against the OpenAPI document and the commands, so that a new one is
+either in it or turns this red.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from deniable_aggregator.cli import main
+from deniable_aggregator.collections.registry import Collection
+from deniable_estimators.inference.manipulation import UNREACHABLE
+from support.builders.api_world import TODAY, World, authored, opened
+from support.oracles.read_surfaces import COMMANDS, READING, Answer, everything
+
+FIXED = {
+    "/healthz",
+    "/openapi.json",
+    "/v1/collections/{collection}/manifest",
+    "/v1/keys",
+    "/v1/audit",
+    "/v1/sessions",
+    "/v1/tokens",
+    "/v1/users",
+}
+"""Addresses that know no report."""
+WAYS_IN = {"/sign-in", "/sign-in/provider", "/sign-in/provider/done"}
+OPERATORS = {"/metrics"}
+"""Addresses that count reports for the operator, whom `read` hides nothing from."""
+OTHER_COMMANDS = {
+    *(("demo",), ("init",), ("serve",), ("doctor",), ("log", "verify")),
+    ("clock", "confirm"),
+    *(
+        ("collections", verb)
+        for verb in ("new", "lint", "apply", "export", "close", "archive", "delete", "codegen")
+    ),
+    *(("keys", verb) for verb in ("list", "rotate", "delegate")),
+    *(("vouchers", verb) for verb in ("key", "issue", "replace")),
+    *(("tokens", verb) for verb in ("new", "list", "revoke")),
+    *(("users", verb) for verb in ("add", "list", "remove", "link")),
+    *(("sessions", verb) for verb in ("list", "end")),
+    ("audit",),
+    ("epochs", "close"),
+    *(("ledger", "reconcile"), ("backup",), ("restore",), ("copy-store",), ("migrate",)),
+    ("plan",),
+    ("loadgen",),
+    *(("open",), ("relay", "serve"), ("relay", "status"), ("tally",)),
+}
+YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
+OFFERED = re.compile(r'<select id="mechanism".*?</select>', re.S)
+"""The families that a page offers, one of which is about cohorts: the same for every collection."""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path) as world:
+        yield world
+
+
+def of_estimates(answers: list[Answer]) -> list[Answer]:
+    return [each for each in answers if "estimates" in each.where]
+
+
+def filled(world: World, read: str, more: str = "") -> Collection:
+    """20 reports yesterday, closed; 20 today, open."""
+    collection = world.register(authored(read, read=read, more=more))
+    for epoch in (TODAY - 1, TODAY):
+        world.count(collection, [YES] * 20, epoch=epoch)
+    world.service.store.close_epoch(collection.id, TODAY - 1, world.clock(), audit=None)
+    return collection
+
+
+MORE = ['repeat = "once"\n', 'repeat = "fresh"\n', 'repeat = "memoized"\nlinkable = true\n']
+
+
+@pytest.mark.parametrize("more", MORE, ids=["once", "fresh", "memoized"])
+def test_releases_show_nothing_that_depends_on_a_report(
+    world: World, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    collection = filled(world, "releases", more)
+    before = everything(world, collection, monkeypatch)
+    world.count(collection, [NO] * 30, epoch=TODAY)
+    world.count(collection, [NO] * 30, epoch=TODAY - 2)
+    world.service.store.count_rejections(collection.id, {"cannot-open": 7})
+    after = everything(world, collection, monkeypatch)
+    assert after == before
+    refused = of_estimates(after)
+    assert {each.status for each in refused} == {403, 1}
+    assert all("only central releases may be read" in each.text for each in refused)
+
+
+@pytest.mark.parametrize("more", MORE, ids=["once", "fresh", "memoized"])
+def test_closed_shows_nothing_that_depends_on_a_report_of_an_open_epoch(
+    world: World, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    collection = filled(world, "closed", more)
+    before = everything(world, collection, monkeypatch)
+    world.count(collection, [NO] * 30, epoch=TODAY)
+    world.count(collection, [NO] * 30, epoch=TODAY - 2)
+    assert everything(world, collection, monkeypatch) == before
+    assert any(each.status == 200 for each in of_estimates(before))
+
+
+def test_closed_has_one_answer_for_a_set_of_epochs_whatever_comes_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = filled(world, "closed")
+    path = f"/v1/collections/{collection.id}/estimates?to={TODAY - 1}"
+    before = world.get(path).data
+    world.count(collection, [NO] * 30, epoch=TODAY - 1)
+    world.count(collection, [NO] * 30, epoch=TODAY)
+    world.service.store.close_epoch(collection.id, TODAY, world.clock(), audit=None)
+    assert world.get(path).data == before
+    assert f'"epochs":[{TODAY - 1}]'.encode() in before
+
+
+def test_live_reads_on_every_surface(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = filled(world, "live")
+    before = everything(world, collection, monkeypatch)
+    world.count(collection, [NO] * 30, epoch=TODAY)
+    after = everything(world, collection, monkeypatch)
+    changed = {each.where for each, was in zip(after, before, strict=True) if each != was}
+    still = {each.where for each in of_estimates(after) if f"to={TODAY - 1}" in each.where}
+    assert changed >= {each.where for each in of_estimates(after)} - still
+    assert not changed & still
+
+
+def test_cohorts_show_on_no_surface(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = filled(world, "live", "cohorts = 64\n")
+    for answer in everything(world, collection, monkeypatch):
+        assert "cohort" not in OFFERED.sub("", answer.text)
+
+
+def test_the_list_of_addresses_is_complete(world: World) -> None:
+    paths = world.get("/openapi.json", None).get_json()["paths"]
+    described = {path for path in paths if "get" in paths[path]}
+    routes = {
+        re.sub(r"<(?:path:)?(.*?)>", r"{\1}", rule.rule)
+        for rule in world.app.url_map.iter_rules()
+        if "GET" in (rule.methods or ()) and rule.endpoint != "dashboard.static"
+    }
+    assert described <= routes
+    assert routes == READING.keys() | FIXED | WAYS_IN | OPERATORS
+
+
+def test_the_list_of_commands_is_complete() -> None:
+    def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            if isinstance(command, click.Group):
+                yield from commands(command, (*path, name))
+            else:
+                yield (*path, name)
+
+    assert set(commands(main)) == COMMANDS.keys() | OTHER_COMMANDS
+
+
+def test_no_number_of_reports_stands_for_none_can() -> None:
+    assert UNREACHABLE > 2**62

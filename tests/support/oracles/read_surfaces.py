@@ -1,0 +1,173 @@
+"""Every way to read, for every role: what two databases must say alike, or one before and after."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import httpx
+import pytest
+from click.testing import CliRunner
+from werkzeug.test import TestResponse
+
+from deniable_aggregator.cli import main
+from deniable_aggregator.cli.options import Target
+from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.web.application import ARROW, PARQUET
+from deniable_aggregator.web.dashboard.pages import pages
+from support.builders.api_world import TODAY, World
+
+__all__ = [
+    "COMMANDS",
+    "NO_RELEASE",
+    "READING",
+    "ROLES",
+    "Answer",
+    "asked",
+    "by_command",
+    "everything",
+]
+
+ROLES = ("viewer", "analyst", "admin")
+
+ESTIMATES = "/v1/collections/{collection}/estimates"
+PAGE_QUERIES = {
+    "overview": ["", "?q=e&page=2"],
+    "collection": [
+        "",
+        f"?from={TODAY}&label=beta",
+        f"?to={TODAY - 1}&show=significant",
+        "?show=projected&view=table",
+        "?format=json",
+        "?format=csv&by=epoch",
+    ],
+    "compare": [
+        "",
+        f"?before_from={TODAY - 2}&before_to={TODAY - 1}&from={TODAY}",
+        "?family=each&view=table",
+        *("?format=json", "?format=csv"),
+    ],
+    "ledger": ["", "?collection={collection}", "?format=json", "?format=csv"],
+    "log": ["", "?verify=true"],
+    "releases": ["", "?cost=true&epsilon=0.1", "?cost=true&mechanism=top-k&k=1&epsilon=0.1"],
+}
+"""Page → what it may be asked, where that is more than nothing."""
+READING = {
+    ESTIMATES: [
+        "",
+        "?group_by=epoch",
+        f"?from={TODAY}",
+        f"?to={TODAY - 1}",
+        "?projection=clip",
+        "?family=all&confidence=0.5",
+        "?significant=holm&liars=0.01&projection=base-cut",
+    ],
+    "/v1/collections/{collection}/comparison": [
+        f"?before_to={TODAY - 1}&from={TODAY}",
+        f"?before_to={TODAY - 2}&from={TODAY - 1}&family=each",
+    ],
+    "/v1/collections/{collection}/epochs": [""],
+    "/v1/collections/{collection}/series": ["", "?label=beta", f"?to={TODAY - 1}"],
+    "/v1/collections/{collection}/releases": [""],
+    "/v1/collections/{collection}/releases/{release_id}": [""],
+    "/v1/collections": [""],
+    "/v1/ledger": ["", "?collection={collection}"],
+    "/v1/log": [""],
+    "/readyz": [""],
+    **{
+        re.sub(r"<(.*?)>", r"{\1}", page.path): PAGE_QUERIES.get(name, [""])
+        for name, page in pages().items()
+    },
+}
+"""Addresses whose answer could depend on reports."""
+NO_RELEASE = "0" * 16
+FORMS = ("application/json", "text/csv", "*/*")
+PRICED = {"mechanism": "histogram", "epsilon": "0.1"}
+"""A release whose price is asked for: what it says may depend on closed epochs' n at most."""
+COMMANDS = {
+    ("estimates",): [
+        *([], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]),
+        *(["--plot"], ["--plot", "--by-epoch"], ["--parquet", "-"], ["--arrow", "-"]),
+    ],
+    ("report",): [["--html", "-"]],
+    ("epochs", "list"): [[], ["--json"], ["--csv"]],
+    ("collections", "list"): [[], ["--json"]],
+    ("release",): [
+        ["--mechanism", "histogram", "--epsilon", "0.1", "--cost"],
+        ["--mechanism", "exponential", "--epsilon", "0.1", "--cost", "--json"],
+    ],
+    ("releases",): [[], ["--json"], ["--csv"], ["{release_id}"]],
+    ("ledger", "show"): [[], ["--json"], ["--csv"]],
+}
+"""Commands that read."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one surface says."""
+
+    where: str
+    status: int
+    text: str
+
+
+def everything(
+    world: World,
+    collection: Collection,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    release: str = NO_RELEASE,
+) -> list[Answer]:
+    """Every surface, in every variant, for every role that may read."""
+    found = []
+    for address, queries in READING.items():
+        for query in queries:
+            for role in ROLES:
+                path = addressed(address + query, collection, release)
+                columns = (ARROW, PARQUET) if path.startswith("/v1/") and role == "viewer" else ()
+                for accept in (*FORMS, *columns):
+                    answer = asked(world, path, role, accept)
+                    where = f"GET {path} {role} {accept}"
+                    found.append(Answer(where, answer.status_code, answer.data.decode("latin-1")))
+    for role in ROLES:
+        path = addressed("/v1/collections/{collection}/releases?cost=true", collection, release)
+        answer = world.send("POST", path, role, json=PRICED)
+        found.append(Answer(f"POST {path} {role}", answer.status_code, answer.text))
+    for words, variants in COMMANDS.items():
+        name = [] if words[0] == "collections" else [collection.id]
+        for options in variants:
+            given = [option.replace("{release_id}", release) for option in options]
+            found.append(by_command(world, monkeypatch, [*words, *name, *given]))
+    return found
+
+
+def by_command(world: World, monkeypatch: pytest.MonkeyPatch, words: Sequence[str]) -> Answer:
+    """A command of an administrator."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Target, "connect", lambda target: connected(world))
+        clock = SimpleNamespace(time=world.clock)
+        patch.setattr("deniable_aggregator.cli.report.time", clock)  # it tells the minute
+        result = CliRunner().invoke(main, [*words])
+    return Answer(f"deniable {' '.join(words)}", result.exit_code, result.output)
+
+
+def asked(world: World, path: str, role: str, accept: str) -> TestResponse:
+    """By a token, of a page by a session."""
+    ask = world.get if path.startswith("/v1/") else world.page
+    return ask(path, role, Accept=accept)
+
+
+def addressed(address: str, collection: Collection, release: str) -> str:
+    return address.replace("{collection}", collection.id).replace("{release_id}", release)
+
+
+def connected(world: World) -> ServiceClient:
+    client = httpx.Client(
+        base_url="http://deniable.test",
+        headers=world.authorization("admin"),
+        transport=httpx.WSGITransport(app=world.app.wsgi_app),
+    )
+    return ServiceClient(client, address="http://deniable.test")
