@@ -1,22 +1,45 @@
-"""Tests marked `long` take minutes: they run only where `-m` names them.
+"""Tiers of tests, by marker; tests/README.md says which runs when.
 
 Hypothesis judges no test by the time it takes: what is slow on a busy machine is not wrong.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy")
+from support import tiers
+
+for name, examples in (("usual", 20), ("thorough", 100)):
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test module is imported: how many examples a property test draws."""
+    tiers.asked.update(tiers.named(config.getoption("markexpr")))
+    settings.load_profile("thorough" if tiers.thorough() else "usual")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The fast tier does not even import what it leaves out."""
+    fast = config.getoption("markexpr") == "fast"
+    return True if fast and tiers.is_slow_folder(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect them unless they are asked for."""
-    if "long" in config.getoption("markexpr"):
-        return
-    left_out = [item for item in items if item.get_closest_marker("long")]
+    """Sort every test into its tier; leave out what `-m` has to name."""
+    for item in items:
+        tiers.mark(item)
+    left_out = [item for item in items if tiers.is_left_out(item)]
     if left_out:
-        items[:] = [item for item in items if item not in left_out]
+        dropped = set(map(id, left_out))
+        items[:] = [item for item in items if id(item) not in dropped]
         config.hook.pytest_deselected(items=left_out)

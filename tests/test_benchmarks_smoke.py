@@ -47,6 +47,7 @@ def test_a_benchmark_of_ours_returns_figures_for_every_line(name: str) -> None:
     assert_sane(result)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 @pytest.mark.parametrize("name", WITH_SERVERS)
 def test_a_benchmark_with_a_real_server_returns_figures_for_every_line(name: str) -> None:

@@ -9,11 +9,12 @@ import pytest
 from deniable_aggregator.web.dashboard.pages import pages
 from support.processes.chromium import THEMES, WIDTHS, Window
 from support.processes.dashboard_site import Site
+from support.tiers import grid
 
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))
 @pytest.mark.parametrize("name", pages())
 def test_a_page_is_readable_fits_and_breaks_no_rule(
     window: Callable[..., Window], site: Site, name: str, width: int

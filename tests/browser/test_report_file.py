@@ -13,6 +13,7 @@ from support.builders.api_world import INGEST, TODAY, opened
 from support.builders.report_file import report_of
 from support.processes.chromium import THEMES, WIDTHS, axe_found
 from support.processes.published_service import MINUTES, THEME
+from support.tiers import grid
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -46,7 +47,7 @@ def tab(chrome: Browser, report: Path) -> Iterator[Page]:
     context.close()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))
 @pytest.mark.parametrize("theme", THEMES)
 def test_a_report_is_readable_fits_and_says_nothing_to_the_console(
     tab: Page, report: Path, width: int, theme: Literal["light", "dark"]

@@ -41,6 +41,8 @@ from support.oracles import central_accounting as accounts
 from support.oracles import central_auctions as markets
 from support.oracles.central_holdout import check_gap
 
+pytestmark = pytest.mark.exhaustive
+
 
 @dataclass(frozen=True)
 class SeedError:

@@ -60,6 +60,8 @@ from support.mutants.queries_and_stability import (
 from support.oracles import queries_and_stability as checks
 from support.oracles.neighbour_pmfs import hockey_stick
 
+pytestmark = pytest.mark.exhaustive
+
 
 @dataclass(frozen=True)
 class SeedError:

@@ -65,21 +65,21 @@ def test_a_report_is_either_done_or_dropped_or_still_waiting(name: str, device: 
     assert bool(result.problems) == (result.accepted == 0)
 
 
-@pytest.mark.parametrize("code", range(256))
-def test_every_code_has_an_action_and_all_but_four_drop(code: int) -> None:
-    reply = accepted(encode_errors([ReportStatus(ID, code)]))
+def test_every_code_has_an_action_and_all_but_four_drop() -> None:
     expected: dict[int, Action] = {
         ReportError.OUTDATED_KEY: Action.RESEAL,
         ReportError.MANIFEST_UNKNOWN: Action.FETCH_MANIFEST,
         ReportError.TOO_EARLY: Action.LATER,
         ReportError.VOUCHER_INVALID: Action.LATER,
     }
-    assert read_reply(reply, ID).action is expected.get(code, Action.DROP)
+    replies = {code: accepted(encode_errors([ReportStatus(ID, code)])) for code in range(256)}
+    actions = {code: read_reply(reply, ID).action for code, reply in replies.items()}
+    assert actions == {code: expected.get(code, Action.DROP) for code in range(256)}
 
 
-@pytest.mark.parametrize("status", range(100, 600))
-def test_a_status_alone_takes_no_report_away(status: int) -> None:
-    assert read_reply(nothing(status), ID).action is Action.BACK_OFF
+def test_a_status_alone_takes_no_report_away() -> None:
+    actions = {status: read_reply(nothing(status), ID).action for status in range(100, 600)}
+    assert actions == dict.fromkeys(range(100, 600), Action.BACK_OFF)
 
 
 @pytest.mark.parametrize("slug", PROBLEMS)

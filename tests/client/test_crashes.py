@@ -6,10 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from deniable_client import Client, Outcome
 from deniable_client.installation import LEASE_SECONDS
 from support.builders.client_world import OTHER, SETTINGS, Device, MakeDevice, nothing
 from support.doubles.statement_crashes import Killed, Killer, killed_before
+from support.tiers import by_tier
+
+STEP = by_tier(3, 1)
+"""Every third statement by default."""
+
+pytestmark = pytest.mark.deeper
 
 
 @dataclass
@@ -60,7 +68,7 @@ def every_death(make_device: MakeDevice, tmp_path: Path, way: str) -> Iterator[t
             )
         ended = not killer.dead
         life.device.close()
-        at += 1
+        at += STEP
 
 
 def live_on(survivor: Device) -> tuple[Client, Outcome]:
@@ -80,7 +88,7 @@ def test_there_is_never_a_second_coin(make_device: MakeDevice, tmp_path: Path) -
         assert len({each.report.header.report_id for each in received}) == 1
         assert len({each.payload for each in received}) == 1
         deaths += 1
-    assert deaths > 60
+    assert deaths > 60 / STEP
 
 
 def test_what_was_acknowledged_is_delivered(make_device: MakeDevice, tmp_path: Path) -> None:

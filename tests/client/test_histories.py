@@ -23,6 +23,7 @@ from support.builders.client_world import (
     Operator,
     manifest,
 )
+from support.tiers import by_tier
 
 OPERATOR = Operator()
 NAMES = ["a", "b", "c"]
@@ -95,4 +96,6 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestHistories.settings = settings(
+    max_examples=by_tier(10, 40), stateful_step_count=25, deadline=None
+)

@@ -46,6 +46,7 @@ from support.builders.client_world import (
 from support.builders.manifest_text import manifest_of
 from support.doubles.dying_connections import Fuse, Killed, mortal_clients
 from support.oracles.coin_witness import Witness, watched
+from support.tiers import by_tier
 
 BITS = 64
 LABELS = [f"l{index}" for index in range(BITS)]
@@ -297,7 +298,7 @@ class Year(RuleBasedStateMachine):
 
 
 TestYear = Year.TestCase
-TestYear.settings = settings(max_examples=30, stateful_step_count=50, deadline=None)
+TestYear.settings = settings(max_examples=by_tier(6, 30), stateful_step_count=50, deadline=None)
 
 # Some 1 of 20 histories shows a mistake: all 3,000 miss it in no run at all (10^−66).
 HUNTING = settings(
@@ -349,6 +350,7 @@ def broken(mutant: str) -> Iterator[None]:
         yield
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with broken(mutant), pytest.raises(AssertionError):

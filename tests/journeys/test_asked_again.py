@@ -31,6 +31,7 @@ from deniable_shared.wire.key_list import verify_key_list
 from deniable_shared.wire.key_succession import check_successor_keys
 from support.builders.devices_and_service import Device, Sent, Spine
 from support.builders.exactly_once_machine import DEVICES, HUNTING, ExactlyOnce
+from support.tiers import by_tier
 
 FRESH = 'repeat = "fresh"\nepsilon_lifetime = "8"\ngrace = "1d"\n'
 MEMOIZED = """\
@@ -132,7 +133,9 @@ def the_log_is_well(spine: Spine) -> None:
 
 
 TestAskedAgain = AskedAgain.TestCase
-TestAskedAgain.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestAskedAgain.settings = settings(
+    max_examples=by_tier(12, 60), stateful_step_count=40, deadline=None
+)
 
 
 def whatever(*anything: object) -> None:
@@ -164,6 +167,7 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with ExitStack() as stack:

@@ -15,6 +15,7 @@ import pytest
 from deniable_aggregator.operations.demo import client_processes
 from support.processes.command_leftovers import holds, nothing_left, processes_of
 from support.processes.deniable_command import Deniable, wait_until
+from support.tiers import rows
 
 pytestmark = pytest.mark.processes
 
@@ -88,7 +89,11 @@ def test_it_stays_on_until_ctrl_c_and_lets_others_look_in(
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGKILL, -9)]
+    ("number", "code"),
+    rows(
+        [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGKILL, -9)],
+        by_default=[(signal.SIGKILL, -9)],
+    ),
 )
 def test_whatever_ends_it_half_way_nothing_is_left(
     deniable: Deniable, temporary: Path, number: signal.Signals, code: int

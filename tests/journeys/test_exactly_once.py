@@ -23,9 +23,12 @@ from deniable_client import keychain, recorder
 from deniable_client.repeat_rules import Once
 from support.builders.exactly_once_machine import HUNTING, ExactlyOnce, coins_of_the_system
 from support.doubles.dying_connections import Killed
+from support.tiers import by_tier
 
 TestExactlyOnce = ExactlyOnce.TestCase
-TestExactlyOnce.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestExactlyOnce.settings = settings(
+    max_examples=by_tier(12, 60), stateful_step_count=40, deadline=None
+)
 
 
 def asked_again(once: Once, highest_epoch: int | None, epoch: int) -> None:
@@ -62,6 +65,7 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with ExitStack() as stack:

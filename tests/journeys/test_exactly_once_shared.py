@@ -19,9 +19,12 @@ from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKe
 from support.builders.devices_and_workers import SharedExactlyOnce
 from support.builders.exactly_once_machine import HUNTING
 from support.doubles.dying_connections import Killed
+from support.tiers import by_tier
 
 TestSharedExactlyOnce = SharedExactlyOnce.TestCase
-TestSharedExactlyOnce.settings = settings(max_examples=12, stateful_step_count=40, deadline=None)
+TestSharedExactlyOnce.settings = settings(
+    max_examples=by_tier(3, 12), stateful_step_count=40, deadline=None
+)
 
 
 def counted_however_often(db: object, ids: Sequence[tuple[int, int, bytes]]) -> list[object]:
@@ -51,6 +54,7 @@ MUTANTS: dict[str, tuple[object, str, object]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with ExitStack() as stack:

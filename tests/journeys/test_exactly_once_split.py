@@ -21,9 +21,12 @@ from support.builders.devices_and_spool import (
     StoredSplitExactlyOnce,
 )
 from support.builders.exactly_once_machine import HUNTING
+from support.tiers import by_tier
 
 TestSplitExactlyOnce = SplitExactlyOnce.TestCase
-TestSplitExactlyOnce.settings = settings(max_examples=6, stateful_step_count=40, deadline=None)
+TestSplitExactlyOnce.settings = settings(
+    max_examples=by_tier(2, 6), stateful_step_count=40, deadline=None
+)
 TestSharedSplitExactlyOnce = SharedSplitExactlyOnce.TestCase
 TestSharedSplitExactlyOnce.settings = settings(
     max_examples=2, stateful_step_count=40, deadline=None
@@ -60,6 +63,7 @@ MUTANTS: dict[str, tuple[object, str, object]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with patch.object(*MUTANTS[mutant]), pytest.raises(AssertionError):

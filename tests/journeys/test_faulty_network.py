@@ -17,6 +17,7 @@ from deniable_aggregator.operations.process.serving import free_port
 from deniable_client import Ceiling, Client
 from support.doubles.fault_proxy import REFUSED_BEFORE, Fault, FaultProxy, proxied
 from support.processes.live_service import Live, live
+from support.tiers import by_tier
 
 pytestmark = pytest.mark.processes
 
@@ -76,7 +77,9 @@ def answered_once(network: Network, folder: Path) -> int:
 
 @given(coming=st.lists(st.sampled_from(Fault), max_size=6))
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=by_tier(4, 15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_whatever_breaks_the_report_is_counted_once(network: Network, coming: list[Fault]) -> None:
     before = network.live.counted()

@@ -16,10 +16,12 @@ WORKERS, MANY_WORKERS = 2, 3
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.exhaustive
 def test_a_gust_over_sqlite_ends_with_the_acknowledged_counts(tmp_path: Path) -> None:
     gust(Storm(tmp_path, devices=DEVICES))
 
 
+@pytest.mark.exhaustive
 def test_a_gust_over_several_workers_on_postgresql_ends_with_the_acknowledged_counts(
     tmp_path: Path,
 ) -> None:

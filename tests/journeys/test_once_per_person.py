@@ -12,11 +12,16 @@ from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import vouchers
 from support.builders.exactly_once_machine import HUNTING
 from support.builders.two_devices_machine import OncePerPerson, SharedOncePerPerson
+from support.tiers import by_tier
 
 TestOncePerPerson = OncePerPerson.TestCase
-TestOncePerPerson.settings = settings(max_examples=10, stateful_step_count=40, deadline=None)
+TestOncePerPerson.settings = settings(
+    max_examples=by_tier(4, 10), stateful_step_count=40, deadline=None
+)
 TestSharedOncePerPerson = SharedOncePerPerson.TestCase
-TestSharedOncePerPerson.settings = settings(max_examples=3, stateful_step_count=40, deadline=None)
+TestSharedOncePerPerson.settings = settings(
+    max_examples=by_tier(1, 3), stateful_step_count=40, deadline=None
+)
 
 
 def test_machine_finds_a_voucher_that_counts_however_often() -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support.builders.project_copy import AGGREGATOR, Tree
+
+pytestmark = pytest.mark.exhaustive
 
 CLI = f"{AGGREGATOR}/cli"
 MODULE = '''

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from support.builders.project_copy import ESTIMATORS, MECHANISMS, SUPPORT, Tree
+
+pytestmark = pytest.mark.exhaustive
 
 USES = Path(__file__).parent / "use_mechanism.py"
 VECTOR = {

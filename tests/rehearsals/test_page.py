@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support.builders.project_copy import AGGREGATOR, Tree
+
+pytestmark = pytest.mark.exhaustive
 
 USES = Path(__file__).parent / "use_page.py"
 DASHBOARD = f"{AGGREGATOR}/dashboard"

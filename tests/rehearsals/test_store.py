@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from support.builders.project_copy import AGGREGATOR, SUPPORT, Tree
+
+pytestmark = pytest.mark.exhaustive
 
 USES = Path(__file__).parent / "use_store.py"
 STORE = f"{AGGREGATOR}/store"

@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from deniable_aggregator.operations.doctor import addresses
 from deniable_shared.manifest.ingest_origins import is_loopback
 from support.builders import databases, service_world
 from support.builders.databases import KINDS, AnyStore, Database
 from support.builders.service_world import World
-
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy")
 
 
 @pytest.fixture(autouse=True)

@@ -25,6 +25,7 @@ from support.oracles.epoch_coverage import (
     our_pooled_limits,
     sampled_missed,
 )
+from support.tiers import grid, rows
 
 EPSILONS = ("0.5", "1", "4")
 FREQUENCIES = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0)
@@ -34,11 +35,11 @@ SPACES += [("loloha/1", 60)]
 TAIL = 0.025
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", grid(EPSILONS, by_default=["1"]))
 @pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
 @pytest.mark.parametrize(("id", "size"), SPACES)
-@pytest.mark.parametrize("epochs", [1, 7, 30])
-@pytest.mark.parametrize("devices", [30, 1000, 100_000])
+@pytest.mark.parametrize("epochs", grid([1, 7, 30], by_default=[7]))
+@pytest.mark.parametrize("devices", grid([30, 1000, 100_000], by_default=[1000]))
 def test_95_percent_intervals_cover_between_95_and_100_percent(
     id: str, size: int, repeat: str, epsilon: str, epochs: int, devices: int
 ) -> None:
@@ -64,7 +65,7 @@ def patterns(epochs: int, devices: int) -> dict[str, Population]:
     }
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.9999])
+@pytest.mark.parametrize("confidence", grid([0.5, 0.95, 0.9999], by_default=[0.95]))
 @pytest.mark.parametrize("pattern", patterns(8, 30))
 @pytest.mark.parametrize("repeat", ["fresh", "memoized"])
 def test_intervals_hold_whatever_devices_sent_the_reports(
@@ -85,9 +86,9 @@ def test_intervals_hold_whatever_devices_sent_the_reports(
             assert worst <= (1 - confidence) / 2
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", grid(EPSILONS, by_default=["1"]))
 @pytest.mark.parametrize("repeat", ["fresh", "memoized"])
-@pytest.mark.parametrize("epochs", [2, 7, 30])
+@pytest.mark.parametrize("epochs", grid([2, 7, 30], by_default=[7]))
 @pytest.mark.parametrize("confidence", [0.95, 0.99999])
 def test_so_do_they_for_a_handful_of_devices(
     repeat: str, epsilon: str, epochs: int, confidence: float
@@ -99,8 +100,11 @@ def test_so_do_they_for_a_handful_of_devices(
             assert worst <= (1 - confidence) / 2
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize(("size", "epochs", "devices"), [(3, 7, 30), (8, 7, 100), (8, 30, 30)])
+@pytest.mark.parametrize("epsilon", grid(EPSILONS, by_default=["1"]))
+@pytest.mark.parametrize(
+    ("size", "epochs", "devices"),
+    rows([(3, 7, 30), (8, 7, 100), (8, 30, 30)], by_default=[(3, 7, 30)]),
+)
 def test_bits_drawn_anew_each_epoch_are_covered_as_well(
     size: int, epochs: int, devices: int, epsilon: str
 ) -> None:
@@ -129,9 +133,9 @@ def test_intervals_waste_little_where_there_are_many_devices(repeat: str, epochs
 # ---- variance
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", grid(EPSILONS, by_default=["1"]))
 @pytest.mark.parametrize("repeat", ["fresh", "memoized"])
-@pytest.mark.parametrize("epochs", [2, 7, 30])
+@pytest.mark.parametrize("epochs", grid([2, 7, 30], by_default=[7]))
 @pytest.mark.parametrize("frequency", [0.0, 0.2, 1.0])
 def test_the_spread_is_the_exact_variance_of_devices_that_never_change(
     repeat: str, epsilon: str, epochs: int, frequency: float
@@ -262,6 +266,7 @@ def those_of_the_sample(
     return naive_limits(of, counts, trials, confidence)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("epochs", [7, 30])
 @pytest.mark.parametrize("devices", [30, 1000, 100_000])
@@ -275,11 +280,13 @@ def test_pooling_as_if_all_reports_were_independent_is_seen(
     assert sum(missed(of, 0.5, faithful(of, devices), limits=mutant)) > 0.06
 
 
+@pytest.mark.exhaustive
 def test_counting_half_the_epochs_is_seen() -> None:
     of = collected("rr/1", 1, "4", "memoized", 30)
     assert sum(missed(of, 0.5, faithful(of, 1000), limits=half_the_epochs)) > 0.06
 
 
+@pytest.mark.exhaustive
 def test_an_effective_number_of_reports_lacks_the_skew_of_rare_devices_alike() -> None:
     """Three of ten times no device has the hidden bit: no spread is seen, and none believed in."""
     of = collected("rr/1", 1, "8", "memoized", 30)

@@ -26,12 +26,14 @@ from deniable_shared.mechanisms import Mechanism, build, for_domain
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.oracles.message_laws import generator
 from support.oracles.number_laws import pmf_matrix, scale
+from support.tiers import grid
 
 COVERED = 0.945
 WORST_TAIL = 1.2
 """How much oftener than asked for one end may miss: what is discrete has no exact tail."""
 FALSE_ALARM = 4.76  # standard errors: once in a million runs
 EPSILONS = ("0.5", "1", "2", "4")
+SOME = ("0.5", "4")
 SHARES = (0.0, 0.003, 0.03, 0.1, 0.5)
 Misses = tuple[float, float]
 
@@ -71,8 +73,8 @@ def check(misses: Misses, tail: float) -> None:
 
 
 @pytest.mark.parametrize("tail", [0.025, 1e-4])
-@pytest.mark.parametrize("n", [1, 5, 20, 60])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("n", grid([1, 5, 20, 60], by_default=[5]))
+@pytest.mark.parametrize("epsilon", grid(EPSILONS, by_default=SOME))
 def test_means_ranges_and_quantiles_of_three_values_are_covered(
     epsilon: str, n: int, tail: float
 ) -> None:
@@ -96,8 +98,8 @@ def test_means_ranges_and_quantiles_of_three_values_are_covered(
             check(missed(places, middle, weights), tail)
 
 
-@pytest.mark.parametrize("n", [200, 2_000])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("n", grid([200, 2_000], by_default=[200]))
+@pytest.mark.parametrize("epsilon", grid(EPSILONS, by_default=SOME))
 def test_means_of_two_values_are_covered_far_into_the_tail(epsilon: str, n: int) -> None:
     """The rule of scores, where `debias` would be exact: down to what 25,000 labels need."""
     mechanism = build("grr/1", domain_size=2, epsilon=epsilon)
@@ -132,8 +134,8 @@ def law_of_a_device(mechanism: Mechanism, share: float, epochs: int) -> Floats:
     return held * coin(again) + (1 - held) * coin(1 - again)
 
 
-@pytest.mark.parametrize("devices", [3, 30, 300])
-@pytest.mark.parametrize("epochs", [2, 12])
+@pytest.mark.parametrize("devices", grid([3, 30, 300], by_default=[30]))
+@pytest.mark.parametrize("epochs", grid([2, 12], by_default=[2]))
 @pytest.mark.parametrize("repeat", ["fresh", "memoized"])
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
 def test_means_of_several_epochs_are_covered(
@@ -156,8 +158,8 @@ def test_means_of_several_epochs_are_covered(
             check(missed(limits, share, weights), tail)
 
 
-@pytest.mark.parametrize("n", [10, 100, 1_000])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("n", grid([10, 100, 1_000], by_default=[10]))
+@pytest.mark.parametrize("epsilon", grid(EPSILONS, by_default=["1"]))
 @pytest.mark.parametrize("id", ["subset/1", "oue/1", "hadamard/1", "cyclic/1"])
 def test_sets_are_covered(id: str, epsilon: str, n: int) -> None:
     """Exactly, by the law of how many of four of ten labels a report supports."""
@@ -199,6 +201,7 @@ def people_of(size: int, rare: float) -> Floats:
     return share
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("rare", [0.01, 0.1])
 @pytest.mark.parametrize(("epsilon", "n"), [("1", 50), ("4", 50), ("4", 300)])
 @pytest.mark.parametrize("id", ["optimal-mean/1", "haar/1", "square-wave/1", "tree/1"])
@@ -211,6 +214,7 @@ def test_means_are_covered_where_few_are_at_the_other_end(
     covered(intervals.of_mean, build(id, domain_size=size, epsilon=epsilon), share, truth, n)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("id", ["fourier/1", "pairs/1", "subset/1", "hadamard/1"])
 @pytest.mark.parametrize(("epsilon", "n"), [("1", 300), ("4", 300)])
 def test_tables_are_covered(id: str, epsilon: str, n: int) -> None:

@@ -21,6 +21,8 @@ from support.oracles.estimator_checks import (
 from support.oracles.exact_coverage import Limits, wald_limits
 from support.oracles.message_laws import law_of
 
+pytestmark = pytest.mark.exhaustive
+
 LAW = law_of("rr/1", "1", 1)
 RARE = law_of("rr/1", "6", 1).channel
 

@@ -29,6 +29,7 @@ from support.oracles.central_accounting import (
     randomized_response,
     repeated_response,
 )
+from support.tiers import grid
 
 FIFTH, HALF, ONE = Fraction(1, 5), Fraction(1, 2), Fraction(1)
 DRAWN, OTHER = Guarantee.bounded_range(FIFTH, REPLACE), Guarantee.pure(FIFTH, REPLACE)
@@ -188,7 +189,7 @@ def test_a_refused_release_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("delta", [Fraction(1, 10**9), MICRO, Fraction(1, 100)])
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
+@pytest.mark.parametrize("epsilon", grid(["0.1", "1", "8"], by_default=["1"]))
 def test_the_largest_rho_is_what_the_conversion_lets_through(epsilon: str, delta: Fraction) -> None:
     rho, bound = largest_rho(Fraction(epsilon), delta), Fraction(epsilon)
     assert epsilon_of(rho, delta) <= bound < epsilon_of(rho * (1 + MICRO), delta)

@@ -72,6 +72,8 @@ from support.oracles.selection_checks import (
     vector,
 )
 
+pytestmark = pytest.mark.exhaustive
+
 
 def test_p01_the_largest_score_is_meant() -> None:
     check_prefers_high_scores(Exponential(ONE))

@@ -24,6 +24,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 
 from deniable_central.pmf import Pmf
 from deniable_central.selection import (
@@ -54,6 +55,8 @@ from support.oracles.selection_checks import (
     moved,
     replaced,
 )
+
+pytestmark = pytest.mark.exhaustive
 
 
 def test_e02_a_weight_of_e_to_the_epsilon_per_sensitivity_costs_two_epsilon() -> None:

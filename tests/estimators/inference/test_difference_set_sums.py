@@ -11,6 +11,7 @@ from deniable_estimators.inference import difference_set_sums
 from deniable_estimators.inference.difference_set_sums import shifted_sums
 from deniable_shared.algebra.difference_sets import difference_set, hyperplane_size, point_count
 from deniable_shared.randomness.coins import Coins
+from support.tiers import by_tier
 
 SMALL, LARGE = [(2, 3), (3, 3), (7, 3), (2, 5)], [(2, 7), (3, 5), (4, 4), (11, 3), (2, 11)]
 MOST = [1, 1000, 10**11, 2**40, 2**53 + 1, 2**55]
@@ -21,7 +22,7 @@ def by_definition(counts: list[int], q: int, t: int) -> list[int]:
     return [sum(counts[(v + member) % codes] for member in members) for v in range(codes)]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=by_tier(15, 60))
 @given(st.sampled_from(SMALL + LARGE[:4]), st.sampled_from(MOST), st.data())
 def test_sums_are_those_of_the_definition(
     space: tuple[int, int], most: int, data: st.DataObject

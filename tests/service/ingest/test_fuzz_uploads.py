@@ -29,6 +29,7 @@ from deniable_shared.wire.report import (
 )
 from support.builders import service_world
 from support.builders.service_world import World
+from support.tiers import by_tier
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -38,7 +39,7 @@ PAYLOADS = tuple(bytes([bits << 5]) for bits in range(8))
 """All that rr/1 over three bits can send."""
 
 SIZE = 64
-EXAMPLES = 150
+EXAMPLES = by_tier(30, 150)
 
 quick = settings(
     max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings as examples
+from hypothesis import given, settings
 
 from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
 from deniable_aggregator.ingest.extensions import VoucherVerifier
@@ -22,6 +21,7 @@ from deniable_shared.wire.report import Report, encode_upload
 from support.builders.service_world import DAY, NOON, TODAY, World, opened
 from support.builders.uploads import CLOSED, FEBRUARY, KINDS, STRANGE, Draft, Reports, uploads
 from support.oracles import ingest as oracle
+from support.tiers import by_tier
 
 PROTOCOL = Path(__file__).parents[3] / "shared" / "PROTOCOL.md"
 
@@ -103,7 +103,7 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
 
 
 @given(**uploads())
-@examples(max_examples=300)
+@settings(max_examples=by_tier(60, 300))
 def test_checks_have_the_oracles_outcomes(
     subject: Subject, kind: str, batch: list[Draft], now: float, token: ReportError | None
 ) -> None:
@@ -123,7 +123,7 @@ def test_checks_have_the_oracles_outcomes(
 
 
 @given(**uploads())
-@examples(max_examples=150)
+@settings(max_examples=by_tier(30, 150))
 def test_an_upload_has_the_oracles_answer_and_tallies(
     subject: Subject, kind: str, batch: list[Draft], now: float, token: ReportError | None
 ) -> None:

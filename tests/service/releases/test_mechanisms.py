@@ -18,6 +18,7 @@ from deniable_aggregator.releases.service import ReleaseService
 from deniable_gateway.problem import Problem
 from support.builders.release_requests import REQUESTS
 from support.builders.release_world import FIRST, LAST, ReleaseWorld, opened
+from support.tiers import by_tier
 
 NAMES = sorted(kinds.RELEASE_KINDS)
 ARGUMENTS = sorted({p.name for name in NAMES for p in kinds.parameters(name)})
@@ -58,7 +59,7 @@ def world(
         yield made
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=by_tier(15, 60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     mechanism=st.sampled_from(NAMES),
     arguments=st.dictionaries(

@@ -1,6 +1,10 @@
 """The same integers from a standalone Spark of two workers, whatever dies in the middle.
 
-Needs the extra `spark` and Java. One master serves all tests; a worker that was lost is replaced.
+A tier of its own; it needs the extra `spark` and Java 17:
+
+    uv pip install -e "aggregator/service[spark]" && .venv/bin/pytest -n0 -m spark
+
+One master serves all tests; a worker that was lost is replaced.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from support.processes.descendants import alive, descendants
 
 MISSING = cluster.missing()
 pytestmark = [
+    pytest.mark.spark,
     pytest.mark.processes,
     pytest.mark.skipif(
         bool(MISSING),

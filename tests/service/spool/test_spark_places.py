@@ -20,6 +20,7 @@ MISSING = [
 ]
 
 
+@pytest.mark.spark
 @pytest.mark.processes
 @pytest.mark.skipif(
     bool(MISSING),

@@ -22,6 +22,7 @@ from support.builders.store_reports import (
     rows,
     sums,
 )
+from support.tiers import by_tier
 
 COUNTED, DUPLICATE, CLOSED = CommitStatus.COUNTED, CommitStatus.DUPLICATE, CommitStatus.CLOSED
 ID, OPEN, DUE = range(6), 0, 1
@@ -55,7 +56,9 @@ def commit(
 
 @given(st.lists(reports, max_size=6), st.sets(st.sampled_from(ID)), st.sets(st.integers(0, 5)))
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=by_tier(12, 50),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_each_id_counts_in_the_first_block_that_has_it_however_blocks_are_put_together(
     store: AnyStore, found: list[Reports], uploaded: set[int], cuts: set[int]

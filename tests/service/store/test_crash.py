@@ -32,6 +32,10 @@ from support.builders.store_reports import (
     vouched,
 )
 from support.doubles.kill_switch import Killed, KillSwitch
+from support.tiers import by_tier
+
+STEP = by_tier(3, 1)
+pytestmark = pytest.mark.deeper
 
 Action = Callable[[AnyStore], object]
 EveryKill = Callable[[Action], Iterator[tuple[Database, bool]]]
@@ -46,12 +50,13 @@ BATCH = [*arrivals(range(3, 12), b"\x01" * 5_000), arrival(1, b"\x01" * 5_000, e
 def every_kill(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EveryKill]:
     """Runs an action on a database for each of its statements, killed before that statement.
 
-    The last one lives to the end. Gives what is left on disk, and whether it was killed.
+    By default for every third. The last one lives to the end. Gives what is left on disk, and
+    whether it was killed.
     """
     made: list[Database] = []
 
     def run(action: Action) -> Iterator[tuple[Database, bool]]:
-        for statement in count():
+        for statement in count(step=STEP):
             made.append(databases.fresh(request.param, tmp_path))
             left, killed = killed_at(statement, made[-1], action)
             yield left, killed

@@ -20,6 +20,7 @@ from support.builders.store_reports import (
     sums,
 )
 from support.doubles.kill_switch import Killed, KillSwitch
+from support.tiers import by_tier
 
 EPOCHS = st.integers(1, 3)
 BATCHES = st.lists(st.tuples(st.integers(0, 12), EPOCHS), max_size=8)
@@ -109,6 +110,8 @@ class PostgresHistory(History):
 
 
 TestHistory = History.TestCase
-TestHistory.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestHistory.settings = settings(max_examples=by_tier(15, 60), stateful_step_count=25, deadline=None)
 TestPostgresHistory = PostgresHistory.TestCase
-TestPostgresHistory.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)
+TestPostgresHistory.settings = settings(
+    max_examples=by_tier(3, 12), stateful_step_count=25, deadline=None
+)

@@ -13,6 +13,7 @@ from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.rows import PAGE_SIZE, AcceptedReport, TallyKernel, TallyKey
 from support.builders.databases import AnyStore, Database
 from support.builders.store_reports import COLLECTION, EPOCH, arrival, report_id, sums
+from support.tiers import by_tier
 
 another_epoch = count(EPOCH + 1)
 
@@ -50,7 +51,9 @@ def split_reports(draw: st.DrawFn) -> tuple[int, list[int], list[int]]:
 
 @given(split_reports())
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=by_tier(15, 60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_the_tally_of_two_batches_is_the_sum_of_their_tallies(
     store: AnyStore, case: tuple[int, list[int], list[int]]

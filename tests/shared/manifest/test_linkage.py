@@ -14,6 +14,9 @@ from deniable_shared.manifest.linkage import linkage
 from deniable_shared.mechanisms import Chain, build
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from support.tiers import grid, rows
+
+SOME = [("1", "2"), ("4", "8")]
 
 
 def by_enumeration(chain: Chain) -> float:
@@ -34,7 +37,8 @@ def by_enumeration(chain: Chain) -> float:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "permanent"), [("0.5", "1"), ("1", "2"), ("1", "20"), ("4", "8")]
+    ("epsilon", "permanent"),
+    rows([("0.5", "1"), ("1", "2"), ("1", "20"), ("4", "8")], by_default=SOME),
 )
 @pytest.mark.parametrize(
     ("id", "size", "parameters"),
@@ -76,7 +80,8 @@ def test_linkage_is_the_mutual_information_of_two_reports(
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "permanent"), [("0.01", "0.02"), ("1", "2"), ("1", "20"), ("4", "8"), ("10", "20")]
+    ("epsilon", "permanent"),
+    rows([("0.01", "0.02"), ("1", "2"), ("1", "20"), ("4", "8"), ("10", "20")], by_default=SOME),
 )
 @pytest.mark.parametrize(
     ("id", "size"),
@@ -117,7 +122,9 @@ def bits_tell_of_the_choice(chain: Chain) -> float:
 
 
 @pytest.mark.parametrize("id", ["sue/1", "oue/1"])
-@pytest.mark.parametrize(("epsilon", "permanent"), [("0.5", "1"), ("1", "4"), ("4", "8")])
+@pytest.mark.parametrize(
+    ("epsilon", "permanent"), rows([("0.5", "1"), ("1", "4"), ("4", "8")], by_default=[("1", "4")])
+)
 def test_what_it_is_more_is_no_more_than_the_bits_tell_of_the_choice(
     id: str, epsilon: str, permanent: str
 ) -> None:
@@ -189,9 +196,10 @@ def test_a_bit_at_epsilon_1_of_2_is_linked_by_a_tenth_of_a_bit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "permanent"), [("0.1", "0.2"), ("0.5", "1"), ("1", "2"), ("1", "8"), ("4", "8")]
+    ("epsilon", "permanent"),
+    rows([("0.1", "0.2"), ("0.5", "1"), ("1", "2"), ("1", "8"), ("4", "8")], by_default=SOME),
 )
-@pytest.mark.parametrize("size", [2, 4, 6, 8, 14, 32, 64, 90])
+@pytest.mark.parametrize("size", grid([2, 4, 6, 8, 14, 32, 64, 90], by_default=[2, 14, 64]))
 def test_of_affine_thresholds_it_is_nearly_that_of_the_choices_alone(
     size: int, epsilon: str, permanent: str
 ) -> None:

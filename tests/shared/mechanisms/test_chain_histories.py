@@ -36,6 +36,7 @@ from support.oracles.report_histories import (
     memoized_device,
     memoized_law,
 )
+from support.tiers import grid, rows
 
 Space = tuple[str, int, dict[str, int], int]
 
@@ -80,8 +81,8 @@ def check_lifetime(laws: list[History], lifetime: Fraction) -> None:
     assert at_most_exp(largest_ratio(laws), lifetime)
 
 
-@pytest.mark.parametrize("epsilon", ["0.5", "4"])
-@pytest.mark.parametrize("paid", [1, 2, 6])
+@pytest.mark.parametrize("epsilon", grid(["0.5", "4"], by_default=["0.5"]))
+@pytest.mark.parametrize("paid", grid([1, 2, 6], by_default=[2]))
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_all_fresh_histories_cost_at_most_what_is_paid_and_use_it(
     space: Space, paid: int, epsilon: str
@@ -94,8 +95,10 @@ def test_all_fresh_histories_cost_at_most_what_is_paid_and_use_it(
     assert not at_most_exp(largest_ratio(laws), lifetime * Fraction(999, 1000))
 
 
-@pytest.mark.parametrize(("hold", "phase"), [(1, 0), (2, 0), (2, 1), (3, 2), (6, 0)])
-@pytest.mark.parametrize("paid", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("hold", "phase"), rows([(1, 0), (2, 0), (2, 1), (3, 2), (6, 0)], by_default=[(2, 1)])
+)
+@pytest.mark.parametrize("paid", grid([1, 2, 3], by_default=[1, 2]))
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_all_memoized_histories_cost_at_most_the_holds_that_are_paid(
     space: Space, paid: int, hold: int, phase: int
@@ -114,7 +117,7 @@ def test_silent_epochs_change_nothing_about_that(silent: int) -> None:
     check_lifetime(laws, Fraction(4))
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "10"])
+@pytest.mark.parametrize("epsilon", grid(["0.01", "0.5", "10"], by_default=["0.5"]))
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_one_report_alone_costs_epsilon_wherever_it_stands_in_the_history(
     space: Space, epsilon: str
@@ -182,6 +185,7 @@ def permanent_answer_sent_as_it_is(values: Values, coins: Coins) -> Reports:
     return (ONE_BIT.memoize(values[0], coins),)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "device", [keyed_by_epoch, tossed_when_the_value_changes, one_hold_too_many]
 )
@@ -191,6 +195,7 @@ def test_a_device_that_tosses_too_often_is_seen(device: Device) -> None:
     assert not at_most_exp(costs(device), ONE_BIT.epsilon_permanent * PAID)
 
 
+@pytest.mark.exhaustive
 def test_a_device_that_skips_the_second_round_is_seen() -> None:
     laws = [law_of_device(permanent_answer_sent_as_it_is, [value]) for value in ((0,), (1,))]
     assert at_most_exp(largest_ratio(laws), ONE_BIT.epsilon_permanent)
@@ -235,6 +240,7 @@ MUTANTS: dict[str, Callable[[], Chain]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_second_round_is_seen_by_its_law(name: str) -> None:
     chain = MUTANTS[name]()
@@ -242,6 +248,7 @@ def test_a_wrong_second_round_is_seen_by_its_law(name: str) -> None:
         check_follows_pmf(chain, chain.inputs())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_a_renewal_threshold_one_higher_is_seen(space: Space) -> None:
     chain = chain_of(space, "1", "2")

@@ -33,6 +33,7 @@ from support.oracles.privacy_checks import (
     with_renewal_threshold,
 )
 from support.oracles.vectors import FOLDER, domain_of, value_of
+from support.tiers import grid, rows
 
 RENEWALS = json.loads((FOLDER / "dyadic.json").read_text())["renewals"]
 VECTORS = json.loads((FOLDER / "chains.json").read_text())
@@ -42,6 +43,7 @@ EPSILONS = [
     *(("0.01", "0.010001"), ("0.01", "0.02"), ("0.01", "20"), ("0.5", "1"), ("1", "2")),
     *(("1", "20"), ("4", "8"), ("10", "20"), ("19.999999", "20")),
 ]
+SOME = [("0.5", "1"), ("4", "8")]
 OF_CHOICES = [
     "affine/1",
     "cyclic/1",
@@ -121,7 +123,7 @@ def test_permanent_is_checked_like_any_epsilon() -> None:
         chain_of("grr/1", 3, "1", "much")
 
 
-@pytest.mark.parametrize(("epsilon", "permanent"), EPSILONS)
+@pytest.mark.parametrize(("epsilon", "permanent"), rows(EPSILONS, by_default=SOME))
 @pytest.mark.parametrize(("id", "domain"), DOMAINS, ids=str)
 def test_one_report_costs_at_most_epsilon_and_any_number_at_most_the_permanent_one(
     id: str, domain: Domain, epsilon: str, permanent: str
@@ -133,7 +135,10 @@ def test_one_report_costs_at_most_epsilon_and_any_number_at_most_the_permanent_o
     check_private([chain.first.pmf(value) for value in inputs], Fraction(permanent))
 
 
-@pytest.mark.parametrize(("epsilon", "permanent"), [e for e in EPSILONS if Fraction(e[0]) <= 10])
+@pytest.mark.parametrize(
+    ("epsilon", "permanent"),
+    rows([e for e in EPSILONS if Fraction(e[0]) <= 10], by_default=SOME),
+)
 @pytest.mark.parametrize(("id", "domain"), WITH_A_PAIR, ids=str)
 def test_one_report_uses_all_of_epsilon_but_for_a_relative_1e_15(
     id: str, domain: Domain, epsilon: str, permanent: str
@@ -143,7 +148,7 @@ def test_one_report_uses_all_of_epsilon_but_for_a_relative_1e_15(
     check_tight(laws, Fraction(epsilon))
 
 
-@pytest.mark.parametrize(("epsilon", "permanent"), EPSILONS)
+@pytest.mark.parametrize(("epsilon", "permanent"), rows(EPSILONS, by_default=SOME))
 @pytest.mark.parametrize(("id", "domain"), WITH_A_PAIR, ids=str)
 def test_a_renewal_threshold_one_higher_breaks_the_promise(
     id: str, domain: Domain, epsilon: str, permanent: str
@@ -154,9 +159,9 @@ def test_a_renewal_threshold_one_higher_breaks_the_promise(
     assert not at_most_exp(largest_ratio(laws), Fraction(epsilon))
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "1", "10"])
+@pytest.mark.parametrize("epsilon", grid(["0.01", "1", "10"], by_default=["1"]))
 @pytest.mark.parametrize("id", ENUMERATED)
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", grid([2, 3], by_default=[3]))
 def test_shipped_permanent_renew_and_randomize_have_exactly_the_laws_that_are_stated(
     id: str, size: int, epsilon: str
 ) -> None:

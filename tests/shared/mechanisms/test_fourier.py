@@ -15,7 +15,7 @@ from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
 from support.builders.record_domains import record
 from support.oracles.privacy_checks import (
-    EPSILONS,
+    EACH_EPSILON,
     check_follows_pmf,
     check_private,
     check_tight,
@@ -31,7 +31,7 @@ def fourier(attributes: int, ways: int = 2, epsilon: Fraction = Fraction(1)) -> 
     return FourierMarginals(attributes, epsilon, ways)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_no_payload_tells_two_records_apart_by_more_than_epsilon_and_some_by_all_of_it(
     shape: tuple[int, int], epsilon: Fraction
@@ -45,7 +45,7 @@ def test_no_payload_tells_two_records_apart_by_more_than_epsilon_and_some_by_all
     assert not at_most_exp(largest_ratio(laws(raised, raised.inputs())), epsilon)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_randomize_has_exactly_the_law_that_pmf_states(
     shape: tuple[int, int], epsilon: Fraction

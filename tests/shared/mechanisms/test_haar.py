@@ -13,7 +13,7 @@ from deniable_shared.mechanisms.haar import MAX_HAAR_VALUES, HaarResponse
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
 from support.oracles.privacy_checks import (
-    EPSILONS,
+    EACH_EPSILON,
     check_follows_pmf,
     check_private,
     check_tight,
@@ -29,7 +29,7 @@ def made(size: int, epsilon: Fraction = Fraction(1)) -> HaarResponse:
     return HaarResponse(size, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize("size", SIZES)
 def test_no_payload_tells_two_values_apart_by_more_than_epsilon_and_some_by_all_of_it(
     size: int, epsilon: Fraction

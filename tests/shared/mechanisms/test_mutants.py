@@ -36,6 +36,8 @@ from support.oracles.privacy_checks import (
     with_threshold,
 )
 
+pytestmark = pytest.mark.exhaustive
+
 Value = int | Sequence[int]
 Build = Callable[[Fraction], Mechanism]
 

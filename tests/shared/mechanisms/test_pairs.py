@@ -19,7 +19,7 @@ from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
 from support.builders.record_domains import record
 from support.oracles.privacy_checks import (
-    EPSILONS,
+    EACH_EPSILON,
     check_follows_pmf,
     check_private,
     check_tight,
@@ -47,7 +47,7 @@ def raised(mechanism: SampledPairs, size: int) -> SampledPairs:
     return twin
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize("radices", SHAPES, ids=str)
 def test_no_payload_tells_two_records_apart_by_more_than_epsilon_and_some_by_all_of_it(
     radices: tuple[int, ...], epsilon: Fraction
@@ -59,7 +59,7 @@ def test_no_payload_tells_two_records_apart_by_more_than_epsilon_and_some_by_all
         check_tight(found, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize("size", [4, 6])
 def test_a_threshold_one_higher_in_any_pair_breaks_the_promise(
     size: int, epsilon: Fraction
@@ -68,7 +68,7 @@ def test_a_threshold_one_higher_in_any_pair_breaks_the_promise(
     assert not at_most_exp(largest_ratio(laws(mechanism, mechanism.inputs())), epsilon)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize("radices", SHAPES, ids=str)
 def test_randomize_has_exactly_the_law_that_pmf_states(
     radices: tuple[int, ...], epsilon: Fraction

@@ -17,7 +17,9 @@ from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
 from support.doubles.scripted_coins import exact_law
 from support.oracles.privacy_checks import (
+    EACH_EPSILON,
     EPSILONS,
+    SOME,
     check_follows_pmf,
     check_private,
     check_tight,
@@ -26,6 +28,7 @@ from support.oracles.privacy_checks import (
     with_renewal_threshold,
     with_threshold,
 )
+from support.tiers import grid
 
 TEXTS = [tuple(text.encode()) for text in ("a", "b", "ab", "ac", "é")]
 SHAPES = [(2, 2, 1, 1), (3, 2, 1, 1), (3, 1, 2, 2), (5, 2, 1, 0)]
@@ -37,7 +40,7 @@ def small(epsilon: object, shape: tuple[int, int, int, int] = (3, 2, 1, 1)) -> P
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 def test_no_payload_tells_any_two_texts_apart_by_more_than_e_to_the_epsilon(
     epsilon: Fraction, shape: tuple[int, int, int, int]
 ) -> None:
@@ -45,7 +48,9 @@ def test_no_payload_tells_any_two_texts_apart_by_more_than_e_to_the_epsilon(
     check_private(laws(small(epsilon, shape), TEXTS), epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [e for e in EPSILONS if e <= 10], ids=str)
+@pytest.mark.parametrize(
+    "epsilon", grid([e for e in EPSILONS if e <= 10], by_default=SOME), ids=str
+)
 def test_some_payload_uses_all_of_epsilon_and_a_threshold_one_higher_breaks_it(
     epsilon: Fraction,
 ) -> None:
@@ -133,7 +138,10 @@ def test_groups_share_out_the_tables_and_three_shares_are_held_out() -> None:
     assert PrefixHash(5, Fraction(1), 3, 2, 4, 0).sampling_fraction == 1
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "0.3", "0.5", "1", "1.5", "2", "3", "4", "4.8"])
+@pytest.mark.parametrize(
+    "epsilon",
+    grid(["0.01", "0.3", "0.5", "1", "1.5", "2", "3", "4", "4.8"], by_default=["0.5", "4"]),
+)
 def test_the_base_is_the_prime_of_least_variance_and_loses_at_most_3_1_percent(
     epsilon: str,
 ) -> None:
@@ -148,7 +156,7 @@ def test_the_base_is_the_prime_of_least_variance_and_loses_at_most_3_1_percent(
     assert variance(base) <= 1.031 * 4 * e / (e - 1) ** 2
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "1", "2", "4", "20"])
+@pytest.mark.parametrize("epsilon", grid(["0.01", "1", "2", "4", "20"], by_default=["1", "4"]))
 @pytest.mark.parametrize("size", [1, 16, 64])
 def test_codes_are_enough_and_a_tally_never_too_large(epsilon: str, size: int) -> None:
     mechanism = build("prefix-hash/1", domain_size=size, epsilon=epsilon)

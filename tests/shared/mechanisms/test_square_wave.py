@@ -14,7 +14,7 @@ from deniable_shared.mechanisms.square_wave import MAX_CELLS, SquareWave, best_r
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp, threshold
 from support.oracles.privacy_checks import (
-    EPSILONS,
+    EACH_EPSILON,
     check_follows_pmf,
     check_private,
     check_tight,
@@ -32,7 +32,7 @@ def made(d: int, reach: int, epsilon: Fraction) -> SquareWave:
     return mechanism
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize(("d", "reach"), CASES, ids=str)
 def test_no_payload_tells_two_answers_apart_by_more_than_e_to_the_epsilon(
     d: int, reach: int, epsilon: Fraction

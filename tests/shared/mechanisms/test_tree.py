@@ -17,7 +17,7 @@ from deniable_shared.mechanisms.tree import MAX_LEAVES, TreeResponse
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
 from support.oracles.privacy_checks import (
-    EPSILONS,
+    EACH_EPSILON,
     check_follows_pmf,
     check_private,
     check_tight,
@@ -33,7 +33,7 @@ def made(leaves: int, fan_out: int, epsilon: Fraction = Fraction(1)) -> TreeResp
     return TreeResponse(leaves, epsilon, epsilon, fan_out)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize(("leaves", "fan_out"), CASES, ids=str)
 def test_no_payload_tells_two_values_apart_by_more_than_epsilon_and_some_by_all_of_it(
     leaves: int, fan_out: int, epsilon: Fraction
@@ -46,7 +46,7 @@ def test_no_payload_tells_two_values_apart_by_more_than_epsilon_and_some_by_all_
         check_tight(found, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_threshold_one_higher_at_any_level_breaks_the_promise(
     place: int, epsilon: Fraction

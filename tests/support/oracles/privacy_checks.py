@@ -13,12 +13,16 @@ from deniable_shared.mechanisms import Chain, Mechanism, ids_for_domain_type, me
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
 from support.doubles.scripted_coins import exact_law
+from support.tiers import grid
 
 Encoded = int | tuple[int, ...]
 Law = dict[bytes, Fraction]
 M = TypeVar("M", bound=Mechanism)
 
 EPSILONS = tuple(map(Fraction, ("0.01", "0.5", "1", "4", "10", "20")))
+SOME = (Fraction("0.5"), Fraction(4))
+EACH_EPSILON = grid(EPSILONS, by_default=SOME)
+"""Two by default, all of them in the exhaustive tier."""
 GAP = Fraction(1, 10**15)
 
 
@@ -94,7 +98,7 @@ def check_follows_pmf(mechanism: Mechanism, inputs: Iterable[Encoded]) -> None:
 def check_below_is_uniform(below: Callable[[Coins, int], int], bound: int) -> None:
     """Every integer below the bound is equally likely, over all draws that are accepted."""
     law = exact_law(lambda coins: below(coins, bound).to_bytes(2, "big"))
-    assert law == {n.to_bytes(2, "big"): Fraction(1, bound) for n in range(bound)}
+    assert law == {n.to_bytes(2, "big"): Fraction(1, bound) for n in range(bound)}, bound
 
 
 def check_keyed_by_value(derive: Callable[[Encoded], Coins], inputs: Iterable[Encoded]) -> None:

@@ -15,6 +15,7 @@ from deniable_aggregator.releases.kinds.allocation_rounds import DemandRound, li
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from support.builders.release_contexts import context
 from support.builders.small_mechanisms import mechanism
+from support.tiers import grid
 
 LEAST_COVERAGE = 0.945
 WORST = [(5, "4", "2", 100), (5, "4", "10", 100), (50, "6", "20", 2_000), (20, "6", "2", 1_000)]
@@ -41,7 +42,7 @@ def law_of(
     return np.arange(-far, n + far + 1), chances, release
 
 
-@pytest.mark.parametrize("frequency", FREQUENCIES)
+@pytest.mark.parametrize("frequency", grid(FREQUENCIES, by_default=[0.0024, 0.5]))
 @pytest.mark.parametrize(("labels", "epsilon", "released", "n"), [*WORST, *MORE])
 def test_a_frequency_is_covered_as_often_as_said(
     labels: int, epsilon: str, released: str, n: int, frequency: float
@@ -83,7 +84,7 @@ def test_many_labels_are_solved_on_a_grid_of_some() -> None:
     assert upper[[7, 2_500, 4_990]] == pytest.approx(alone[1], abs=1e-4)
 
 
-@pytest.mark.parametrize("frequency", [0.0, 0.0024, 0.043])
+@pytest.mark.parametrize("frequency", grid([0.0, 0.0024, 0.043], by_default=[0.0024]))
 @pytest.mark.parametrize(("labels", "epsilon", "released", "n"), WORST)
 def test_one_round_of_an_allocation_is_covered_as_often(
     labels: int, epsilon: str, released: str, n: int, frequency: float

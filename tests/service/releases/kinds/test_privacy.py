@@ -32,8 +32,12 @@ from support.oracles.neighbour_pmfs import (
     check_pure,
     hockey_stick,
 )
+from support.tiers import grid
 
 Planned = PreparedSelection[Any] | PreparedMedian | PreparedHistogram
+
+SOME = ("grr-2", "grr-chain", "hadamard-3", "rr-2")
+"""A choice and bits, once and kept, of one message a label and of fewer."""
 
 EVERYWHERE: list[tuple[str, dict[str, object]]] = [
     ("exponential", {"score": "mode"}),
@@ -66,7 +70,7 @@ def called(case: object) -> str:
     return "-".join([str(name), *(str(value) for value in arguments.values())])
 
 
-@pytest.mark.parametrize("name", sorted(SMALL))
+@pytest.mark.parametrize("name", grid(sorted(SMALL), by_default=SOME))
 @pytest.mark.parametrize("case", EVERYWHERE, ids=called)
 def test_no_report_replaced_is_told_by_more_than_epsilon(
     case: tuple[str, dict[str, object]], name: str
@@ -77,7 +81,7 @@ def test_no_report_replaced_is_told_by_more_than_epsilon(
         check_pure(law_of(release, 2), neighbours(built, 2), release.guarantee)
 
 
-@pytest.mark.parametrize("name", sorted(CHOICES))
+@pytest.mark.parametrize("name", grid(sorted(CHOICES), by_default=SOME))
 @pytest.mark.parametrize("case", ORDERED, ids=called)
 def test_nor_by_a_selection_over_labels_in_order(
     case: tuple[str, dict[str, object]], name: str
@@ -142,7 +146,7 @@ def test_epsilon_is_reached_over_bits_and_sets_too(name: str) -> None:
 
 
 @pytest.mark.parametrize("quantile", ["0.1", "0.5", "0.9"])
-@pytest.mark.parametrize("name", sorted(CHOICES))
+@pytest.mark.parametrize("name", grid(sorted(CHOICES), by_default=SOME))
 def test_a_stable_quantile_costs_epsilon_and_at_most_delta(name: str, quantile: str) -> None:
     built = CHOICES[name]
     for n in (1, 2, 3) if len(messages(built)) < 6 else (1, 2):
@@ -159,8 +163,11 @@ def test_delta_is_reached_by_a_stable_median(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["grr-2", "grr-chain", "rr-2", "rr-3-one-hot", "rr-chain", "subset-2-of-3-chain", "oue-3",
-     "affine-3-chain", "hadamard-3"],
+    grid(
+        ["grr-2", "grr-chain", "rr-2", "rr-3-one-hot", "rr-chain", "subset-2-of-3-chain", "oue-3",
+         "affine-3-chain", "hadamard-3"],
+        by_default=SOME,
+    ),
 )  # fmt: skip
 def test_a_histogram_costs_exactly_epsilon(name: str) -> None:
     built = SMALL[name]

@@ -19,6 +19,7 @@ from deniable_shared.errors import ParameterError
 from support.builders.release_contexts import PRICES, context, messages, tallies
 from support.builders.small_mechanisms import CHOICES, mechanism
 from support.oracles.message_laws import MessageLaw
+from support.tiers import grid
 
 LABELS = tuple(str(v + 1) for v in range(16))
 SIXTEEN = {
@@ -55,7 +56,7 @@ def simulated(id: str, n: int, times: int) -> Any:
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: "-".join([each[0], *each[1]]))
-@pytest.mark.parametrize("id", sorted(SIXTEEN))
+@pytest.mark.parametrize("id", grid(sorted(SIXTEEN), by_default=["affine/1", "hadamard/1"]))
 def test_every_family_that_needs_no_goods_releases(
     id: str, request_: tuple[str, dict[str, object]]
 ) -> None:

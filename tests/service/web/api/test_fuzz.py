@@ -24,8 +24,11 @@ from deniable_aggregator.access import users
 from deniable_aggregator.base.roles import allows
 from deniable_shared.wire.report import MEDIA_TYPE, Report, ReportHeader, encode_upload
 from support.builders.api_world import DSSE, TODAY, World, authored, opened
+from support.tiers import by_tier, grid
 
-EXAMPLES = 25
+pytestmark = pytest.mark.deeper
+EXAMPLES = by_tier(6, 25)
+FEW = by_tier(2, 5)
 PLAIN = [
     ("/healthz", "GET"),
     ("/metrics", "GET"),
@@ -147,10 +150,10 @@ def cases(
 def run(
     strategy: st.SearchStrategy[AnyCase],
     check: Callable[[AnyCase], None],
-    examples: int = EXAMPLES,
+    number: int = EXAMPLES,
 ) -> None:
     quick = settings(
-        max_examples=examples,
+        max_examples=number,
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
@@ -229,7 +232,7 @@ def allowed(document: dict[str, Any], caller: str) -> bool:
 
 
 @pytest.mark.parametrize(("path", "method", "mode"), POSITIVE + NEGATIVE)
-@pytest.mark.parametrize("caller", LESSER)
+@pytest.mark.parametrize("caller", grid(LESSER, by_default=["viewer", "admin of other"]))
 def test_a_lesser_caller_is_refused_before_anything_else_is_looked_at(
     world: World, schema: BaseSchema, caller: str, path: str, method: str, mode: GenerationMode
 ) -> None:
@@ -240,7 +243,7 @@ def test_a_lesser_caller_is_refused_before_anything_else_is_looked_at(
     def check(case: AnyCase) -> None:
         assert answered(case, world.authorization(caller)).status_code in (403, 404, 405)
 
-    run(cases(schema, path, method, mode), check, examples=5)
+    run(cases(schema, path, method, mode), check, number=FEW)
     assert world.digest() == before
 
 

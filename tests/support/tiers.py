@@ -1,0 +1,92 @@
+"""Which tier a test belongs to: `fast`, the default, or one that `-m` has to name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import is_hypothesis_test
+
+__all__ = ["asked", "by_tier", "grid", "is_left_out", "is_slow_folder", "mark", "named", "rows"]
+
+NAMED = {"exhaustive", "long", "spark"}
+"""Left out unless `-m` names one of their markers."""
+SLOW = {*NAMED, "processes", "slow", "statistical"}
+SLOW_FOLDERS = {"browser", "deploy", "e2e", "rehearsals", "statistical"}
+Chosen: TypeAlias = Collection[Any] | Callable[[Any], bool]
+
+asked: set[str] = set()
+"""The markers that `-m` names; tests/conftest.py fills it before any test module is imported."""
+
+
+def grid(values: Iterable[Any], *, by_default: Chosen) -> list[Any]:
+    """All values of one argument; those not chosen are for the exhaustive tier alone."""
+    return [
+        value if _chosen(value, by_default) else pytest.param(value, marks=pytest.mark.exhaustive)
+        for value in values
+    ]
+
+
+def rows(values: Iterable[tuple[Any, ...]], *, by_default: Chosen) -> list[Any]:
+    """The same, where a value is a tuple of several arguments."""
+    return [
+        value if _chosen(value, by_default) else pytest.param(*value, marks=pytest.mark.exhaustive)
+        for value in values
+    ]
+
+
+def by_tier(usual: int, exhaustive: int) -> int:
+    """A number for the default tier and one for the exhaustive tier, as of examples to draw."""
+    return exhaustive if thorough() else usual
+
+
+def thorough() -> bool:
+    """Whether the exhaustive tier runs."""
+    return "exhaustive" in asked
+
+
+def mark(item: pytest.Item) -> None:
+    """What draws samples is exhaustive; what starts nothing and takes no time is fast.
+
+    A property test is in both tiers: the exhaustive one draws more examples. So is what is marked
+    `deeper`.
+    """
+    marks = {each.name for each in item.iter_markers()}
+    deeper = thorough() and ("deeper" in marks or _draws_examples(item))
+    if deeper or "statistical" in marks:
+        item.add_marker("exhaustive")
+    if not marks & SLOW and not is_slow_folder(item.path.parent) and not _on_postgres(item):
+        item.add_marker("fast")
+
+
+def is_left_out(item: pytest.Item) -> bool:
+    """Whether it has a marker that must be named, and none of its markers is."""
+    marks = {each.name for each in item.iter_markers()}
+    return bool(marks & NAMED) and not marks & asked
+
+
+def named(markexpr: str) -> set[str]:
+    """The markers an expression asks for: `not this` and `not (this or that)` ask for nothing."""
+    return set(re.findall(r"\w+", re.sub(r"\bnot\s+(\w+|\([^)]*\))", "", markexpr)))
+
+
+def is_slow_folder(path: Path) -> bool:
+    """Whether all tests in it start servers, browsers or builds, or sum up long laws."""
+    return path.parent.name == "tests" and path.name in SLOW_FOLDERS
+
+
+def _draws_examples(item: pytest.Item) -> bool:
+    return is_hypothesis_test(getattr(item, "obj", None))
+
+
+def _on_postgres(item: pytest.Item) -> bool:
+    call = getattr(item, "callspec", None)
+    given = call.params.values() if call is not None else ()
+    return any(isinstance(each, str) and each.startswith("postgres") for each in given)
+
+
+def _chosen(value: object, chosen: Chosen) -> bool:
+    return chosen(value) if callable(chosen) else value in chosen
