@@ -61,7 +61,7 @@ def test_equal_scores_are_the_better_ones_only_above_nine() -> None:
 
 
 @pytest.mark.skipif(
-    find_spec("deniable_aggregator") is None, reason="the client alone has no estimators"
+    find_spec("deniable_estimators") is None, reason="the client alone has no estimators"
 )
 @pytest.mark.parametrize("row", list(rows("square-wave/1", 6)), ids=lambda row: row[0])
 def test_numbers_for_a_square_wave_are_those_of_the_estimator(row: list[str]) -> None:

@@ -114,7 +114,7 @@ def _suite(suite: int) -> Suite:
         return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
     if not _has_hybrid():
         raise EnvelopeError(
-            "suite 2 (MLKEM768-X25519) needs cryptography 47 over a library with ML-KEM, "
+            "suite 2 (MLKEM768-X25519) needs cryptography 48 over a library with ML-KEM, "
             "and the installed one is older: upgrade cryptography, or use suite 1"
         )
     return Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)

@@ -1,0 +1,66 @@
+# What we run. CI (.ci/run) and the commit hooks (.pre-commit-config.yaml) call these recipes: nothing is checked in two ways.
+
+set positional-arguments
+
+# List the recipes.
+@default:
+    just --list --unsorted
+
+# Install what a contributor needs, and the commit hooks.
+setup:
+    uv sync --group lint --group deploy --group release
+    uv run --no-sync prek install
+
+# Check the style, and change nothing.
+lint:
+    uv run --no-sync ruff check .
+    uv run --no-sync ruff format --check .
+
+# Check who imports whom: the contracts in pyproject.toml.
+imports:
+    uv run --no-sync lint-imports --no-logo
+
+# Check the types.
+types:
+    uv run --no-sync mypy
+
+# Mend the style where a program can.
+fmt:
+    uv run --no-sync ruff check --fix .
+    uv run --no-sync ruff format .
+
+# Run the tests, or those that are named: just test tests/client -k consent
+test *arguments:
+    uv run pytest "$@"
+
+# Install each wheel alone and run its tests.
+alone:
+    .ci/alone
+
+# Build the wheels twice, from two folders, and compare them byte for byte.
+wheels folder="dist":
+    .ci/wheels {{ folder }}
+
+# Install each distribution with the oldest versions that it accepts, and run its tests.
+oldest:
+    .ci/alone --oldest
+
+# Everything that must hold before a change lands.
+ci:
+    .ci/run
+
+# Start a service with the answers of people who do not exist.
+demo:
+    uv run deniable demo
+
+# Show what the fragments say that the next release brings, and change nothing.
+changelog version="0.1.0":
+    .ci/changelog --draft {{ version }}
+
+# Move the fragments into the changelogs, for a release.
+release version:
+    .ci/changelog --yes {{ version }}
+
+# Write what each distribution installs: a CycloneDX file beside its wheel.
+sbom folder="dist":
+    .ci/sbom {{ folder }}
