@@ -12,6 +12,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
+MOST = 55
+"""How many distributions the first `uv run` may install."""
+
 ROLES = {"aggregator": "requirements.txt", "gateway": "gateway-requirements.txt"}
 """Each image, and the file of its pins."""
 
@@ -98,6 +101,13 @@ def test_central_depends_on_numpy_and_shared_only() -> None:
 def test_gateway_depends_on_granian_and_shared_only() -> None:
     names = {Requirement(text).name for text in PROJECTS["gateway"]["dependencies"]}
     assert names == {"deniable-shared", "granian"}
+
+
+def test_the_first_run_installs_few_distributions() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = {*project["project"]["dependencies"], *project["dependency-groups"]["dev"]}
+    names = {Requirement(text).name for text in wanted}
+    assert len(names.union(*(needed(name, set()) for name in names))) <= MOST
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
