@@ -16,6 +16,7 @@ ROOT = bootstrap.ROOT
 MAY_LOOK = {
     "bootstrap.py": "looks for what is missing",
     "cluster.py": "Spark: a tier of its own, 456 MB and Java",
+    "http_libraries.py": "the client's wheel alone has httpx, but not httpx2",
     "peers.py": "benchmarks have an environment of their own",
     "test_first_run.py": "this module",
     "test_numbers_document.py": "the client's wheel alone has no estimators",

@@ -80,9 +80,9 @@ def test_the_changelog_speaks_of_this_version(member: str) -> None:
 
 
 def test_client_depends_on_cryptography_httpx_and_shared_only() -> None:
-    """httpcore comes with httpx; the client uses its network backend itself."""
+    """certifi and httpcore come with httpx; the client uses both itself."""
     names = {Requirement(text).name for text in PROJECTS["client"]["dependencies"]}
-    assert names == {"cryptography", "deniable-shared", "httpcore", "httpx"}
+    assert names == {"certifi", "cryptography", "deniable-shared", "httpcore", "httpx"}
 
 
 def test_estimators_install_six_packages_besides_themselves_and_no_web_server() -> None:
