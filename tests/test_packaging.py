@@ -85,6 +85,13 @@ def test_client_depends_on_cryptography_httpx_and_shared_only() -> None:
     assert names == {"certifi", "cryptography", "deniable-shared", "httpcore", "httpx"}
 
 
+def test_the_benchmarks_take_every_member_of_the_workspace() -> None:
+    benchmarks = ROOT / "tests" / "benchmarks"
+    sources = tomllib.loads((benchmarks / "pyproject.toml").read_text())["tool"]["uv"]["sources"]
+    folders = {name: (benchmarks / source["path"]).resolve() for name, source in sources.items()}
+    assert folders == {PROJECTS[member]["name"]: path for member, path in FOLDERS.items()}
+
+
 def test_estimators_install_six_packages_besides_themselves_and_no_web_server() -> None:
     names = {Requirement(text).name for text in PROJECTS["estimators"]["dependencies"]}
     assert names == {"cryptography", "deniable-shared", "numpy", "scipy"}

@@ -70,8 +70,8 @@ def _tests_this_checkout() -> bool:
 
 def _install() -> None:
     uv = os.environ.get("UV") or shutil.which("uv")
-    own = ROOT / os.environ.get("UV_PROJECT_ENVIRONMENT", ".venv")
-    if uv is not None and Path(sys.prefix) == own:
+    own = (ROOT / os.environ.get("UV_PROJECT_ENVIRONMENT", ".venv")).resolve()
+    if uv is not None and Path(sys.prefix).resolve() == own:
         print("Installing the test tools, once: uv", *SYNC, flush=True)
         outside = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
         subprocess.run([uv, *SYNC], cwd=ROOT, env=outside)
