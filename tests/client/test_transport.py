@@ -16,7 +16,7 @@ import pytest
 from deniable_client import HttpTransport, TransportError
 from deniable_client.transport import USER_AGENT
 from support.doubles.http_libraries import LIBRARIES
-from support.loopback import listening
+from support.doubles.loopback_listener import listening
 
 Transporting = Callable[..., HttpTransport]
 URL = "https://telemetry.example.org/v1/keys"
