@@ -20,7 +20,7 @@ MAY_LOOK = {
     "peers.py": "benchmarks have an environment of their own",
     "test_first_run.py": "this module",
     "test_numbers_document.py": "the client's wheel alone has no estimators",
-    "test_scale_spark_places.py": "Spark",
+    "test_spark_places.py": "Spark",
 }
 """The modules of tests that may look whether a library is there, and why."""
 
