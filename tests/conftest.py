@@ -8,23 +8,30 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from support import tiers
+from support.bootstrap import pytest_plugin_registered
 
-for name, examples in (("usual", 20), ("thorough", 100)):
-    settings.register_profile(
-        name,
-        max_examples=examples,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
+__all__ = [
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_ignore_collect",
+    "pytest_plugin_registered",
+]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: how many examples a property test draws."""
+    from hypothesis import HealthCheck, settings  # `bootstrap` has brought it by now
+
     tiers.asked.update(tiers.named(config.getoption("markexpr")))
-    settings.load_profile("thorough" if tiers.thorough() else "usual")
+    settings.register_profile(
+        "tier",
+        max_examples=100 if tiers.thorough() else 20,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("tier")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

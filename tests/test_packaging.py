@@ -12,6 +12,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
+MOST = 55
+"""How many distributions the first `uv run` may install."""
+
 ROLES = {"aggregator": "requirements.txt", "gateway": "gateway-requirements.txt"}
 """Each image, and the file of its pins."""
 
@@ -77,9 +80,16 @@ def test_the_changelog_speaks_of_this_version(member: str) -> None:
 
 
 def test_client_depends_on_cryptography_httpx_and_shared_only() -> None:
-    """httpcore comes with httpx; the client uses its network backend itself."""
+    """certifi and httpcore come with httpx; the client uses both itself."""
     names = {Requirement(text).name for text in PROJECTS["client"]["dependencies"]}
-    assert names == {"cryptography", "deniable-shared", "httpcore", "httpx"}
+    assert names == {"certifi", "cryptography", "deniable-shared", "httpcore", "httpx"}
+
+
+def test_the_benchmarks_take_every_member_of_the_workspace() -> None:
+    benchmarks = ROOT / "tests" / "benchmarks"
+    sources = tomllib.loads((benchmarks / "pyproject.toml").read_text())["tool"]["uv"]["sources"]
+    folders = {name: (benchmarks / source["path"]).resolve() for name, source in sources.items()}
+    assert folders == {PROJECTS[member]["name"]: path for member, path in FOLDERS.items()}
 
 
 def test_estimators_install_six_packages_besides_themselves_and_no_web_server() -> None:
@@ -98,6 +108,13 @@ def test_central_depends_on_numpy_and_shared_only() -> None:
 def test_gateway_depends_on_granian_and_shared_only() -> None:
     names = {Requirement(text).name for text in PROJECTS["gateway"]["dependencies"]}
     assert names == {"deniable-shared", "granian"}
+
+
+def test_the_first_run_installs_few_distributions() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = {*project["project"]["dependencies"], *project["dependency-groups"]["dev"]}
+    names = {Requirement(text).name for text in wanted}
+    assert len(names.union(*(needed(name, set()) for name in names))) <= MOST
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))

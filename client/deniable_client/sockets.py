@@ -1,39 +1,60 @@
 """Connections that keep to the time limit of a whole call. Loaded once something is sent.
 
-httpcore gives every read and write the same time-out, so a peer that sends a byte a second holds a
-request for as long as it likes. Here each gets the time that is left.
+They go over httpx2 where it is installed, and over httpx otherwise; either is called httpx here,
+and its lower half httpcore. httpcore gives every read and write the same time-out, so a peer that
+sends a byte a second holds a request for as long as it likes. Here each gets the time that is left.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpcore
-import httpx
+import certifi
 
 from deniable_client.calls import Call
 
-__all__ = ["FAILURES", "Sockets"]
+if TYPE_CHECKING:
+    import httpcore
+    import httpx
+else:
+    try:
+        import httpcore2 as httpcore
+        import httpx2 as httpx
+    except ImportError:
+        import httpcore
+        import httpx
 
-FAILURES = (
-    OSError,
-    httpcore.NetworkError,
-    httpcore.ProtocolError,
-    httpcore.TimeoutException,
-    httpcore.UnsupportedProtocol,
-    httpx.HTTPError,
-    httpx.InvalidURL,
-    httpx.StreamError,
-)
-"""All that a request can end with where there is no whole answer."""
+__all__ = ["Sockets", "failures", "library_of"]
 
 _Address = tuple[Any, ...]  # what getaddrinfo gives: family, type, protocol, name, address
+
+
+def library_of(inner: object) -> Any:
+    """httpx or httpx2: that of the transport `inner`, which takes no other's requests."""
+    modules = {each.__module__.partition(".")[0] for each in type(inner).__mro__}
+    return next((sys.modules[name] for name in ("httpx", "httpx2") if name in modules), httpx)
+
+
+def failures(library: Any) -> tuple[type[Exception], ...]:
+    """All that a request of this library can end with where there is no whole answer."""
+    return (
+        OSError,
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.TimeoutException,
+        httpcore.UnsupportedProtocol,
+        library.HTTPError,
+        library.InvalidURL,
+        library.StreamError,
+    )
 
 
 class Sockets(httpx.BaseTransport):
@@ -193,7 +214,14 @@ def _addresses(host: str, port: int, call: Call) -> list[_Address]:
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    return httpx.create_ssl_context()
+    """With certifi's authorities over either library, unless SSL_CERT_FILE or SSL_CERT_DIR is set.
+
+    By itself httpx2 trusts the system's: what is installed must not decide whom a device trusts.
+    """
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if not file and not folder:
+        file = certifi.where()
+    return ssl.create_default_context(cafile=file or None, capath=None if file else folder)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deniable_client.calls import Call
 from deniable_client.errors import TransportError
@@ -19,12 +19,14 @@ from deniable_shared.wire.replies import header_field
 
 if TYPE_CHECKING:
     import httpx
+    import httpx2
 
 __all__ = ["USER_AGENT", "HttpTransport", "Reply", "Transport"]
 
 USER_AGENT = "deniable/1"
 
 _MAX_REPLY_BYTES = 1 << 20
+_TIMEOUTS = ("connect", "read", "write", "pool")  # as httpx passes them on
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +65,14 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """HTTP/1.1. `inner` replaces the sockets: a proxy through httpx, or an app in this process.
+    """HTTP/1.1. `inner` replaces the sockets: a proxy, or an app in this process.
+
+    It is a transport of httpx or of httpx2.
 
     With `inner`, the time-out is that of each read until the header fields are there.
     """
 
-    def __init__(self, inner: httpx.BaseTransport | None = None) -> None:
+    def __init__(self, inner: httpx.BaseTransport | httpx2.BaseTransport | None = None) -> None:
         self._inner = inner
 
     def request(
@@ -93,24 +97,22 @@ class HttpTransport:
         content_type: str | None = None,
     ) -> Reply:
         """The same, within the call's time; `Call.cut` ends it at once."""
-        import httpx
+        from deniable_client.sockets import Sockets, failures, library_of
 
-        from deniable_client.sockets import FAILURES, Sockets
-
+        inner = self._inner or Sockets(call)
+        library = library_of(inner)
         headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Connection": "close"}
         if content_type is not None:
             headers["Content-Type"] = content_type
         try:
-            request = httpx.Request(method, url, headers=headers, content=body)
-            return _reply(self._inner or Sockets(call), request, call)
-        except FAILURES as error:
+            request = library.Request(method, url, headers=headers, content=body)
+            return _reply(inner, request, call)
+        except failures(library) as error:
             raise TransportError(f"{method} {url}: {type(error).__name__}") from error
 
 
-def _reply(sockets: httpx.BaseTransport, request: httpx.Request, call: Call) -> Reply:
-    import httpx
-
-    request.extensions["timeout"] = httpx.Timeout(call.left()).as_dict()
+def _reply(sockets: Any, request: Any, call: Call) -> Reply:
+    request.extensions["timeout"] = dict.fromkeys(_TIMEOUTS, call.left())
     response = sockets.handle_request(request)
     with closing(response):
         chunks = (response.content,) if response.is_stream_consumed else response.iter_raw()

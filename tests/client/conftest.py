@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from deniable_client.testing import FakeClock
 from deniable_shared.manifest.model import Manifest
 from support.builders.client_world import START, Aggregator, Device, MakeDevice, Operator, manifest
+from support.doubles.http_libraries import LIBRARIES, sockets_over
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +26,12 @@ def nobody_objects(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for switch in ("DO_NOT_TRACK", "DENIABLE_DISABLE", "DENIABLE_POLICY"):
         monkeypatch.delenv(switch, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture(params=LIBRARIES)
+def sockets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The sockets of the real transport, over each library of HTTP in turn."""
+    return sockets_over(request.param, monkeypatch)
 
 
 @pytest.fixture

@@ -92,6 +92,7 @@ def must_time_out(url: str, body: bytes = b"") -> None:
         must_end(lambda: HttpTransport().request("POST", url, body=body, timeout=SHORT))
 
 
+@pytest.mark.usefixtures("sockets")
 @pytest.mark.parametrize("what", DRIPS)
 def test_a_request_ends_at_its_time_limit_whatever_drips(what: str) -> None:
     body = bytes(1 << 26) if what == "the request" else b""  # more than any buffer takes
@@ -99,6 +100,7 @@ def test_a_request_ends_at_its_time_limit_whatever_drips(what: str) -> None:
         must_time_out(listener.url, body)
 
 
+@pytest.mark.usefixtures("sockets")
 def test_a_request_ends_at_its_time_limit_while_a_handshake_drips() -> None:
     with dripping(drip(b"\0", first=b"\x16\x03\x03\x3f\xff\x02")) as listener:
         must_time_out(listener.url.replace("http:", "https:"))
@@ -113,6 +115,7 @@ def test_a_request_ends_at_its_time_limit_while_a_name_is_looked_up(
     answered.set()
 
 
+@pytest.mark.usefixtures("sockets")
 def test_an_address_that_refuses_leaves_the_next_one_a_try(monkeypatch: pytest.MonkeyPatch) -> None:
     real = socket.getaddrinfo
     with socket.socket() as closed, dripping(drip(b"", first=OK + b"\r\n")) as listener:
@@ -180,6 +183,7 @@ ACTS: dict[str, Callable[[Client], object]] = {
 }
 
 
+@pytest.mark.usefixtures("sockets")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("act", ACTS)
 def test_denying_and_closing_cut_a_request_off(held: Held, act: str, end: str) -> None:

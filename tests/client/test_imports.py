@@ -10,7 +10,8 @@ from pathlib import Path
 from deniable_shared.manifest.model import Manifest
 from support.builders.client_world import URL, Device, Operator, manifest
 
-HEAVY = ["httpx", "httpcore", "cryptography", "numpy", "ssl", "anyio", "asyncio", "email"]
+HTTP = ["httpx", "httpx2", "httpcore", "httpcore2"]
+HEAVY = [*HTTP, "certifi", "cryptography", "numpy", "ssl", "anyio", "asyncio", "email"]
 LOADED = f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"
 
 

@@ -62,6 +62,7 @@ def everything(client: Client) -> None:
     client.refresh(names=["other"])
 
 
+@pytest.mark.usefixtures("sockets")
 def test_the_guard_sees_a_client_that_may_send(device: Device, opened: list[object]) -> None:
     client = real(device)
     client.consent("granted")
@@ -74,6 +75,7 @@ def test_no_socket_before_consent(device: Device, opened: list[object]) -> None:
     assert opened == []
 
 
+@pytest.mark.usefixtures("sockets")
 @pytest.mark.parametrize("opt_out", OPT_OUTS)
 def test_no_socket_after_an_opt_out(
     device: Device, opened: list[object], opt_out: str, monkeypatch: pytest.MonkeyPatch

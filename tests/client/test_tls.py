@@ -10,7 +10,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
+import certifi
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
@@ -18,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 
-from deniable_client import HttpTransport, TransportError, sockets
+from deniable_client import HttpTransport, TransportError
 from deniable_client.calls import Call
 from support.doubles.loopback_listener import listening, read_request
 
@@ -50,11 +52,10 @@ def certificate(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def _trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _trusted(certificate: Path, sockets: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The sockets as new ones, which have read the variable."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    sockets._ssl_context.cache_clear()
-    yield
-    sockets._ssl_context.cache_clear()
+    return sockets
 
 
 @contextmanager
@@ -79,6 +80,7 @@ def test_a_reply_comes_over_tls(certificate: Path) -> None:
     assert (reply.status, reply.body) == (200, b"hello")
 
 
+@pytest.mark.usefixtures("sockets")
 def test_a_certificate_that_is_not_trusted_is_refused(certificate: Path) -> None:
     with (
         secured(certificate, lambda inner: inner.sendall(WHOLE)) as url,
@@ -112,3 +114,22 @@ def test_a_cut_ends_an_exchange_over_tls(certificate: Path) -> None:
         assert not thread.is_alive()
         never.set()
     assert len(problems) == 1
+
+
+def test_the_authorities_are_the_same_over_either_library(
+    sockets: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    expected = ssl.create_default_context(cafile=certifi.where())
+    context = sockets._ssl_context()
+    assert context.get_ca_certs() == expected.get_ca_certs()
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+
+
+def test_a_folder_of_authorities_replaces_them(
+    sockets: ModuleType, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(certificate.parent))
+    assert sockets._ssl_context().get_ca_certs() == []  # read when a peer names one of them

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+import importlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import time
+from typing import Any
 
-import httpx
 import pytest
 
 from deniable_client import HttpTransport, TransportError
 from deniable_client.transport import USER_AGENT
+from support.doubles.http_libraries import LIBRARIES
+from support.doubles.loopback_listener import listening
 
+Transporting = Callable[..., HttpTransport]
 URL = "https://telemetry.example.org/v1/keys"
 
 
-def transport(answer: Callable[[httpx.Request], httpx.Response]) -> HttpTransport:
-    return HttpTransport(httpx.MockTransport(answer))
+@pytest.fixture(params=LIBRARIES)
+def http(request: pytest.FixtureRequest) -> Any:
+    """The library of a transport that is given: either, whichever the sockets are of."""
+    return importlib.import_module(request.param)
 
 
-def test_a_request_carries_only_what_all_devices_send_alike() -> None:
-    seen: list[httpx.Request] = []
+@pytest.fixture
+def transport(http: Any) -> Transporting:
+    return lambda answer: HttpTransport(http.MockTransport(answer))
 
-    def answer(request: httpx.Request) -> httpx.Response:
+
+def test_a_request_carries_only_what_all_devices_send_alike(
+    http: Any, transport: Transporting
+) -> None:
+    seen: list[Any] = []
+
+    def answer(request: Any) -> object:
         seen.append(request)
-        return httpx.Response(200, headers={"Set-Cookie": "who=you; Path=/"})
+        return http.Response(200, headers={"Set-Cookie": "who=you; Path=/"})
 
     client = transport(answer)
     for _ in range(2):
@@ -44,50 +57,47 @@ def test_a_request_carries_only_what_all_devices_send_alike() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_redirect_is_followed(status: int) -> None:
+def test_no_redirect_is_followed(http: Any, transport: Transporting, status: int) -> None:
     urls: list[str] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: Any) -> object:
         urls.append(str(request.url))
-        return httpx.Response(status, headers={"Location": "https://elsewhere.example.org/"})
+        return http.Response(status, headers={"Location": "https://elsewhere.example.org/"})
 
     assert transport(answer).request("POST", URL, body=b"x").status == status
     assert urls == [URL]
 
 
 @pytest.mark.parametrize(
-    "error",
-    [
-        httpx.ConnectError("refused"),
-        httpx.ReadTimeout("slow"),
-        httpx.RemoteProtocolError("gone"),
-        httpx.ConnectTimeout("slow"),
-        OSError("no route"),
-    ],
+    "error", ["ConnectError", "ReadTimeout", "RemoteProtocolError", "ConnectTimeout", "OSError"]
 )
-def test_every_failure_below_is_one_error_above(error: Exception) -> None:
-    def fail(request: httpx.Request) -> httpx.Response:
-        raise error
+def test_every_failure_below_is_one_error_above(
+    http: Any, transport: Transporting, error: str
+) -> None:
+    def fail(request: object) -> object:
+        raise getattr(http, error, OSError)("no route")
 
-    with pytest.raises(TransportError, match=type(error).__name__):
+    with pytest.raises(TransportError, match=error):
         transport(fail).request("GET", URL)
 
 
-def test_an_answer_without_end_is_cut_off() -> None:
+def test_an_answer_without_end_is_cut_off(http: Any, transport: Transporting) -> None:
     def endless() -> Iterator[bytes]:
         while True:
             yield bytes(65_536)
 
     with pytest.raises(TransportError):
-        transport(lambda request: httpx.Response(200, content=endless())).request("GET", URL)
+        transport(lambda request: http.Response(200, content=endless())).request("GET", URL)
 
 
-def test_an_answer_that_trickles_is_cut_off_at_the_time_out() -> None:
+def test_an_answer_that_trickles_is_cut_off_at_the_time_out(
+    http: Any, transport: Transporting
+) -> None:
     def trickle() -> Iterator[bytes]:
         while True:
             yield b"."
 
-    answer = transport(lambda request: httpx.Response(200, content=trickle()))
+    answer = transport(lambda request: http.Response(200, content=trickle()))
     with pytest.raises(TransportError):
         answer.request("GET", URL, timeout=0.01)
 
@@ -106,17 +116,17 @@ RETRY_AFTER = {
 
 
 @pytest.mark.parametrize("header", RETRY_AFTER)
-def test_retry_after_is_seconds_or_nothing(header: str) -> None:
+def test_retry_after_is_seconds_or_nothing(http: Any, transport: Transporting, header: str) -> None:
     reply = transport(
-        lambda request: httpx.Response(429, headers={b"Retry-After": header.encode()})
+        lambda request: http.Response(429, headers={b"Retry-After": header.encode()})
     ).request("GET", URL)
     assert reply.retry_after == RETRY_AFTER[header]
 
 
-def test_retry_after_may_be_a_date() -> None:
+def test_retry_after_may_be_a_date(http: Any, transport: Transporting) -> None:
     before = int(time())
     header = formatdate(before + 3600, usegmt=True)
-    reply = transport(lambda request: httpx.Response(503, headers={"Retry-After": header})).request(
+    reply = transport(lambda request: http.Response(503, headers={"Retry-After": header})).request(
         "GET", URL
     )
     seconds = reply.retry_after
@@ -124,6 +134,7 @@ def test_retry_after_may_be_a_date() -> None:
     assert before + 3600 - time() <= seconds <= 3600
 
 
+@pytest.mark.usefixtures("sockets")
 @pytest.mark.parametrize("url", ["https://", "https://[::", "nonsense", "https://exa mple.org/"])
 def test_an_address_that_is_none_is_a_transport_error(url: str) -> None:
     with pytest.raises(TransportError):
@@ -160,6 +171,7 @@ def server() -> Iterator[tuple[str, list[tuple[str, int]]]]:
         thread.join()
 
 
+@pytest.mark.usefixtures("sockets")
 def test_every_request_has_a_connection_of_its_own(
     server: tuple[str, list[tuple[str, int]]],
 ) -> None:
@@ -170,6 +182,7 @@ def test_every_request_has_a_connection_of_its_own(
     assert len(peers) == 3
 
 
+@pytest.mark.usefixtures("sockets")
 def test_proxies_of_the_environment_are_not_asked(
     server: tuple[str, list[tuple[str, int]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,9 +192,39 @@ def test_proxies_of_the_environment_are_not_asked(
     assert HttpTransport().request("POST", url, body=b"x").status == 200
 
 
+@pytest.mark.usefixtures("sockets")
 def test_a_port_nobody_listens_on_is_a_transport_error() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # and nobody else can listen while it does not
         port = silent.getsockname()[1]
         with pytest.raises(TransportError, match="ConnectError"):
             HttpTransport().request("GET", f"http://127.0.0.1:{port}/", timeout=60.0)
+
+
+@pytest.mark.usefixtures("sockets")
+def test_the_bytes_of_a_request_do_not_show_which_library_sends_them() -> None:
+    """Devices look alike, whatever else the app installs."""
+    seen: list[bytes] = []
+
+    def speak(connection: socket.socket) -> None:
+        seen.append(b"")
+        while not seen[0].endswith(b"sealed"):
+            seen[0] += connection.recv(65_536)
+        connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    with listening(speak) as listener:
+        url = listener.url
+        reply = HttpTransport().request(
+            "POST", f"{url}/v1/keys", body=b"sealed", content_type="a/b", timeout=60.0
+        )
+    assert reply.status == 204
+    lines = (
+        "POST /v1/keys HTTP/1.1",
+        f"Host: {url.removeprefix('http://')}",
+        "User-Agent: deniable/1",
+        "Accept: */*",
+        "Connection: close",
+        "Content-Type: a/b",
+        "Content-Length: 6",
+    )
+    assert seen == ["\r\n".join([*lines, "", "sealed"]).encode()]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import is_hypothesis_test
 
 __all__ = ["asked", "by_tier", "grid", "is_left_out", "is_slow_folder", "mark", "named", "rows"]
 
@@ -79,6 +78,8 @@ def is_slow_folder(path: Path) -> bool:
 
 
 def _draws_examples(item: pytest.Item) -> bool:
+    from hypothesis import is_hypothesis_test  # tests/conftest.py imports this module first
+
     return is_hypothesis_test(getattr(item, "obj", None))
 
 

@@ -17,7 +17,6 @@ from typing import Any, cast
 from unittest.mock import patch
 
 import psycopg
-import pytest
 
 from deniable_gateway.spool import Spool, open_spool
 from deniable_gateway.spool.address import cached_spool
@@ -89,7 +88,8 @@ def place_of(kind: str, folder: Path) -> Iterator[Place]:
 
 @contextmanager
 def _moved(folder: Path) -> Iterator[str]:
-    fs = pytest.importorskip("pyarrow.fs")
+    from pyarrow import fs
+
     folder.mkdir()
     files = fs.SubTreeFileSystem(str(folder.parent), fs.LocalFileSystem())
 

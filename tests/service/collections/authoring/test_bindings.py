@@ -21,10 +21,6 @@ from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
 from support.processes.deniable_command import SETTINGS_TOML, Deniable
 
-needs_linters = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("mypy", "ruff")),
-    reason="mypy and ruff are in the lint group",
-)
 ROOT = Path(__file__).parents[4]
 SEED = bytes(range(32))
 TRUST = dsse.public_key(SEED)
@@ -113,7 +109,6 @@ def test_the_module_holds_the_manifests_as_signed(bindings: Path) -> None:
     assert tuple(each.envelope for each in ordered) == imported(bindings).MANIFESTS
 
 
-@needs_linters
 @pytest.mark.parametrize("length", [88, 100, 120])
 def test_formatters_leave_it_as_it_is(bindings: Path, length: int) -> None:
     words = ("ruff", "format", "--check", "--isolated", "--line-length", str(length), bindings)
@@ -121,7 +116,6 @@ def test_formatters_leave_it_as_it_is(bindings: Path, length: int) -> None:
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-@needs_linters
 def test_linters_find_nothing(bindings: Path) -> None:
     rules = "B,C4,D2,D3,D4,E,F,I,N,RUF,S,UP,W"
     ignored = "D203,D205,D212,D213,D400,D401,D413,D415,RUF001,RUF002,RUF003"
@@ -214,7 +208,6 @@ def checked(folder: Path, lines: Sequence[str]) -> dict[int, str]:
     return found
 
 
-@needs_linters
 def test_right_answers_pass_the_type_checker_and_each_wrong_one_fails_it(bindings: Path) -> None:
     first = len(RIGHT.splitlines()) + 1
     found = checked(bindings.parent, list(WRONG.values()))

@@ -6,18 +6,17 @@ import io
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from deniable_gateway.errors import ExtraError, SpoolError
 from deniable_gateway.spool import MAX_RECORDS, SpooledReport, encode_block
 from deniable_gateway.spool.parquet_format import decode_parquet, encode_parquet
 from deniable_shared.wire.report import Extension, Report, ReportHeader
 from support.builders.spools import REPORTS
-
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
 
 headers = st.builds(
     ReportHeader,

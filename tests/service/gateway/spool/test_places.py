@@ -126,7 +126,6 @@ def test_a_file_address_is_a_directory_with_its_promises(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("address", ["ftp://host/spool", "s3://", "nonsense://"])
 def test_an_address_that_nobody_knows_is_refused_with_those_that_are(address: str) -> None:
-    pytest.importorskip("pyarrow")
     with pytest.raises(SpoolError, match=r"must be a directory or an address like s3://"):
         open_spool(address)
 

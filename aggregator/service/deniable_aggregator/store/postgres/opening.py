@@ -43,5 +43,6 @@ def require_driver() -> Iterator[None]:
         yield
     except ImportError as error:
         raise StoreError(
-            "store is PostgreSQL, which needs its driver: pip install deniable-aggregator[postgres]"
+            "store is PostgreSQL, which needs its driver: "
+            'pip install "deniable-aggregator[postgres]"'
         ) from error

@@ -142,16 +142,11 @@ def _reached(ask: Callable[[], Any]) -> Any:
 @cache
 def _oauth_client() -> Any:
     """Authlib's client over httpx, without its advice to move to another library."""
-    try:
-        import authlib.deprecate  # sets a filter of its own, so it comes first
+    import authlib.deprecate  # sets a filter of its own, so it comes first
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", authlib.deprecate.AuthlibDeprecationWarning)
-            from authlib.integrations.httpx_client import OAuth2Client
-    except ImportError as error:
-        raise SignInError(
-            "sign-in with a provider needs Authlib: pip install deniable-aggregator[oidc]"
-        ) from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", authlib.deprecate.AuthlibDeprecationWarning)
+        from authlib.integrations.httpx_client import OAuth2Client
     return OAuth2Client
 
 
