@@ -1,4 +1,4 @@
-"""Known mistakes about auctions, and the checks that find them and that no other test has.
+"""Known mistakes about auctions, and checks that only they need.
 
 The table is in `tests/central/test_errors_of_accounting_and_auctions.py`.
 """
