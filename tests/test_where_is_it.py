@@ -1,15 +1,35 @@
-"""Every path on the page "Where is it?" is there."""
+"""Every path on the page "Where is it?" is there, and every module of support is in its index."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "where-is-it.md").read_text()
+SUPPORT = ROOT / "tests" / "support"
 
 
 def test_every_path_is_there() -> None:
     paths = re.findall(r"`([^`]*/[^`]*)`", PAGE)
     assert len(paths) > 15
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def first_line(module: Path) -> str:
+    """Of what it says about itself."""
+    return (ast.get_docstring(ast.parse(module.read_text())) or "").partition("\n")[0]
+
+
+def test_the_index_of_support_has_the_first_line_of_every_module() -> None:
+    sections = (SUPPORT / "README.md").read_text().split("\n## ")[1:]
+    listed = {
+        f"{section.split()[0]}/{name}": line
+        for section in sections
+        for name, line in re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.M)
+    }
+    assert listed == {
+        path.relative_to(SUPPORT).with_suffix("").as_posix(): first_line(path)
+        for path in SUPPORT.glob("*/*.py")
+    }

@@ -1,9 +1,7 @@
-"""The errors of the notes, and of others, that belong to accounts and markets, as mutants.
+"""Known mistakes about accounts and auctions, from lecture notes, papers and other libraries.
 
-Each row: its number in the reference (A and M are of accounts and markets, and not in the notes),
-where it stands, what was printed or done, what is correct, the check, what we ship, the mutants.
-The check passes on what we ship and fails on each mutant. The other errors belong to the other
-rooms of the central releases and stand in their files.
+Each row: the mistake in a sentence, how it was printed or done, what is correct, the check, what
+we ship, the mutants. The check passes on what we ship and fails on each mutant.
 """
 
 from __future__ import annotations
@@ -45,9 +43,8 @@ pytestmark = pytest.mark.exhaustive
 
 
 @dataclass(frozen=True)
-class SeedError:
-    number: str
-    where: str
+class Mistake:
+    mistake: str
     printed: str
     correct: str
     check: Callable[[Any], None]
@@ -56,54 +53,48 @@ class SeedError:
 
 
 TABLE = [
-    SeedError(
-        "E06",
-        "notes",
+    Mistake(
+        "epsilon for adding a row is used for replacing a row",
         "three neighbour relations, one ε",
         "add/remove is (2ε, (1 + e^ε)δ) under replace",
         accounts.check_replacement,
         replacement_guarantee,
         (a.under_replace, a.twice_epsilon_and_delta_as_it_was),
     ),
-    SeedError(
-        "E12",
-        "slide 16",
+    Mistake(
+        "a lie is said to gain half of what it can, or more than it can",
         "E[u(x)] ≥ e^ε E[u(x')] for |u| ≤ B",
         "a lie gains at most 2B·tanh(ε/2), and may gain that",
         m.check_gain_on_either_side,
         m.gain_of_a_lie,
         (lambda e: math.tanh(e / 2), lambda e: e),
     ),
-    SeedError(
-        "E13",
-        "slide 15",
+    Mistake(
+        "an endless list of prices is accepted",
         "prices 1.00, 1.01, … without end",
         "a finite grid, or a refusal",
         m.check_refuses_endless_prices,
         PriceGrid.of,
         (m.the_first_thousand,),
     ),
-    SeedError(
-        "E14",
-        "slide 15",
+    Mistake(
+        "the buyer pays the bid instead of the price",
         "u depends on one's own report",
         "only if the truth is best at any fixed outcome",
         m.check_sale,
         markets.posted_price,
         (m.first_price,),
     ),
-    SeedError(
-        "E15",
-        "slide 14",
+    Mistake(
+        "a bid that equals the price does not buy",
         "second best price: $1.00",
         "a tie with $4.00",
-        m.check_slide,
+        m.check_example_prices,
         revenue,
         (m.sold_above_the_price,),
     ),
-    SeedError(
-        "E16",
-        "slide 18",
+    Mistake(
+        "revenue gets twice the noise that it needs",
         "e^(εq/2r_max)",
         "e^(εq/r_max): all revenues move together, by r_max at most",
         m.check_no_noise_is_wasted,
@@ -113,108 +104,96 @@ TABLE = [
             privacy_parameters(epsilon=1, range_sensitivity=25),
         ),
     ),
-    SeedError(
-        "E17",
-        "slide 25",
+    Mistake(
+        "joint privacy protects one of two buyers",
         "joint privacy for a single i",
         "for all i, of all that the others get",
         m.check_settled,
         markets.best_responses,
         (m.for_the_second,),
     ),
-    SeedError(
-        "E18",
-        "slide 29",
+    Mistake(
+        "the auction takes no payments, so buyers envy each other",
         "VCG is not envy-free",
         "for unit demand it is, by its payments",
         m.check_envy_free,
         markets.vcg,
         (m.free_of_charge,),
     ),
-    SeedError(
-        "E19",
-        "slide 27",
+    Mistake(
+        "demand is said never to exceed supply",
         "the averaged allocation is feasible, it is left to think",
         "demand exceeds supply, by no more than a bound",
         m.check_feasible,
         m.within_the_bound,
         (lambda plan: 0.0,),  # passes once in 10^9 runs
     ),
-    SeedError(
-        "A01",
-        "folklore",
+    Mistake(
+        "delta of a group of k is k times delta of one person",
         "a group's δ is kδ",
         "δ(e^(kε) − 1)/(e^ε − 1)",
         accounts.check_group,
         group_guarantee,
         (a.delta_times_the_group,),
     ),
-    SeedError(
-        "A02",
-        "folklore",
+    Mistake(
+        "rho of k reports is k times rho of one report",
         "J reports cost J·ρ",
         "J²·ρ",
         accounts.check_group_rho,
         group_guarantee,
         (a.rho_times_the_group,),
     ),
-    SeedError(
-        "A03",
-        "folklore",
+    Mistake(
+        "a composition stops one lie too far, or is a plain sum",
         "composed at one lie too far, or by adding up",
         "the last (k − 2i)ε whose δ_i is at most δ, or between",
         partial(accounts.check_composes, tight=0.999),
         lambda e, k, d: optimal_epsilon(e, releases=k, delta=d),
         (a.one_lie_too_far, lambda e, k, d: k * e),
     ),
-    SeedError(
-        "A04",
-        "folklore",
+    Mistake(
+        "the root in the conversion of rho lacks its factor 2",
         "ρ + √(ρ ln(1/δ))",
         "ρ + 2√(ρ ln(1/δ)), or less",
         accounts.check_converts,
         epsilon_of,
         (a.half_the_root,),
     ),
-    SeedError(
-        "A05",
-        "folklore",
+    Mistake(
+        "the logarithm in the conversion of rho has the wrong sign",
         "… + ln(δα)/(α − 1)",
         "… − ln(δα)/(α − 1)",
         accounts.check_converts,
         epsilon_of,
         (a.sign_of_the_logarithm,),
     ),
-    SeedError(
-        "A06",
-        "OpenDP",
+    Mistake(
+        "any pure release is charged the rho of a bounded-range release",
         "any pure release at ε²/8",
         "ε·tanh(ε/2); ε²/8 for bounded range only",
         a.check_rho_of_pure,
         lambda g: Spending.of(g).rho,
         (lambda g: bounded_range_rho(g.epsilon),),
     ),
-    SeedError(
-        "A07",
-        "folklore",
+    Mistake(
+        "truncated concentration is converted at orders above its limit",
         "tCDP converted at orders past ω",
         "orders up to ω only",
         a.check_truncated,
         lambda rho, omega, delta: TruncatedConcentration(rho, omega).epsilon(delta),
         (lambda rho, omega, delta: epsilon_of(rho, delta),),
     ),
-    SeedError(
-        "A08",
-        "folklore",
+    Mistake(
+        "three reports contract as much as one report",
         "J reports contract as one does",
         "by J·ε0 and J·ε_c",
         a.check_three_reports,
         a.of_three_reports,
         (a.of_one_report,),
     ),
-    SeedError(
-        "A09",
-        "folklore",
+    Mistake(
+        "contraction forgets that replacing a row costs double, or takes half of the local epsilon",
         "an add/remove ε contracts as it is, or by half of ε0",
         "2ε first, and by all of ε0",
         a.check_contracts_either,
@@ -224,162 +203,144 @@ TABLE = [
             lambda g, local: a.contracts(g, local / 2),
         ),
     ),
-    SeedError(
-        "A10",
-        "everybody",
+    Mistake(
+        "epsilon is computed in floats and rounded to nearest",
         "floats, rounded to nearest",
         "rationals, rounded up",
         a.check_rounded_up,
         a.in_rationals,
         (a.in_floats,),
     ),
-    SeedError(
-        "A11",
-        "Apple",
+    Mistake(
+        "a block of the shuffling bound takes the end that hides most",
         "the larger end of each block of M",
         "the end that hides least",
         a.check_never_below,
         partial(a.in_blocks, end=0),
         (partial(a.in_blocks, end=4),),
     ),
-    SeedError(
-        "A12",
-        "folklore",
+    Mistake(
+        "a shuffled crowd counts one person too many, or only one",
         "n others hide one, or nobody does",
         "n people are n − 1 others",
         accounts.check_shuffles,
         a.of_a_crowd,
         (a.of_the_others, a.of_nobody_else),
     ),
-    SeedError(
-        "A13",
-        "folklore",
+    Mistake(
+        "a release is charged to its first epoch alone",
         "charged to the first epoch",
         "to every epoch that was read",
         a.check_charged,
         Account.spent,
         (a.first_epoch_only,),
     ),
-    SeedError(
-        "A14",
-        "folklore",
+    Mistake(
+        "the test noise of a sparse vector ignores the number of answers",
         "test noise of a sparse vector: 1/ε2, or 2/ε2",
         "2cΔ/ε2",
         a.check_holdout,
         a.HOLDOUT.decays,
         (a.TEST_ALONE, a.TEST_OF_ONE),
     ),
-    SeedError(
-        "A15",
-        "folklore",
+    Mistake(
+        "the answer noise of a sparse vector ignores the number of answers",
         "its answer noise without c",
         "cΔ/ε3",
         a.check_holdout,
         a.HOLDOUT.decays,
         (a.ANSWER_OF_ONE,),
     ),
-    SeedError(
-        "A16",
-        "reference",
+    Mistake(
+        "the gap between rows and population is overstated, or understated",
         "rows are within tanh(ε/2) of the population",
         "tanh(ε/4), and reached",
         check_gap,
         transfer_gap,
         (lambda epsilon: math.tanh(epsilon / 2), lambda epsilon: math.tanh(epsilon / 5)),
     ),
-    SeedError(
-        "M01",
-        "folklore",
+    Mistake(
+        "noise covers one good, though a changed demand moves two",
         "noise for one good: L1 = 1",
         "L1 = 2: one demand falls, another rises",
         m.check_decay,
         Fraction(1, 2),
         (Fraction(1),),
     ),
-    SeedError(
-        "M02",
-        "folklore",
+    Mistake(
+        "every round spends the whole budget",
         "the whole budget in every round",
         "decay ε/(T·L1)",
         m.check_decay,
         Fraction(1, 2),
         (Fraction(2),),
     ),
-    SeedError(
-        "M03",
-        "folklore",
+    Mistake(
+        "scarce goods go to the first buyer who wants them",
         "goods taken back where they do not suffice",
         "no outcome depends on others' data",
         m.check_settled,
         markets.best_responses,
         (m.rationed,),
     ),
-    SeedError(
-        "M04",
-        "folklore",
+    Mistake(
+        "every buyer learns whether the first one bought",
         "everybody told who bought",
         "only boards are shown",
         m.check_settled,
         markets.best_responses,
         (m.crowded,),
     ),
-    SeedError(
-        "M05",
-        "folklore",
+    Mistake(
+        "the lottery takes Clarke payments, or none",
         "Clarke payments for a lottery, or none",
         "payments with the entropy of the lottery",
         m.check_truthful,
         m.exactly_truthful,
         (m.clarke, m.nothing_to_pay),
     ),
-    SeedError(
-        "M06",
-        "reference",
+    Mistake(
+        "a payment is exact",
         "payments are jointly private",
         "an exact payment tells its payer about the others: noise",
         m.check_payment_private,
         m.one_noisy,
         (m.one_exact,),
     ),
-    SeedError(
-        "M07",
-        "folklore",
+    Mistake(
+        "every buyer is asked in every round",
         "every buyer asked in every round",
         "once",
         m.check_asked_once,
         m.once_each,
         (m.every_round,),
     ),
-    SeedError(
-        "M08",
-        "folklore",
+    Mistake(
+        "demand is read from randomized answers without debiasing",
         "demand from raw counts of randomized answers",
         "debiased",
         m.check_unbiased,
         LocalAllocationPlan.demand,
         (m.raw_demand,),
     ),
-    SeedError(
-        "M09",
-        "folklore",
+    Mistake(
+        "prices move in steps far smaller than the bound assumes",
         "steps as small as may be",
         "the step of the bound",
         m.check_step,
         1.0,
         (1e-4,),
     ),
-    SeedError(
-        "M10",
-        "folklore",
+    Mistake(
+        "Gaussian noise is sized for one round",
         "σ² = L2²/2ρ, for one round",
         "σ² = T·L2²/2ρ",
         m.check_variance,
         m.WITHIN_ONE,
         (m.FOR_ONE_ROUND,),
     ),
-    SeedError(
-        "M11",
-        "folklore",
+    Mistake(
+        "revenue of randomized bids is not corrected for untrue answers",
         "revenues of raw counts of randomized bids",
         "less r·n·q·K_r, what untrue answers add",
         m.check_offsets,
@@ -389,13 +350,13 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize("error", TABLE, ids=lambda e: f"{e.number}: {e.printed}")
-def test_what_is_correct_passes_and_what_was_printed_does_not(error: SeedError) -> None:
-    error.check(error.shipped)
-    for mutant in error.mutants:
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.mistake)
+def test_the_check_passes_on_what_we_ship_and_fails_on_the_mistake(row: Mistake) -> None:
+    row.check(row.shipped)
+    for mutant in row.mutants:
         with pytest.raises((AssertionError, pytest.fail.Exception)):
-            error.check(mutant)
+            row.check(mutant)
 
 
-def test_the_errors_of_the_notes_about_markets_are_all_here() -> None:
-    assert {f"E{number}" for number in range(12, 20)} <= {error.number for error in TABLE}
+def test_every_mistake_has_a_sentence_of_its_own() -> None:
+    assert len({row.mistake for row in TABLE}) == len(TABLE)

@@ -1,7 +1,7 @@
-"""The errors of the notes and of the peers about linear queries and stable answers, as mutants.
+"""Known mistakes about linear queries and stable answers, from notes and other libraries.
 
-Each row: its number in the reference, what was printed, the check, what we ship, the mutant. The
-check passes on what we ship and fails on the mutant.
+Each row: the mistake in a sentence, how it was printed or done, the check, what we ship, the
+mutant. The check passes on what we ship and fails on the mutant.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ pytestmark = pytest.mark.exhaustive
 
 
 @dataclass(frozen=True)
-class SeedError:
-    number: str
+class Mistake:
+    mistake: str
     printed: str
     check: Callable[[Any], None]
     shipped: Any
@@ -73,232 +73,232 @@ class SeedError:
 
 
 TABLE = [
-    SeedError(
-        "E06",
+    Mistake(
+        "the distance of a mode ignores that one replaced row moves two counts",
         "neighbours unstated: add/remove's distance under replace",
         lambda propose: checks.check_stable(StabilityTest(ONE, 2), propose),
         propose_mode,
         mode_by_whole_gap,
     ),
-    SeedError(
-        "E07",
+    Mistake(
+        "the size of the small database lacks a square",
         "synthetic size O(log|Q|/ε): no square, and ε instead of α",
         checks.check_size,
         sampling_size,
         lambda queries, alpha: math.ceil(math.log(queries) / alpha),
     ),
-    SeedError(
-        "E08",
+    Mistake(
+        "the size of the small database is not a whole number",
         "size log|Q|/α²: no whole number, 0 for one query",
         checks.check_size,
         sampling_size,
         lambda queries, alpha: math.log(queries) / alpha**2,
     ),
-    SeedError(
-        "E09",
+    Mistake(
+        "the declared sensitivity reveals the number of rows",
         "sensitivity 1/‖x‖ of the score: tells n, which is private",
         checks.check_tells_no_rows,
         declared_sensitivity,
         lambda tally: Fraction(1, sum(tally)),
     ),
-    SeedError(
-        "E10",
+    Mistake(
+        "the theorem is used where alpha is above 1",
         "Theorem 4.5 without α ≤ 1",
         checks.check_refuses_vacuous_alpha,
         lambda a: closed_form_rows(domain=8, queries=9, alpha=a, epsilon=1.0, beta=0.1),
         lambda a: math.ceil(8 * math.log(8) * math.log(18) / a**3),
     ),
-    SeedError(
-        "E11, E30, RelM",
+    Mistake(
+        "the exponent lacks the factor one half",
         "e^(εq) under the name of e^(εq/2Δ)",
         checks.check_small_db,
         small_db(SmallDb),
         small_db(WithoutTheHalf),
     ),
-    SeedError(
-        "E20",
+    Mistake(
+        "delta of the Laplace noise forgets epsilon",
         "(ε, O(e^−t)), ε ≤ 1",
         checks.check_laplace_delta,
         lambda epsilon, t: math.exp(epsilon - t) / 2,
         lambda epsilon, t: math.exp(-t),
     ),
-    SeedError(
-        "E21",
+    Mistake(
+        "the failure bound takes the wrong tail of the noise",
         "Pr[f + N ≤ 5k/8] ≤ Pr[N ≤ k/8]",
         checks.check_failure_bound,
         Subsample.failure,
         lambda m: math.exp(-m.samples / 32) + float(1 - tail(m.decay, m.samples // 8 + 1)[0]),
     ),
-    SeedError(
-        "E21",
+    Mistake(
+        "the failure bound leaves nothing for the noise",
         "Chernoff at 5k/8 exactly, which leaves nothing for the noise",
         checks.check_failure_bound,
         Subsample.failure,
         lambda m: math.exp(-m.samples / 32),
     ),
-    SeedError(
-        "E22",
+    Mistake(
+        "uniform convergence is misquoted",
         "uniform convergence 2(em/d)^d e^(−α²m/8)",
         checks.check_class_size,
         vc_sampling_size,
         uniform_convergence_as_misquoted,
     ),
-    SeedError(
-        "E23",
+    Mistake(
+        "the answer is withheld on the wrong side of the threshold",
         "outputs ⊥ whenever N > −k/16",
         checks.check_withholds,
         lambda noise, k: noise <= k / 16,
         lambda noise, k: noise > -k / 16,
     ),
-    SeedError(
-        "E24",
+    Mistake(
+        "one changed sample is said to leave a frequency of 31/32",
         "f' ≤ 31k/32",
         checks.check_frequency_after_a_change,
         lambda k: 19 * k / 32,
         lambda k: 31 * k / 32,
     ),
-    SeedError(
-        "E25",
+    Mistake(
+        "a law is compared with itself",
         "Pr[SM(x) = ⊥] ≤ e^ε Pr[SM(x) = ⊥]",
         checks.check_sees_a_leak,
         lambda one, other: hockey_stick(one, other, ONE)[0],
         lambda one, other: hockey_stick(one, one, ONE)[0],
     ),
-    SeedError(
-        "E26",
+    Mistake(
+        "the number of samples is a cube that forgets delta",
         "k = ε(n/m)³",
         checks.check_samples,
         planned_samples,
         lambda n, m, epsilon, delta: float(epsilon) * (n / m) ** 3,
     ),
-    SeedError(
-        "E27",
+    Mistake(
+        "a row in too many samples is assumed away",
         "the row in too many samples is assumed away: δ2 alone",
         checks.check_subsample,
         lambda m: m.delta,
         lambda m: m.delta_unstable,
     ),
-    SeedError(
-        "E28",
+    Mistake(
+        "the noise relies on there being many rows",
         "private as long as the database has sufficiently many rows",
         checks.check_online,
         PLAN,
         mutated(RowsMakeItPrivate),
     ),
-    SeedError(
-        "E29",
+    Mistake(
+        "the distance of a median assumes an odd number of rows",
         "the median of an odd number of entries",
         checks.check_median,
         propose_quantile,
         median_of_odd_n,
     ),
-    SeedError(
-        "E33",
+    Mistake(
+        "the worst database is the most likely",
         "score max_h|…| with weight e^(+qεn/2): the worst database",
         checks.check_small_db,
         small_db(SmallDb),
         small_db(FavoursTheWorst),
     ),
-    SeedError(
-        "E34",
+    Mistake(
+        "a term of the number of rows is dropped",
         "km·ln 2 dropped on the way to O(d VC …)",
         checks.check_useful,
         lambda m, a, d: useful_rows(bits=3, size=m, alpha=a, epsilon=1.0, delta=d),
         lambda m, a, d: math.ceil(4 / a * math.log(1 / d)),
     ),
-    SeedError(
-        "E35",
+    Mistake(
+        "the answer is right for one data set only",
         "with probability 1 − δ, for all h and every D: for one D in mind",
         checks.check_answers_every_data_set,
         released,
         lambda tally: np.array([1.0, 0.0, 0.0]),
     ),
-    SeedError(
-        "RelM",
+    Mistake(
+        "the size of the small database grows with the number of queries",
         "SmallDB of |Q|/α² rows",
         checks.check_size,
         sampling_size,
         lambda queries, alpha: math.ceil(queries / alpha**2),
     ),
-    SeedError(
-        "mbi",
+    Mistake(
+        "the sensitivity of the score is declared as 1",
         "the sensitivity of SmallDB's score is 1",
         checks.check_small_db,
         small_db(SmallDb),
         small_db(SensitivityOne),
     ),
-    SeedError(
-        "SmartNoise #472",
+    Mistake(
+        "the noise of MWEM is divided by the dimension",
         "MWEM's noise divided by the dimension",
         checks.check_mwem,
         MWEM,
         NoisePerDimension(MWEM.workload, 1, MWEM.epsilon),
     ),
-    SeedError(
-        "MWEM",
+    Mistake(
+        "each round of MWEM spends its share twice",
         "ε/T twice a round",
         checks.check_mwem,
         MWEM,
         AllOfEpsilonTwice(MWEM.workload, 1, MWEM.epsilon),
     ),
-    SeedError(
-        "SVT",
+    Mistake(
+        "the query noise ignores the number of updates",
         "query noise without c",
         checks.check_sparse_vector,
         PLAN,
         mutated(OneForAllUpdates),
     ),
-    SeedError(
-        "SVT",
+    Mistake(
+        "the query noise ignores that errors move both ways",
         "query noise without the 2",
         checks.check_sparse_vector,
         PLAN,
         mutated(WithoutTheTwo),
     ),
-    SeedError(
-        "SVT",
+    Mistake(
+        "the threshold has no noise",
         "no noise on the threshold",
         checks.check_sparse_vector,
         PLAN,
         mutated(NakedThreshold),
     ),
-    SeedError(
-        "SVT",
+    Mistake(
+        "answers that teach have no noise of their own",
         "answers that teach without noise of their own",
         checks.check_online,
         PLAN,
         mutated(NakedAnswers),
     ),
-    SeedError(
-        "PTR",
+    Mistake(
+        "the stability test passes one step too early",
         "D + N ≥ T",
         lambda test: checks.check_stable(test, propose_quantile),
         StabilityTest(ONE, 2),
         OffByOne(ONE, 2),
     ),
-    SeedError(
-        "PTR",
+    Mistake(
+        "the stability test decides without noise",
         "released whenever stable, without noise",
         lambda test: checks.check_stable(test, propose_mode),
         StabilityTest(ONE, 1),
         AlwaysDecided(ONE, 1),
     ),
-    SeedError(
-        "PTR",
+    Mistake(
+        "the distance of a median counts one side only",
         "a median that only falls",
         checks.check_median,
         propose_quantile,
         quantile_without_a_side,
     ),
-    SeedError(
-        "SA",
+    Mistake(
+        "overlapping blocks are counted as if they did not overlap",
         "blocks that overlap, counted as if they did not",
         checks.check_agreement,
         lambda answers, overlap: agreement(answers, overlap=overlap),
         lambda answers, overlap: agreement(answers),
     ),
-    SeedError(
-        "SA",
+    Mistake(
+        "the answer is released below the threshold",
         "the sign of the noise's threshold: released if f + N ≤ 5k/8",
         checks.check_failure_bound,
         Subsample.failure,
@@ -307,11 +307,11 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize("error", TABLE, ids=lambda e: f"{e.number}: {e.printed}")
-def test_what_we_ship_passes_and_what_was_printed_does_not(error: SeedError) -> None:
-    error.check(error.shipped)
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.mistake)
+def test_the_check_passes_on_what_we_ship_and_fails_on_the_mistake(row: Mistake) -> None:
+    row.check(row.shipped)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
-        error.check(error.mutant)
+        row.check(row.mutant)
 
 
 def test_a_threshold_comparison_that_is_released_is_seen() -> None:

@@ -330,13 +330,13 @@ def wherever_it_is(key: bytes, steps: int) -> bytes:
 
 
 MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
-    "coins that are not remembered": ((keychain, "coins", coins_that_are_new),),
-    "a second round that is tossed anew": ((keychain, "renewal_coins", coins_that_are_new),),
-    "sampling that is tossed anew": ((keychain, "sampling_coins", coins_that_are_new),),
-    "a key that is not overwritten": ((keychain, "step", stays),),
-    "a key that is not stepped to its hold": ((keychain, "advance", wherever_it_is),),
-    "an answer that costs nothing": ((recorder, "_CHARGE", free),),
-    "an answer that anybody can pay": (
+    "the device forgets its coins": ((keychain, "coins", coins_that_are_new),),
+    "the second round is drawn again": ((keychain, "renewal_coins", coins_that_are_new),),
+    "the sample is drawn again": ((keychain, "sampling_coins", coins_that_are_new),),
+    "an old key is not overwritten": ((keychain, "step", stays),),
+    "a key depends on when the device was last used": ((keychain, "advance", wherever_it_is),),
+    "an answer costs nothing": ((recorder, "_CHARGE", free),),
+    "an answer is given though the budget is spent": (
         (recorder._Eligibility, "affordable", lambda *anything: True),
     ),
 }

@@ -153,17 +153,17 @@ def every_id(db: object, number: int, epoch: int, ids: Sequence[bytes]) -> list[
 again = recorder._QUEUE.replace("INSERT", "INSERT OR REPLACE")
 free = recorder._CHARGE.replace("spent + ?", "spent + 0 * ?")
 MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
-    "an epoch that is answered twice": (
+    "one epoch is answered twice": (
         (Fresh, "refusal", whatever),
         (recorder, "_QUEUE", again),
     ),
-    "a permanent answer that is tossed anew each epoch": (
+    "the permanent answer is drawn again in each epoch": (
         (randomize, "begins_hold", always),
         (recorder, "begins_hold", always),
     ),
-    "a hold that costs nothing": ((recorder, "_CHARGE", free),),
-    "an id that counts whenever it comes": ((commit, "_insert_new", every_id),),
-    "a closed epoch that still counts": ((epoch_closing, "is_closed", lambda *which: False),),
+    "a hold costs nothing": ((recorder, "_CHARGE", free),),
+    "a report id counts each time it comes": ((commit, "_insert_new", every_id),),
+    "a closed epoch still counts reports": ((epoch_closing, "is_closed", lambda *which: False),),
 }
 
 

@@ -51,15 +51,17 @@ def acknowledged_whatever_happens(
 commit = SqliteStore.commit
 free = recorder._CHARGE.replace("spent + ?", "spent + 0 * ?")
 MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
-    "coins that are not remembered, for one who is asked again and may pay": (
+    "the device draws new coins when the same epoch is recorded again": (
         (keychain, "coins", coins_of_the_system),
         (Once, "refusal", asked_again),
         (recorder._Eligibility, "affordable", lambda *anything: True),
     ),
-    "an answer that costs nothing": ((recorder, "_CHARGE", free),),
-    "an id that counts whenever it comes": ((sqlite_commit, "_insert_new", counted_however_often),),
-    "a closed epoch that still counts": ((epoch_closing, "is_closed", lambda *which: False),),
-    "an acknowledgement that does not wait for the commit": (
+    "an answer costs nothing": ((recorder, "_CHARGE", free),),
+    "a report id counts each time it comes": (
+        (sqlite_commit, "_insert_new", counted_however_often),
+    ),
+    "a closed epoch still counts reports": ((epoch_closing, "is_closed", lambda *which: False),),
+    "a report is acknowledged before it is committed": (
         (SqliteStore, "commit", acknowledged_whatever_happens),
     ),
 }

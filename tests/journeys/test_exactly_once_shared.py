@@ -43,10 +43,14 @@ def acknowledged_whatever_happens(
 commit = PostgresStore.commit
 doubled = rollup._ADD.replace("n + ?", "n + 2 * ?")
 MUTANTS: dict[str, tuple[object, str, object]] = {
-    "an id that counts whenever it comes": (postgres_commit, "_insert_new", counted_however_often),
-    "a closed epoch that still counts": (epoch_closing, "is_closed", lambda *which: False),
-    "a roll-up that counts twice": (rollup, "_ADD", doubled),
-    "an acknowledgement that does not wait for the commit": (
+    "a report id counts each time it comes": (
+        postgres_commit,
+        "_insert_new",
+        counted_however_often,
+    ),
+    "a closed epoch still counts reports": (epoch_closing, "is_closed", lambda *which: False),
+    "the roll-up counts reports twice": (rollup, "_ADD", doubled),
+    "a report is acknowledged before it is committed": (
         PostgresStore,
         "commit",
         acknowledged_whatever_happens,

@@ -50,12 +50,12 @@ def acknowledged_and_forgotten(intake: KeylessIntake, sealed: Sequence[object]) 
 
 
 MUTANTS: dict[str, tuple[object, str, object]] = {
-    "a block that goes before its reports are counted": (
+    "a block is removed before its reports are counted": (
         SpoolConsumer,
         "_drain",
         removed_before_they_are_counted,
     ),
-    "an intake that does not wait for the disk": (
+    "a report is acknowledged before it is on the disk": (
         KeylessIntake,
         "_write",
         acknowledged_and_forgotten,

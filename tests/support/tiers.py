@@ -14,7 +14,7 @@ __all__ = ["asked", "by_tier", "grid", "is_left_out", "is_slow_folder", "mark", 
 NAMED = {"exhaustive", "long", "spark"}
 """Left out unless `-m` names one of their markers."""
 SLOW = {*NAMED, "processes", "slow", "statistical"}
-SLOW_FOLDERS = {"browser", "deploy", "e2e", "rehearsals", "statistical"}
+SLOW_FOLDERS = {"browser", "deploy", "journeys", "rehearsals", "statistical"}
 Chosen: TypeAlias = Collection[Any] | Callable[[Any], bool]
 
 asked: set[str] = set()

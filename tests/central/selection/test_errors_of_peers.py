@@ -1,22 +1,22 @@
-"""The errors of peers and of folklore that belong to selection: each is found out.
+"""Known mistakes about selection in other libraries and in folklore: a check finds each one.
 
-    id    where        printed                                       correct
-    P01   OpenDP       max returned the minimum                      the largest
-    P02   OpenDP       the last one was never randomized             everyone can be drawn
-    P03   OpenDP       permute-and-flip charged ε²/8                 ε·tanh(ε/2)
-    P04   OpenDP       biased noise                                  no second zero, +0 and −0
-    P05   OpenDP       draws until accepted: time tells the gap      a fixed number of coins
-    P06   PipelineDP   no shift: NaN above 709                       only differences count
-    P07   diffprivlib  probability 0 far below                       every candidate possible
-    P08   diffprivlib  measure 0 crashes in the draw                 refused up front
-    P09   SmartNoise   a seedable generator                          the operating system's coins
-    P10   RelM         factor ½ dropped, the score not monotone      e^(εs/2Δ)
-    P11   folklore     k picks at ε each, called ε                   ε/k each
-    P12   folklore     flips in the order of the index               in random order
-    P13   folklore     steps of h part scores by ⌈D/h⌉               by one more
-    P14   folklore     the release says how far the winner led       a function of the draw
+    where        printed                                       correct
+    OpenDP       max returned the minimum                      the largest
+    OpenDP       the last one was never randomized             everyone can be drawn
+    OpenDP       permute-and-flip charged ε²/8                 ε·tanh(ε/2)
+    OpenDP       biased noise                                  no second zero, +0 and −0
+    OpenDP       draws until accepted: time tells the gap      a fixed number of coins
+    PipelineDP   no shift: NaN above 709                       only differences count
+    diffprivlib  probability 0 far below                       every candidate possible
+    diffprivlib  measure 0 crashes in the draw                 refused up front
+    SmartNoise   a seedable generator                          the operating system's coins
+    RelM         factor ½ dropped, the score not monotone      e^(εs/2Δ)
+    folklore     k picks at ε each, called ε                   ε/k each
+    folklore     flips in the order of the index               in random order
+    folklore     steps of h part scores by ⌈D/h⌉               by one more
+    folklore     the release says how far the winner led       a function of the draw
 
-Those of the source notes are in test_seed_errors_select.
+The name of each test says what is correct.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ from support.oracles.selection_checks import (
 pytestmark = pytest.mark.exhaustive
 
 
-def test_p01_the_largest_score_is_meant() -> None:
+def test_the_largest_score_is_meant() -> None:
     check_prefers_high_scores(Exponential(ONE))
     found_out(check_prefers_high_scores, upside_down(Exponential(ONE)))
 
@@ -86,13 +86,13 @@ def check_sampler(draw: Callable[[Integers], int]) -> None:
 
 
 @pytest.mark.statistical
-def test_p02_the_last_candidate_can_be_drawn() -> None:
+def test_the_last_candidate_can_be_drawn() -> None:
     law = Exponential(ONE)  # chi-square, rejected at 1e-6
     check_sampler(lambda scores: law.release(scores).result)
     found_out(check_sampler, lambda scores: law.release(scores[:-1]).result)
 
 
-def test_p03_permute_and_flip_is_charged_as_any_pure_release() -> None:
+def test_permute_and_flip_is_charged_as_any_pure_release() -> None:
     flip, pairs = PermuteAndFlip(privacy_parameters(epsilon=2, sensitivity=1)), [((0, 0), (1, -1))]
     check_concentrated(flip, pairs)
     found_out(check_concentrated, Wrong(Exponential(flip.privacy).guarantee, flip.pmf), pairs)
@@ -113,7 +113,7 @@ def two_zeros() -> int:
 
 
 @pytest.mark.statistical
-def test_p04_zero_is_drawn_once() -> None:
+def test_zero_is_drawn_once() -> None:
     check_noise(lambda: int(two_sided_geometric(Fraction(1, 2), 1)[0]))  # rejected at 1e-6
     found_out(check_noise, two_zeros)
 
@@ -136,7 +136,7 @@ def until_accepted(scores: Integers, coins: Coins) -> int:
             return r
 
 
-def test_p05_the_number_of_coins_does_not_tell_the_gap() -> None:
+def test_the_number_of_coins_does_not_tell_the_gap() -> None:
     check_coins(lambda scores, coins: Exponential(ONE).release(scores, coins))
     found_out(check_coins, until_accepted)
 
@@ -152,7 +152,7 @@ def in_floats(shift: bool) -> Wrong:
     return Wrong(Exponential(ONE).guarantee, pmf)
 
 
-def test_p06_large_scores_do_not_overflow() -> None:
+def test_large_scores_do_not_overflow() -> None:
     check_shift_changes_nothing(Exponential(ONE))
     found_out(check_shift_changes_nothing, in_floats(shift=False))
 
@@ -161,7 +161,7 @@ def check_support(selection: Selection) -> None:
     assert min(selection.pmf([0, 3_000]).lower) > 0
 
 
-def test_p07_no_candidate_becomes_impossible() -> None:
+def test_no_candidate_becomes_impossible() -> None:
     check_support(Exponential(ONE))
     found_out(check_support, in_floats(shift=True))
 
@@ -174,7 +174,7 @@ def check_zero_measure(use: Callable[[Integers], object]) -> None:
     raise AssertionError("a measure of 0 went through")
 
 
-def test_p08_a_measure_of_zero_is_refused_before_any_draw() -> None:
+def test_a_measure_of_zero_is_refused_before_any_draw() -> None:
     check_zero_measure(checked_measure)
     found_out(check_zero_measure, np.log1p)
 
@@ -186,7 +186,7 @@ def check_entropy(draw: Callable[[], int], patch: pytest.MonkeyPatch) -> None:
         assert len({draw() for _ in range(64)}) == 1
 
 
-def test_p09_no_generator_but_the_operating_systems_decides(
+def test_no_generator_but_the_operating_systems_decides(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     check_entropy(lambda: Exponential(ONE).release([0] * 9).result, monkeypatch)
@@ -208,13 +208,13 @@ class SmallDatabase:
         return self._pmf(-np.array(errors))
 
 
-def test_p10_a_score_that_moves_either_way_needs_the_factor_two() -> None:
+def test_a_score_that_moves_either_way_needs_the_factor_two() -> None:
     pairs = [(x, y) for x in data_sets(3, 3) for y in replaced(x)]
     check_private(SmallDatabase(), pairs)
     found_out(check_private, SmallDatabase(Fraction(1)), pairs)
 
 
-def test_p11_k_picks_share_the_budget() -> None:
+def test_k_picks_share_the_budget() -> None:
     pairs = list(far_apart(EITHER_WAY, gap=10))
     check_private(TopK(ONE, 2), pairs)
     each = Wrong(TopK(ONE, 2).guarantee, lambda s: top_k_pmf(Weights(s, ONE.decay()), 2))
@@ -229,7 +229,7 @@ def in_order(scores: Integers) -> int:
 
 
 @pytest.mark.statistical
-def test_p12_flips_come_in_random_order() -> None:
+def test_flips_come_in_random_order() -> None:
     scores, law = vector(4, 3, 4), PermuteAndFlip(ONE)  # chi-square, rejected at 1e-6
     check_follows(lambda: law.release(scores).result, law.pmf(scores), draws=2_000)
     found_out(lambda: check_follows(lambda: in_order(scores), law.pmf(scores), draws=2_000))
@@ -244,7 +244,7 @@ def check_grid(decay: Callable[[PrivacyParameters, Fraction], Fraction]) -> None
     check_bounded_range(exponential_with(decay(declared, step), declared), pairs)
 
 
-def test_p13_a_grid_may_part_scores_by_one_step_more() -> None:
+def test_a_grid_may_part_scores_by_one_step_more() -> None:
     check_grid(PrivacyParameters.decay)
     found_out(check_grid, lambda declared, step: declared.epsilon * step)
 
@@ -260,6 +260,6 @@ def telling(scores: Integers) -> Release[int]:
     return dataclasses.replace(Exponential(ONE).release(scores), error_bars=(bar,))
 
 
-def test_p14_a_release_does_not_say_how_far_the_winner_led() -> None:
+def test_a_release_does_not_say_how_far_the_winner_led() -> None:
     check_fields(Exponential(ONE).release)
     found_out(check_fields, telling)

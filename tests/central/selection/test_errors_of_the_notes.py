@@ -1,18 +1,18 @@
-"""The errors of the source notes that belong to selection: each is found out.
+"""Known mistakes about selection in lecture notes: a check finds each one.
 
-    id    where        printed                                       correct
-    E02   notes, EM    normaliser dropped: e^(εs/Δ) costs ε          ε/2 from each side: e^(εs/2Δ)
-    E03   notes        ε vanishes from the noise                     decay ε/D
-    E05   notes        sensitivity of one pair                       the largest over all neighbours
-    E06   notes        three neighbour relations, one formula        adjacency is declared
-    E11   notes        e^(εs) and e^(εs/2Δ) under one name           the argument is a budget (E30)
-    E12   notes        E[u(x)] ≥ e^ε E[u(x')]                        e^−ε, and only for u ≥ 0
-    E16   notes        factor 2 where all scores move together       the range sensitivity
-    E31   notes        signs lost: e^(εt)/μ(S_t)                     e^(−εt)/μ(S_t)
-    E32   notes        mean by measure for any scores                refused below 0
-    E33   notes        score +max error favours the worst            −max error
+    where        printed                                       correct
+    notes, EM    normaliser dropped: e^(εs/Δ) costs ε          ε/2 from each side: e^(εs/2Δ)
+    notes        ε vanishes from the noise                     decay ε/D
+    notes        sensitivity of one pair                       the largest over all neighbours
+    notes        three neighbour relations, one formula        adjacency is declared
+    notes        e^(εs) and e^(εs/2Δ) under one name           the argument is a budget
+    notes        E[u(x)] ≥ e^ε E[u(x')]                        e^−ε, and only for u ≥ 0
+    notes        factor 2 where all scores move together       the range sensitivity
+    notes        signs lost: e^(εt)/μ(S_t)                     e^(−εt)/μ(S_t)
+    notes        mean by measure for any scores                refused below 0
+    notes        score +max error favours the worst            −max error
 
-Those of peers are in test_peer_errors_select; those of other rooms stand in their own files.
+The name of each test says what is correct.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ from support.oracles.selection_checks import (
 pytestmark = pytest.mark.exhaustive
 
 
-def test_e02_a_weight_of_e_to_the_epsilon_per_sensitivity_costs_two_epsilon() -> None:
+def test_a_weight_of_e_to_the_epsilon_per_sensitivity_costs_two_epsilon() -> None:
     pairs = list(moved(EITHER_WAY))
     check_private(Exponential(ONE), pairs)
     found_out(check_private, exponential_with(Fraction(1), ONE), pairs)
 
 
-def test_e03_noise_without_epsilon() -> None:
+def test_noise_without_epsilon() -> None:
     small, pairs = (
         privacy_parameters(epsilon="0.5", sensitivity=1),
         list(moved(EITHER_WAY, height=0)),
@@ -91,13 +91,13 @@ class Revenue:
         return self.mechanism.pmf(PRICES * willing)
 
 
-def test_e05_a_sensitivity_is_the_largest_over_all_neighbours() -> None:
+def test_a_sensitivity_is_the_largest_over_all_neighbours() -> None:
     pairs = [(x, y) for x in data_sets(4, 3) for y in replaced(x)]
     check_private(Revenue(3), pairs)
     found_out(check_private, Revenue(1), pairs)  # what one bid moves the price of 1
 
 
-def test_e06_the_noise_of_one_relation_does_not_do_for_another() -> None:
+def test_the_noise_of_one_relation_does_not_do_for_another() -> None:
     pairs = [(x, y) for n in range(1, 5) for x in data_sets(3, n) for y in replaced(x)]
     added = Exponential(
         privacy_parameters(epsilon=1, sensitivity=1, monotone=True, adjacency="add/remove")
@@ -106,7 +106,7 @@ def test_e06_the_noise_of_one_relation_does_not_do_for_another() -> None:
     found_out(check_private, added, pairs)
 
 
-def test_e11_a_temperature_is_not_a_budget() -> None:
+def test_a_temperature_is_not_a_budget() -> None:
     wide = privacy_parameters(epsilon=1, sensitivity=3)
     pairs = list(moved((-3, 3), height=0))
     check_private(Exponential(wide), pairs)
@@ -120,13 +120,13 @@ def check_expectation(sign: int, utility: tuple[float, ...]) -> None:
         assert p @ utility >= math.exp(sign) * (q @ utility) - 1e-9
 
 
-def test_e12_privacy_bounds_an_expectation_from_below_and_only_if_positive() -> None:
+def test_privacy_bounds_an_expectation_from_below_and_only_if_positive() -> None:
     check_expectation(-1, (1.0, 0.0, 0.3))
     found_out(check_expectation, +1, (1.0, 0.0, 0.3))
     found_out(check_expectation, -1, (-1.0, 0.0, -0.3))
 
 
-def test_e16_scores_that_move_together_need_half_the_noise() -> None:
+def test_scores_that_move_together_need_half_the_noise() -> None:
     pairs = list(far_apart(TOGETHER))
     check_tight(Exponential(privacy_parameters(epsilon=1, range_sensitivity=1)), pairs)
     found_out(check_tight, Exponential(ONE), pairs)
@@ -143,7 +143,7 @@ def check_tail(bound: Callable[[float, float], float]) -> None:
     assert min(said) < 0.1
 
 
-def test_e31_a_tail_falls() -> None:
+def test_a_tail_falls() -> None:
     sharp = privacy_parameters(epsilon=8, sensitivity=1)
     check_tail(lambda t, share: tail_by_measure(sharp, t=t, share=share))
     found_out(check_tail, lambda t, share: math.exp(4 * t) / share)
@@ -165,11 +165,11 @@ def check_mean_by_measure(statement: Callable[..., float]) -> None:
     assert mean >= 1e-9 - most
 
 
-def test_e32_the_mean_by_measure_needs_scores_that_are_not_negative() -> None:
+def test_the_mean_by_measure_needs_scores_that_are_not_negative() -> None:
     check_mean_by_measure(mean_shortfall_by_measure)
     found_out(check_mean_by_measure, lambda _, t, **given: 3 * t)
 
 
-def test_e33_the_best_is_preferred_to_the_worst() -> None:
+def test_the_best_is_preferred_to_the_worst() -> None:
     check_prefers_high_scores(Exponential(ONE))
     found_out(check_prefers_high_scores, upside_down(Exponential(ONE)))

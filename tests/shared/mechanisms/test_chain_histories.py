@@ -234,9 +234,15 @@ class AllKeptOrNone(BitwiseResponse):
 
 
 MUTANTS: dict[str, Callable[[], Chain]] = {
-    "drawn among the others": lambda: MemoizedChain(AmongTheOthers(3, Fraction(2)), Fraction(1)),
-    "flipped, not drawn": lambda: MemoizedChain(FlippedNotDrawn(2, Fraction(2), 2), Fraction(1)),
-    "all kept or none": lambda: MemoizedChain(AllKeptOrNone(2, Fraction(2), 2), Fraction(1)),
+    "a symbol that is not kept becomes another one, never the same": lambda: MemoizedChain(
+        AmongTheOthers(3, Fraction(2)), Fraction(1)
+    ),
+    "a bit that is not kept is flipped, not drawn": lambda: MemoizedChain(
+        FlippedNotDrawn(2, Fraction(2), 2), Fraction(1)
+    ),
+    "one coin decides for all bits": lambda: MemoizedChain(
+        AllKeptOrNone(2, Fraction(2), 2), Fraction(1)
+    ),
 }
 
 

@@ -276,37 +276,62 @@ def rr(kind: type[BitwiseResponse]) -> Build:
 
 
 MUTANTS: dict[str, tuple[Domain, Build]] = {
-    "T rounded up, bits": (THREE_BITS, raised(THREE_BITS)),
-    "T rounded up, choice": (FOUR, raised(FOUR)),
-    "float probability": (FOUR, float_probability),
-    "float coin": (FOUR, grr(FloatCoin)),
-    "at most the threshold": (FOUR, grr(AtMostThreshold)),
-    "modulo bias": (FOUR, grr(ModuloBias)),
-    "forgotten skip": (FOUR, grr(ForgottenSkip)),
-    "first choice as it is": (FOUR, grr(FirstChoiceAsItIs)),
-    "epsilon per bit": (THREE_BITS, epsilon_per_bit),
-    "truth as it is": (THREE_BITS, rr(TruthAsItIs)),
-    "last bit not flipped": (THREE_BITS, rr(LastBitNotFlipped)),
-    "one coin for all bits": (THREE_BITS, rr(OneCoinForAllBits)),
-    "tells of a one if there is any": (THREE_BITS, sampled(TellsOfAOneIfThereIsAny)),
-    "one place too often": (THREE_BITS, sampled(OnePlaceTooOften)),
-    "a lie from all sets": (FOUR, subset(LieFromAllSets)),
-    "a shift without its multiplier": (FOUR, affine(ShiftWithoutMultiplier)),
-    "a lie from any distance": (FOUR, lambda epsilon: LieFromAnyDistance(4, epsilon, 2, 3)),
-    "a place not solved for": (FOUR, lambda epsilon: PlaceNotSolvedFor(4, epsilon, 2, 3)),
-    "own bit as it is": (FOUR, lambda epsilon: OwnBitAsItIs(4, epsilon)),
-    "coefficient of the value": (FOUR, lambda epsilon: CoefficientOfTheValue(4, epsilon)),
-    "epsilon per bit of an encoding": (FOUR, epsilon_per_bit_of_an_encoding),
-    "all of epsilon for each bit told": (THREE_BITS, all_epsilon_for_each_bit_told),
+    "the threshold of bits is rounded up": (THREE_BITS, raised(THREE_BITS)),
+    "the threshold of choices is rounded up": (FOUR, raised(FOUR)),
+    "the probability is computed in floats": (FOUR, float_probability),
+    "the coin is a float": (FOUR, grr(FloatCoin)),
+    "a coin that equals the threshold is a yes": (FOUR, grr(AtMostThreshold)),
+    "the other choice is drawn by a remainder": (FOUR, grr(ModuloBias)),
+    "the last choice is never a lie": (FOUR, grr(ForgottenSkip)),
+    "the first choice is reported as it is": (FOUR, grr(FirstChoiceAsItIs)),
+    "each bit spends all of epsilon": (THREE_BITS, epsilon_per_bit),
+    "a vector without a yes is reported as it is": (THREE_BITS, rr(TruthAsItIs)),
+    "the last bit is never flipped": (THREE_BITS, rr(LastBitNotFlipped)),
+    "one coin flips all bits": (THREE_BITS, rr(OneCoinForAllBits)),
+    "a place that holds a yes is preferred": (THREE_BITS, sampled(TellsOfAOneIfThereIsAny)),
+    "the first place is drawn too often": (THREE_BITS, sampled(OnePlaceTooOften)),
+    "a lie may be a set that holds the choice": (FOUR, subset(LieFromAllSets)),
+    "the shift ignores its multiplier": (FOUR, affine(ShiftWithoutMultiplier)),
+    "a lie may be at the distance of a member": (
+        FOUR,
+        lambda epsilon: LieFromAnyDistance(4, epsilon, 2, 3),
+    ),
+    "the digit at the place of a value ignores the digits before it": (
+        FOUR,
+        lambda epsilon: PlaceNotSolvedFor(4, epsilon, 2, 3),
+    ),
+    "the bit of the choice is not randomized": (FOUR, lambda epsilon: OwnBitAsItIs(4, epsilon)),
+    "the coefficient depends on the value": (
+        FOUR,
+        lambda epsilon: CoefficientOfTheValue(4, epsilon),
+    ),
+    "each bit of an encoding spends all of epsilon": (FOUR, epsilon_per_bit_of_an_encoding),
+    "each sampled bit spends all of epsilon": (THREE_BITS, all_epsilon_for_each_bit_told),
 }
-ANOTHER_LAW = ["float coin", "at most the threshold", "modulo bias", "forgotten skip"]
-ANOTHER_LAW += ["first choice as it is", "truth as it is", "last bit not flipped"]
-ANOTHER_LAW += ["one coin for all bits", "tells of a one if there is any", "one place too often"]
-ANOTHER_LAW += ["own bit as it is", "coefficient of the value"]
-ANOTHER_LAW += ["a lie from all sets", "a shift without its multiplier"]
-ANOTHER_LAW += ["a lie from any distance", "a place not solved for"]
-ONLY_ANOTHER_LAW = ["forgotten skip", "one place too often", "a shift without its multiplier"]
-ONLY_ANOTHER_LAW += ["a place not solved for"]
+ANOTHER_LAW = [
+    "the coin is a float",
+    "a coin that equals the threshold is a yes",
+    "the other choice is drawn by a remainder",
+    "the last choice is never a lie",
+    "the first choice is reported as it is",
+    "a vector without a yes is reported as it is",
+    "the last bit is never flipped",
+    "one coin flips all bits",
+    "a place that holds a yes is preferred",
+    "the first place is drawn too often",
+    "the bit of the choice is not randomized",
+    "the coefficient depends on the value",
+    "a lie may be a set that holds the choice",
+    "the shift ignores its multiplier",
+    "a lie may be at the distance of a member",
+    "the digit at the place of a value ignores the digits before it",
+]
+ONLY_ANOTHER_LAW = [
+    "the last choice is never a lie",
+    "the first place is drawn too often",
+    "the shift ignores its multiplier",
+    "the digit at the place of a value ignores the digits before it",
+]
 
 
 def check_promise(domain: Domain, build: Build) -> None:

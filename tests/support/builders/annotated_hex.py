@@ -1,4 +1,4 @@
-"""Messages as hex with one field a line."""
+"""Messages as hex, one field a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real service with collections, tokens of every kind and a clock, for tests of the HTTP API."""
+"""A service with its application, a clock that a test sets, and a token of each role."""
 
 from __future__ import annotations
 

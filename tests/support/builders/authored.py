@@ -1,4 +1,4 @@
-"""Manifests as the author's tools make them."""
+"""Manifests from TOML, by the author's tools."""
 
 from __future__ import annotations
 

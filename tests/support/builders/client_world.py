@@ -1,4 +1,4 @@
-"""A device and the aggregator it talks to, without a network: the client's tests live in here.
+"""A device and the aggregator it talks to, without a network.
 
 `Operator` signs as `deniable init` and `collections apply` do. `Aggregator` answers from a script,
 opens what it gets, and remembers everything. Nothing here needs the aggregator's package.

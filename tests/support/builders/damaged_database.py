@@ -1,4 +1,4 @@
-"""A database file with wrong bits, and what every surface that shows numbers then says."""
+"""A database file with flipped bits, and what every page and address then answers."""
 
 from __future__ import annotations
 

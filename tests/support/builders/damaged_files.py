@@ -1,4 +1,4 @@
-"""Copies of a file with a few bits flipped: some anywhere, some where the file is not empty."""
+"""Copies of a file with a few bits flipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A prepared data directory and a clock that stands: where every test of a service begins.
+"""A prepared data directory, and a clock that a test sets.
 
 Preparing migrates a database and makes keys: that is done once a test session and a kind of
 database, then copied.

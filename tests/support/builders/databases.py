@@ -1,4 +1,4 @@
-"""A database of either kind, migrated, with one collection: what every test of a store runs on.
+"""A migrated database of either kind, with one collection.
 
 Opening migrates: that is done once a test session and a kind, and every database starts as a copy.
 """

@@ -1,4 +1,4 @@
-"""Real devices and a real service in one process, every part of which can be killed or cut off.
+"""Devices and a service in one process; every part can be killed or cut off.
 
 Each device has a collection of its own, so that what the service counted for it can be compared
 with what it sent, to the last integer.

@@ -1,4 +1,4 @@
-"""The same world in split mode: devices reach an intake, a consumer counts, over either database.
+"""Devices, an intake, a spool and its consumer, over either database.
 
 The fuse kills the consumer at any statement of its database: where it is lit, the consumer drains
 as soon as the intake has taken an upload. The intake's deaths are simpler: it keeps nothing in

@@ -1,4 +1,4 @@
-"""The same world over PostgreSQL, where several workers serve in turn and die one by one.
+"""Devices and several workers over one PostgreSQL database.
 
 A worker is a service with connections and a memory of its own, as a process has it; that real
 processes do not differ is the kill storm's to show.

@@ -1,4 +1,4 @@
-"""Documents of estimates as a service could answer them, for tests of what shows them."""
+"""Documents of estimates, for tests of what shows them."""
 
 from __future__ import annotations
 

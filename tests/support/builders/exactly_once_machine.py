@@ -1,4 +1,4 @@
-"""The machine of the end-to-end tests: devices, network, service and clock do what they like.
+"""A state machine: everything may fail in any order, and each report counts once.
 
 After every step what the service counted is compared with what the devices sent.
 """

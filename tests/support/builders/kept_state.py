@@ -1,4 +1,4 @@
-"""State that an older program left, kept in `tests/fixtures`, and what can be read from it.
+"""State that an older program left in `tests/fixtures`, and what can be read from it.
 
 `keep_state` makes such a folder. Everything here goes through the wire, the pages, the store's
 files and the client's public names, so that it runs on the program that made the state, too.

@@ -1,4 +1,4 @@
-"""Makes a folder of kept state with the program it runs on, and writes down what can be read.
+"""Makes a folder of kept state with the program it runs on, and notes what can be read.
 
 In a checkout of the program whose state is to be kept, with this file and `kept_state.py` in its
 `tests/support/builders`:

@@ -1,4 +1,4 @@
-"""Charges for stores: each of ε over some epochs, and a budget that says when there is no more."""
+"""Charges for stores, and a budget that ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests for tests: an ordinary one, and the same with any field changed behind its back."""
+"""An ordinary manifest, and the same with any field changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database as an earlier program left it: the scripts up to its version, the same rows."""
+"""A database as an earlier program left it, with its rows."""
 
 from __future__ import annotations
 

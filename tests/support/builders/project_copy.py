@@ -1,4 +1,4 @@
-"""A temporary copy of the tree, to which a rehearsal adds a few files and lines."""
+"""A copy of the project, to which a rehearsal adds a few files and lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sign-in with a provider that runs on loopback: a service that knows it, and a browser's way."""
+"""A service with single sign-on, and a browser's way through it."""
 
 from __future__ import annotations
 

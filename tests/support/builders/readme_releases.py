@@ -1,4 +1,4 @@
-"""The collection that the README releases from, with the reports of 8,000 people in two epochs."""
+"""The collection of the README's releases: 8,000 people in two epochs."""
 
 from __future__ import annotations
 

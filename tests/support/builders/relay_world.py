@@ -1,4 +1,4 @@
-"""A relay before a real service, with a wiretap on all that reaches the service."""
+"""A relay in front of a service, and a record of every request that it forwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiny collections beside all their neighbours, built from each mechanism's own messages."""
+"""Tiny collections and all their neighbours, from each mechanism's own messages."""
 
 from __future__ import annotations
 

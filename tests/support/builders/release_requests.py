@@ -1,4 +1,4 @@
-"""One request of each kind of release, for a choice of 1, 2, 5 and 10."""
+"""One request of each kind of release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service with collections whose first epochs are over, and releases of `release_plans`."""
+"""A service with collections whose first epochs are over, and releases over them."""
 
 from __future__ import annotations
 

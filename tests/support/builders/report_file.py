@@ -1,4 +1,4 @@
-"""The page that `deniable report` writes, of a service in this process."""
+"""The page that `deniable report` writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service over a prepared data directory, and sealed reports with any part of them made wrong."""
+"""A service without its application, and sealed reports with any part made wrong."""
 
 from __future__ import annotations
 

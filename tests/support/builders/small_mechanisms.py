@@ -1,4 +1,4 @@
-"""A small mechanism of each kind that central releases read, built by id."""
+"""A small mechanism of each kind that central releases read."""
 
 from __future__ import annotations
 

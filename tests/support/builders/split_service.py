@@ -1,4 +1,4 @@
-"""An intake and consumers over one spool, in one process, with a clock that stands."""
+"""An intake and consumers over one spool, in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each kind of place for a spool, and processes that end between two of its changes.
+"""Each kind of place for a spool, and processes that end between two changes of it.
 
 directory   files of a directory
 moved       pyarrow's file system of a directory: written, then moved

@@ -1,4 +1,4 @@
-"""Spools of sealed reports, and what a store has counted of them, as plain integers."""
+"""Spools of sealed reports, and what a store counted of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports to count in a store, without keys, manifests or HTTP, and what became of them."""
+"""Reports for a store, without keys, manifests or HTTP."""
 
 from __future__ import annotations
 

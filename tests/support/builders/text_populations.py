@@ -1,4 +1,4 @@
-"""Many people with words: estimators of prefix-hash/1, and tallies of a population."""
+"""Populations with words, and their tallies."""
 
 from __future__ import annotations
 

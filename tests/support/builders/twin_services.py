@@ -1,4 +1,4 @@
-"""Services that are copies of one another, down to keys, tokens and cookies, and then differ.
+"""Two services that are copies down to keys and tokens, and then differ.
 
 What two of them say can be compared byte for byte: whatever is different comes from the reports.
 """

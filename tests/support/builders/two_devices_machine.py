@@ -1,4 +1,4 @@
-"""Two devices of one person, in one collection that requires vouchers: the machine over them."""
+"""A state machine: two devices of one person, in a collection that requires vouchers."""
 
 from __future__ import annotations
 

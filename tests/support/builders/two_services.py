@@ -1,4 +1,4 @@
-"""Two services on one data directory and one PostgreSQL database, as two processes have them."""
+"""Two services over one data directory and one PostgreSQL database."""
 
 from __future__ import annotations
 

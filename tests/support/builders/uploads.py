@@ -1,4 +1,4 @@
-"""Reports with any part of them made wrong, for collections of four kinds; most are honest."""
+"""Reports with any part made wrong, for collections of four kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody at a browser: keeps cookies, fills in the form of a page, follows nothing by itself."""
+"""A browser without a screen: it keeps cookies and fills in forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coins for exact draws under a test's control: chosen first words, then one byte; or counted."""
+"""Coins for central draws: chosen first words, or counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two clocks of one machine that a test sets: time passes on both, the wall clock also steps."""
+"""The two clocks of a machine, both set by a test."""
 
 from __future__ import annotations
 

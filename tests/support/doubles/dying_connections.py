@@ -1,4 +1,4 @@
-"""Connections that die between any two statements, as a process does that is killed there."""
+"""Database connections that die between any two statements."""
 
 from __future__ import annotations
 

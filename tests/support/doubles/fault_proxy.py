@@ -1,4 +1,4 @@
-"""A proxy on loopback that breaks what goes through it, one request a connection.
+"""A proxy that breaks what goes through it, one request a connection.
 
 PASS           nothing is broken
 DROP_REQUEST   the request never arrives

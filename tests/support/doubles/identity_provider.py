@@ -1,4 +1,4 @@
-"""An OpenID provider on loopback, as a real HTTP server, that can be told to lie in any one point.
+"""An OpenID provider that can lie in any one point.
 
 It signs with RSA by hand (cryptography), keeps codes once and checks PKCE and the client's secret.
 """

@@ -1,4 +1,4 @@
-"""Ends everything a store does on its connections at its k-th statement, on either database."""
+"""Ends everything a store does at its k-th statement, on either database."""
 
 from __future__ import annotations
 

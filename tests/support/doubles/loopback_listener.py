@@ -1,4 +1,4 @@
-"""A listener on loopback that answers with any bytes, and as slowly as a test wants."""
+"""A listener that answers with any bytes, as slowly as a test wants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tracer whose spans are kept in memory, and how a test reads them."""
+"""A tracer that keeps its spans in memory."""
 
 from __future__ import annotations
 

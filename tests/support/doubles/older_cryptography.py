@@ -1,4 +1,4 @@
-"""An installed `cryptography` from before the post-quantum hybrid."""
+"""An older `cryptography`, without the post-quantum hybrid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small honest releases to keep a ledger with: noisy counts, and a session that tells them singly.
+"""Small releases to fill a ledger with: noisy counts, and a session.
 
 `prepare` is what a service calls. "counts" adds two-sided geometric noise to every count,
 e^−ε/m for a report that moves m of them; "talk" opens with nothing and answers {"label": place}

@@ -1,4 +1,4 @@
-"""Databases whose tables have their columns in another order, and rows that come in another one."""
+"""Databases whose columns and rows come in another order."""
 
 from __future__ import annotations
 

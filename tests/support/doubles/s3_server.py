@@ -1,4 +1,4 @@
-"""A stand-in for S3 on loopback (moto), one for the test session, with a bucket for each test.
+"""A stand-in for S3 (moto), with a bucket for each test.
 
 Every request is noted, and `held` stops those that write until a test lets go or the sender is
 dead.

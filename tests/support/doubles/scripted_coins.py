@@ -1,4 +1,4 @@
-"""Coins under a test's control: a given stream, or every path through a randomizer once.
+"""Coins for randomizers: a given stream, or every path once.
 
 `exact_law` runs the shipped `randomize` on `Branching` coins and returns the exact probability of
 every payload, so that nothing it says rests on sampling.

@@ -1,4 +1,4 @@
-"""kill -9 between any two statements, without a process: the k-th statement of all never runs.
+"""A crash at the k-th statement, without killing a process.
 
 At that moment the files are copied as they are, which is what a killed process leaves; from then on
 every statement fails, so nothing the code under test does afterwards reaches the copy.

@@ -1,4 +1,4 @@
-"""Collections answered by the mechanism of tests, with a structure or without one."""
+"""Collections of the toy mechanism, with a structure or without one."""
 
 from __future__ import annotations
 

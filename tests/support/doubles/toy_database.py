@@ -1,4 +1,4 @@
-"""A plugin of pytest: the suite of stores runs over the store of rehearsals, and over no other."""
+"""A pytest plugin: the suite of stores runs over the toy store alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The estimator of the mechanism of tests: the share of each label from its count."""
+"""The estimator of the toy mechanism: the share of each label from its count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mechanism of tests: the true choice with probability p, each other with q."""
+"""A toy mechanism: the true choice with probability p, each other with q."""
 
 from __future__ import annotations
 

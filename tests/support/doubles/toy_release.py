@@ -1,4 +1,4 @@
-"""`majority`: whether a label has most of the reports, told with a random lie."""
+"""A toy release, `majority`: whether a label has most of the reports, or a random lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kind of store for rehearsals: one file that is named by toy://PATH.
+"""A toy store: one file that is named by toy://PATH.
 
 It has SQLite's statements, so that only what opens it is new.
 """

@@ -1,6 +1,6 @@
-"""Known mistakes of accounts, with the checks that find them out that no other test has.
+"""Known mistakes about accounts, and checks that only they need.
 
-test_seed_errors_account_market has the table.
+The table is in `tests/central/test_errors_of_accounting_and_auctions.py`.
 """
 
 from __future__ import annotations

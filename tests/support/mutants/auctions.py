@@ -1,6 +1,6 @@
-"""Known mistakes of markets, with the checks that find them out that no other test has.
+"""Known mistakes about auctions, and checks that only they need.
 
-test_seed_errors_account_market has the table.
+The table is in `tests/central/test_errors_of_accounting_and_auctions.py`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def sold_above_the_price(bids: Sequence[int], prices: PriceGrid) -> Table:
     return scores
 
 
-def check_slide(revenues: Callable[[Sequence[int], PriceGrid], Table]) -> None:
+def check_example_prices(revenues: Callable[[Sequence[int], PriceGrid], Table]) -> None:
     """$4.01 is best, $1.00 and $4.00 are second alike, $1.01 and $4.02 lose."""
     prices = PriceGrid.of([100, 101, 400, 401, 402])
     assert revenues(BIDS, prices).tolist() == [400, 101, 400, 401, 0]

@@ -1,4 +1,7 @@
-"""Known mistakes about linear queries and stable answers; test_seed_errors_linear_ptr has them."""
+"""Known mistakes about linear queries and stable answers.
+
+The table is in `tests/central/test_errors_of_queries_and_stability.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Laws of selection that somebody got wrong, and how a check finds them out.
+"""Known mistakes about selection, and how a check finds them.
 
-test_seed_errors_select and test_peer_errors_select have the tables.
+`tests/central/selection/test_errors_of_*.py` list them.
 """
 
 from __future__ import annotations

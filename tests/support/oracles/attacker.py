@@ -1,4 +1,4 @@
-"""An attacker who has every report of a device: how likely each answer makes them, exactly.
+"""How likely each answer is, exactly, for someone who has every report of a device.
 
 By the law of the chain, in rationals, for any number of reports of one permanent answer:
 

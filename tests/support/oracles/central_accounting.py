@@ -1,4 +1,4 @@
-"""Checks that an account must pass and a wrong one must fail: laws written from the definitions."""
+"""Checks for accounts: exact laws written from the definitions."""
 
 from __future__ import annotations
 

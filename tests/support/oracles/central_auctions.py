@@ -1,4 +1,4 @@
-"""Checks that a market must pass and a wrong one must fail: optima, joint laws, stability."""
+"""Checks for auctions: optima, joint laws, stability."""
 
 from __future__ import annotations
 

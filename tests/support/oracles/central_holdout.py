@@ -1,4 +1,4 @@
-"""Laws of what is asked of a holdout, and of rows given what was released, from the definitions."""
+"""Exact laws of a holdout that answers again and again."""
 
 from __future__ import annotations
 

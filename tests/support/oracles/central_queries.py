@@ -1,4 +1,4 @@
-"""What linear releases are held to, by brute force: all data, all small databases, all planes."""
+"""Brute force for linear queries: all data, all small databases, all planes."""
 
 from __future__ import annotations
 

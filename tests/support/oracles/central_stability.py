@@ -1,4 +1,4 @@
-"""What stable answers are held to: distances by brute force, and the Laplace form of the notes."""
+"""Brute-force distances for stable answers."""
 
 from __future__ import annotations
 

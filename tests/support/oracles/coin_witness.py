@@ -1,4 +1,4 @@
-"""Sees every randomized answer of a device, its clones and backups, and remembers the results.
+"""Watches every randomized answer of a device and its copies: no coin is drawn twice.
 
 The promise: for one question, hold and value there is one coin, and for one permanent answer and
 epoch one renewal, whatever happened in between.

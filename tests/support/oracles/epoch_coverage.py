@@ -1,4 +1,4 @@
-"""Exact laws of counts over several epochs, and the coverage of intervals under them.
+"""Exact laws of counts over several epochs, and the coverage of intervals.
 
 A device tells of a label in some of T epochs. Given its hidden bits (its values, or what its
 permanent answers support) its reports are independent, so the law of its count is explicit, and

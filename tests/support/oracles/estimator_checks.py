@@ -1,4 +1,4 @@
-"""Checks an estimator must pass and a wrong one must fail; each says how it was sized.
+"""Checks for estimators: unbiased, covered, with the variance they state.
 
 They take what they judge as functions, so that test_mutants can hand them known mistakes.
 """

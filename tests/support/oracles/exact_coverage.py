@@ -1,4 +1,4 @@
-"""Exact coverage of intervals: probabilities of counts are summed, nothing is simulated."""
+"""Exact coverage of intervals: probabilities are summed, nothing is simulated."""
 
 from __future__ import annotations
 

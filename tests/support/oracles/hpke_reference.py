@@ -1,4 +1,4 @@
-"""HPKE base mode from RFC 9180, without its library: the tests' oracle.
+"""HPKE base mode from RFC 9180, without its library.
 
 Suite 1 is sealed with a chosen ephemeral key, suite 2 (X-Wing's KEM) is opened.
 """

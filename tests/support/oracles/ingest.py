@@ -1,4 +1,4 @@
-"""PROTOCOL §4 as it is written: one report at a time, one check at a time, nothing shared.
+"""PROTOCOL §4 as it is written: one report and one check at a time.
 
 The product checks a header once for all reports that share it and reads most insides without a
 parser. Its outcomes must be those of this path, which takes no step twice and skips none.

@@ -1,4 +1,4 @@
-"""Mechanisms whose reports tell of one level: their laws level by level, and months of reports."""
+"""Exact laws of trees and Haar, level by level."""
 
 from __future__ import annotations
 

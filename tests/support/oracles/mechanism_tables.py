@@ -1,4 +1,4 @@
-"""The tables of shared/MECHANISMS.md, page by page."""
+"""The tables of shared/MECHANISMS.md."""
 
 from __future__ import annotations
 

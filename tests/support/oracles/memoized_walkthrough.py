@@ -1,4 +1,4 @@
-"""The memoized report that shared/PROTOCOL.md walks through, made by the code from fixed keys."""
+"""The memoized report that shared/PROTOCOL.md walks through, from fixed keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact laws of messages, tallies and supports, all built from a mechanism's own pmf."""
+"""Exact laws of messages, tallies and supports, from a mechanism's own pmf."""
 
 from __future__ import annotations
 

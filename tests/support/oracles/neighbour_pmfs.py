@@ -1,4 +1,4 @@
-"""Certified laws of neighbours beside each other: hockey sticks, ratios, tightness."""
+"""Exact comparison of two neighbours' laws: hockey sticks, ratios, tightness."""
 
 from __future__ import annotations
 

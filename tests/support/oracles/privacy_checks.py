@@ -1,4 +1,4 @@
-"""Checks a randomizer must pass and a wrong one must fail; test_mutants hands them mistakes."""
+"""Checks for randomizers: ε holds for every pair of answers, exactly."""
 
 from __future__ import annotations
 

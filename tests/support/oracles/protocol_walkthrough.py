@@ -1,4 +1,4 @@
-"""The report that shared/PROTOCOL.md walks through, made by the code from fixed keys."""
+"""The report that shared/PROTOCOL.md walks through, from fixed keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of linear and stable releases; test_seed_errors_linear_ptr hands them mistakes."""
+"""Checks that linear and stable releases pass, and that known mistakes about them fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way to read, for every role: what two databases must say alike, or one before and after."""
+"""Every way to read a service, for every role, so that two services can be compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records for tests: domains, mechanisms for them, and the exact laws of their tables."""
+"""Exact laws of tables of records."""
 
 from __future__ import annotations
 

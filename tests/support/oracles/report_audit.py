@@ -1,4 +1,4 @@
-"""An audit of reports as bytes: it knows no mechanism, only what was answered and what was sent."""
+"""An audit of reports as bytes, which knows no mechanism."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole histories: what a device sends over several epochs, and exactly how likely that is.
+"""Exact probabilities of all that a device sends over several epochs.
 
 A history is a value for each epoch, None where nothing was recorded and nothing is sent. Devices
 are small functions over the shipped mechanisms, run on every path of the coins; `fresh_law` and

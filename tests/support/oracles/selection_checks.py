@@ -1,4 +1,4 @@
-"""Checks a selection must pass and a wrong one must fail; test_*_errors_select have those."""
+"""Checks that a selection passes, and that known mistakes about it fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published test vectors, as any implementation reads them."""
+"""The published test vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real browser, and what every page has to bear: see `tests/browser`.
+"""A real browser, and what every page must pass.
 
 Playwright drives Debian's Chromium (`apt-get install chromium`). Where there is none, the tests
 that ask for `chrome` are skipped.

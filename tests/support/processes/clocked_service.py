@@ -1,4 +1,4 @@
-"""A real server process whose clocks a test sets, through a file that only its entry point reads.
+"""A server process whose clocks a test sets.
 
 The service itself knows no such file: `app` opens it with `clock=` and `boot_clock=`.
 """

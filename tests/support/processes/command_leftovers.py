@@ -1,4 +1,4 @@
-"""What a command leaves behind: processes that inherited its TMPDIR, and files in it."""
+"""What a command left behind: processes and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A data directory with a collection of every kind, filled as of now, and a real server over it.
+"""A server with a collection of every kind, for tests of pages.
 
 Tallies come from the generator of simulations, in the law of the mechanisms: nothing is randomized
 person by person, and no coin is worth anything.

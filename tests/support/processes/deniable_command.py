@@ -1,4 +1,4 @@
-"""The `deniable` command in a directory of its own, in this process or as a real one."""
+"""The `deniable` command, in this process or as a real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that a process has started, directly or not, as /proc tells."""
+"""Processes that a process started, directly or not."""
 
 from __future__ import annotations
 

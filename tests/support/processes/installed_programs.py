@@ -1,4 +1,4 @@
-"""Programs that check files they are written for: found, or the test says how to get them."""
+"""Programs such as nginx and promtool: found, or the test says how to get them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 under load, over a network that breaks: servers, devices, database, again and again.
+"""kill -9 under load: servers, devices and database, again and again.
 
 A storm is one data directory, its server process, the fleets' processes and what lies between.
 """

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own, to be killed and started again over the same files.
+"""A PostgreSQL server that a test may kill and start again.
 
 fsync is off: what is killed are its processes, and the machine stays.
 """

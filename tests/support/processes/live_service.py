@@ -1,4 +1,4 @@
-"""A real service in a process of its own, with one collection that is open today."""
+"""A server process with one collection that is open today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the test session's own, from a wheel, and databases in it.
+"""One PostgreSQL server for the test session, and databases in it.
 
 It starts when the first test asks and ends with the session. A database is a copy of a template
 that was migrated once. fsync is off: what these tests kill are processes, never the machine.

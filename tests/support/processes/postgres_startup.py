@@ -1,4 +1,4 @@
-"""PostgreSQL from the wheel, which may take as long to start as a busy machine needs.
+"""PostgreSQL from the wheel, with as much time to start as a busy machine needs.
 
 The wheel gives `pg_ctl start` ten seconds, and `pg_ctl` gives the server sixty.
 """

@@ -1,4 +1,4 @@
-"""A process and all that come from it."""
+"""A process and all its descendants, parents first."""
 
 from __future__ import annotations
 

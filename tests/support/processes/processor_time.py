@@ -1,4 +1,4 @@
-"""Seconds of processor time that a tree of processes has used, as /proc tells."""
+"""Seconds of processor time that a tree of processes used."""
 
 from __future__ import annotations
 

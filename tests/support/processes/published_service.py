@@ -1,4 +1,4 @@
-"""A real service over fourteen closed days of a theme and of minutes, for what reads it."""
+"""A server with fourteen closed days, for tests of what reads it."""
 
 from __future__ import annotations
 

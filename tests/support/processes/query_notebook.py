@@ -1,4 +1,4 @@
-"""Runs aggregator/service/docs/query.ipynb against a service that was made for it.
+"""Runs aggregator/service/docs/query.ipynb.
 
 cd tests && python -m support.processes.query_notebook      writes its outputs anew
 """

@@ -1,4 +1,4 @@
-"""Real processes of `deniable` and real devices that answer once: the parts of a long way."""
+"""Processes of `deniable`, and devices that answer once."""
 
 from __future__ import annotations
 

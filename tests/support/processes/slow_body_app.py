@@ -1,4 +1,4 @@
-"""The application of `deniable serve` whose bodies may take TEST_BODY_SECONDS, a test's choice."""
+"""The application of `deniable serve`, with a chosen time limit for bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices that will be killed: `python storm_device.py URL TRUST AHEAD FOLDER NAME…`.
+"""Devices that a storm kills: `python storm_device.py URL TRUST AHEAD FOLDER NAME…`.
 
 AHEAD is by how many seconds their clocks are fast. Each name is a device with a state file of its
 own in FOLDER and a collection of its own. A line "name" on stdout follows the word that
