@@ -58,6 +58,12 @@ def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
         yield path
 
 
+def documented(group: click.Command) -> Iterator[tuple[str, ...]]:
+    """The same; `releases make` and `quote` as they are: a table of their own has the kinds."""
+    for path in commands(group):
+        yield path[:2] if path[0] == "releases" else path
+
+
 def fenced(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.S | re.M)
 
@@ -86,7 +92,7 @@ def as_written(rule: str) -> str:
     return re.sub(r"<(?:int:)?(.*?)>", r"{\1}", rule).replace("{collection}", "{id}")
 
 
-@pytest.mark.parametrize("path", sorted(commands(main)), ids=" ".join)
+@pytest.mark.parametrize("path", sorted(set(documented(main))), ids=" ".join)
 def test_every_command_is_in_the_readme(path: tuple[str, ...]) -> None:
     assert f"`deniable {' '.join(path)}`" in AGGREGATOR
 

@@ -87,7 +87,9 @@ class Installation:
             "/var/backups/deniable", str(self.backups)
         )
         if TOKEN in words:
-            words = words.replace(TOKEN, self.deniable.json("tokens", "list")["tokens"][0]["id"])
+            words = words.replace(
+                TOKEN, self.deniable.json("access", "tokens", "list")["tokens"][0]["id"]
+            )
         if STORE in words:
             words = words.replace(STORE, postgres_server.empty())
         return words.replace("settings.toml", str(self.folder / "settings.toml"))

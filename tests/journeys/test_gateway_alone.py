@@ -83,7 +83,7 @@ def test_what_is_missing_is_named(python: Path, tmp_path: Path) -> None:
 def test_a_relay_passes_reports_of_real_devices_to_a_real_service(
     python: Path, way: LongWay
 ) -> None:
-    token = way.deniable.json("tokens", "new", "--role", "relay", "--label", "a relay")
+    token = way.deniable.json("access", "tokens", "new", "--role", "relay", "--label", "a relay")
     (way.folder / "relay.token").write_text(str(token["token"]))
     way.start(way.url, "serve")
     to = ("--to", way.url, "--token-file", "relay.token", "--batch", str(BATCH))

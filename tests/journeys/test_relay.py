@@ -31,7 +31,7 @@ def started_relay(way: LongWay, batch: int) -> subprocess.Popen[bytes]:
 
 @pytest.mark.processes
 def test_reports_that_a_killed_relay_had_acknowledged_are_counted_once(way: LongWay) -> None:
-    token = way.deniable.json("tokens", "new", "--role", "relay", "--label", "a relay")
+    token = way.deniable.json("access", "tokens", "new", "--role", "relay", "--label", "a relay")
     (way.folder / "relay.token").write_text(str(token["token"]))
     way.start(way.url, "serve")
     relay = started_relay(way, 10 * BATCH)

@@ -131,7 +131,7 @@ def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
     command.done("init")
     for label in ("first", "second"):
-        command.done("tokens", "new", "--role", "viewer", "--label", label)
+        command.done("access", "tokens", "new", "--role", "viewer", "--label", label)
     service = Service.open(Settings(data=tmp_path / "data"))
     service.tick()
     service.close()
@@ -148,7 +148,7 @@ def last_taken_away(data: Path) -> None:
         db.commit()
 
 
-CHECKS = (("audit", "--verify"), ("log", "verify"), ("doctor",))
+CHECKS = (("audit", "--verify"), ("doctor", "verify-log"), ("doctor",))
 
 
 @pytest.mark.parametrize("command", CHECKS, ids=" ".join)
@@ -178,4 +178,4 @@ def test_a_log_that_lost_its_end_goes_on_and_says_so(deniable: Deniable, tmp_pat
     assert entry.details == {"audit_log": f"goes on without 3:{seen.audit.head}"}
     for command in CHECKS:
         deniable.done(*command)
-    assert deniable.json("audit", "--verify")["size"] == 3
+    assert deniable.json("access", "audit", "--verify")["size"] == 3

@@ -50,7 +50,7 @@ def test_what_is_said_to_be_kept_is_counted(
 @pytest.mark.processes
 def test_the_relay_token_of_a_load_does_not_outlive_it(deniable: Deniable) -> None:
     deniable.json("loadgen", "settings", "--rate", "1", "--duration", "1", *BATCH)
-    tokens = deniable.json("tokens", "list", "--all")["tokens"]
+    tokens = deniable.json("access", "tokens", "list", "--all")["tokens"]
     made = [token for token in tokens if token["label"] == "loadgen"]
     assert made
     assert all(token["revoked"] for token in made)

@@ -24,7 +24,7 @@ READERS = (
     ("collections", "list"),
     ("ledger",),
     ("keys", "list"),
-    ("tokens", "list"),
+    ("access", "tokens", "list"),
     ("audit",),
 )
 
@@ -86,7 +86,7 @@ def test_reconcile_goes_on_without_a_database_that_is_missing(deniable: Deniable
     said = " ".join(deniable.done("ledger", "reconcile").split())
     assert "No charge is missing" in said
     assert "settings-" in said
-    acts = deniable.json("audit")["entries"]
+    acts = deniable.json("access", "audit")["entries"]
     [entry] = [act for act in acts if act["act"] == "ledger-reconciled"]
     assert entry["details"]["lost"].startswith("settings-")
     assert "restore a backup that has it or register it again" in said
@@ -105,7 +105,7 @@ def test_a_service_that_migrates_says_so_in_the_audit_log(tmp_path: Path, kind: 
         before = postgres_before(made.store, old)
         settings = Settings(data=made.data, store=old)
     for _ in range(2):
-        Service.open(settings, clock=lambda: NOON, actor="deniable open").close()
+        Service.open(settings, clock=lambda: NOON, actor="deniable spool drain").close()
     [entry] = migrations(settings)
-    assert (entry.at, entry.actor) == (int(NOON), "deniable open")
+    assert (entry.at, entry.actor) == (int(NOON), "deniable spool drain")
     assert entry.details == {"before": before, "after": schema.HEAD}

@@ -93,13 +93,12 @@ COMMANDS = {
         *(["--plot"], ["--plot", "--by-epoch"], ["--parquet", "-"], ["--arrow", "-"]),
     ],
     ("report",): [["--html", "-"]],
-    ("epochs", "list"): [[], ["--json"], ["--csv"]],
+    ("collections", "epochs", "list"): [[], ["--json"], ["--csv"]],
     ("collections", "list"): [[], ["--json"]],
-    ("release",): [
-        ["--mechanism", "histogram", "--epsilon", "0.1", "--cost"],
-        ["--mechanism", "exponential", "--epsilon", "0.1", "--cost", "--json"],
-    ],
-    ("releases",): [[], ["--json"], ["--csv"], ["{release_id}"]],
+    ("releases", "quote", "histogram"): [["--epsilon", "0.1"]],
+    ("releases", "quote", "exponential"): [["--epsilon", "0.1", "--json"]],
+    ("releases", "list"): [[], ["--json"], ["--csv"]],
+    ("releases", "show"): [["{release_id}"]],
     ("ledger", "show"): [[], ["--json"], ["--csv"]],
 }
 """Commands that read."""
@@ -137,7 +136,7 @@ def everything(
         answer = world.send("POST", path, role, json=PRICED)
         found.append(Answer(f"POST {path} {role}", answer.status_code, answer.text))
     for words, variants in COMMANDS.items():
-        name = [] if words[0] == "collections" else [collection.id]
+        name = [] if words == ("collections", "list") else [collection.id]
         for options in variants:
             given = [option.replace("{release_id}", release) for option in options]
             found.append(by_command(world, monkeypatch, [*words, *name, *given]))

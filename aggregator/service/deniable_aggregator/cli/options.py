@@ -114,7 +114,7 @@ def spool_option(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """--spool PLACE."""
     return click.option(
-        "--spool", required=required, type=_Spool(), metavar="PLACE", help=help_text
+        "--spool", "place", required=required, type=_Spool(), metavar="PLACE", help=help_text
     )
 
 

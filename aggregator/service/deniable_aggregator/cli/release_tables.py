@@ -50,7 +50,10 @@ def release_table(document: ReleaseDocument) -> None:
     _print_error_bars(document.error_bars)
     _print_lines(typical_words(document))
     if document.questions:
-        click.echo(f"It takes questions: --session {document.release} --labels A,B")
+        click.echo(
+            "It takes questions: "
+            f"deniable releases ask {document.collection} {document.release} --labels A,B"
+        )
     click.echo(
         f"Release {document.release}, charged {moment(document.created)}: "
         f"{cost_words(document.guarantee)} to {_epochs_text(document)}."

@@ -148,7 +148,7 @@ def spools(settings: Settings, now: float) -> Iterator[Check]:
         if days > UNCOUNTED_DAYS:
             message = (
                 f"{place} was not counted for {UNCOUNTED_DAYS} days, and epochs wait for it: run "
-                "deniable open, and once with --last if it is given up"
+                "deniable spool drain, and once with --last if it is given up"
             )
             yield Check("warn", "spool", message)
         else:

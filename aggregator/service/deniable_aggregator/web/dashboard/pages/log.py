@@ -88,7 +88,7 @@ def _entry_target(entry: EntrySummary) -> tuple[str, str | None]:
 
 
 def _verify_log() -> Iterator[Check]:
-    """What `deniable log verify` says of this database, and whether the service shows its head."""
+    """What `deniable doctor verify-log` says of this database, and whether its head is served."""
     settings = service().settings
     try:
         chain = log_audit.read_database(settings)

@@ -1,4 +1,4 @@
-"""`deniable tally`: count what is in a spool, on many processes or on Spark."""
+"""`deniable spool tally`: count what is in a spool, on many processes or on Spark."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=example(
-        "deniable tally --spool /var/spool/deniable --processes 16",
-        "deniable tally --engine spark --master spark://10.0.0.5:7077 --spool s3://bucket/spool",
+        "deniable spool tally --spool /var/spool/deniable --processes 16",
+        "deniable spool tally --engine spark --spool s3://bucket/spool",
     )
 )
 @spool_option(help_text="A directory of blocks, or an address; workers see it under the same.")
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 @data_option
 @json_option
 def tally(
-    spool: str,
+    place: str,
     engine: str,
     processes: int | None,
     master: str | None,
@@ -79,14 +79,14 @@ def tally(
     from deniable_aggregator.spool.job import tally_spool
 
     chosen = _engine(engine, processes, master)
-    service = Service.open(settings_for(data), actor="deniable tally")
+    service = Service.open(settings_for(data), actor="deniable spool tally")
     try:
         with progress_bar() as bar:
             if bar is not None:
                 bar.stage("Counting blocks")
             summary = tally_spool(
                 service,
-                spool,
+                place,
                 chosen,
                 job=job,
                 keys=keys,

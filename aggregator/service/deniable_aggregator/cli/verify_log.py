@@ -1,4 +1,4 @@
-"""`deniable log`: the chain over everything the operator has signed."""
+"""`deniable doctor verify-log`: the chain over everything the operator has signed."""
 
 from __future__ import annotations
 
@@ -20,16 +20,12 @@ if TYPE_CHECKING:
     from deniable_aggregator.operations.doctor.log_audit import Chain
 
 
-@click.group()
-def log() -> None:
-    """Verify the log of manifests, key lists and releases."""
-
-
-@log.command(
+@click.command(
+    "verify-log",
     epilog=example(
-        "deniable log verify",
-        "deniable log verify --url https://t.example.org --trust ed25519:…",
-    )
+        "deniable doctor verify-log",
+        "deniable doctor verify-log --url https://t.example.org --trust ed25519:…",
+    ),
 )
 @click.option(
     "--trust", metavar="KEY", help="The operator's public key. [default: the directory's]"
@@ -39,8 +35,10 @@ def log() -> None:
 )
 @service_options
 @json_option
-def verify(trust: str | None, heads: tuple[str, ...], target: Target, as_json: bool) -> None:
-    """Compute the log again and check everything that is signed against it.
+def verify_log(trust: str | None, heads: tuple[str, ...], target: Target, as_json: bool) -> None:
+    """Verify the log of manifests, key lists and releases.
+
+    Computes the log again and checks everything that is signed against it.
 
     Reads the data directory's database, whether or not it is served, and with --url the service, as
     any device can; both must be one log. Exit code 1 if anything fails.
