@@ -148,7 +148,7 @@ def last_taken_away(data: Path) -> None:
         db.commit()
 
 
-CHECKS = (("audit", "--verify"), ("doctor", "verify-log"), ("doctor",))
+CHECKS = (("access", "audit", "--verify"), ("doctor", "verify-log"), ("doctor",))
 
 
 @pytest.mark.parametrize("command", CHECKS, ids=" ".join)

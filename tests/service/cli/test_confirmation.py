@@ -47,7 +47,12 @@ def deniable(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
 
 def state(deniable: Deniable) -> list[object]:
     """Everything that one of the commands would change."""
-    asked = (("collections", "list"), ("keys", "list"), ("access", "users", "list"), ("audit",))
+    asked = (
+        ("collections", "list"),
+        ("keys", "list"),
+        ("access", "users", "list"),
+        ("access", "audit"),
+    )
     return [deniable.json(*command) for command in asked]
 
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from deniable_aggregator.cli import main
-from deniable_aggregator.cli.command_groups import LazyGroup
+from deniable_aggregator.cli.command_groups import LazyGroup, command_paths
 from deniable_aggregator.releases.kinds import RELEASE_KINDS
 
 HEAVY = (
@@ -41,6 +41,22 @@ def test_every_command_explains_itself_with_an_example(path: tuple[str, ...]) ->
     assert f"  deniable {' '.join(path)}" in shown.output.partition("Example:")[2]
 
 
+PLACES = [(), *command_paths(main, click.Context(main))]
+
+
+@pytest.mark.parametrize("path", PLACES, ids=" ".join)
+def test_help_fits_80_columns_and_is_as_wide_as_columns_says(path: tuple[str, ...]) -> None:
+    pages = {
+        columns: CliRunner(env={"COLUMNS": str(columns)})
+        .invoke(main, [*path, "--help"], prog_name="deniable")
+        .stdout.splitlines()
+        for columns in (80, 90)
+    }
+    for columns, lines in pages.items():
+        assert [line for line in lines if len(line) > columns] == []
+    assert pages[80] != pages[90] or max(map(len, pages[90])) <= 80
+
+
 @pytest.mark.parametrize("group", [main], ids=["deniable"])
 def test_the_list_of_commands_says_what_each_command_says_first(group: LazyGroup) -> None:
     context = click.Context(group)
@@ -52,7 +68,8 @@ def test_the_list_of_commands_says_what_each_command_says_first(group: LazyGroup
 
 def test_the_commands_are_those_of_the_design() -> None:
     assert set(commands(main)) == {
-        *(("demo",), ("init",), ("serve",), ("plan",), ("estimates",), ("report",)),
+        *(("demo",), ("init",), ("serve",), ("plan",)),
+        *(("estimates",), ("compare",), ("report",)),
         *(("collections", verb) for verb in ("new", "lint", "apply", "list", "export", "codegen")),
         *(("collections", verb) for verb in ("close", "archive", "delete")),
         *(("collections", "epochs", verb) for verb in ("list", "close")),

@@ -59,7 +59,7 @@ def test_it_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize(
-    "command", ["serve", "init", "doctor", "migrate", "backup x.zip", "log verify"]
+    "command", ["serve", "init", "doctor", "migrate", "backup x.zip", "doctor verify-log"]
 )
 def test_so_says_every_command(command: str, tmp_path: Path) -> None:
     runner = CliRunner(env={"DENIABLE_DATA": str(tmp_path / "data"), "DENIABLE_STORE": UNKNOWN})

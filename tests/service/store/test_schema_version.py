@@ -25,7 +25,7 @@ READERS = (
     ("ledger",),
     ("keys", "list"),
     ("access", "tokens", "list"),
-    ("audit",),
+    ("access", "audit"),
 )
 
 

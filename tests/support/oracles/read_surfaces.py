@@ -87,10 +87,15 @@ NO_RELEASE = "0" * 16
 FORMS = ("application/json", "text/csv", "*/*")
 PRICED = {"mechanism": "histogram", "epsilon": "0.1"}
 """A release whose price is asked for: what it says may depend on closed epochs' n at most."""
+FORM_OPTIONS: list[list[str]] = [[], ["--json"], ["--csv"]]
 COMMANDS = {
     ("estimates",): [
         *([], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]),
         *(["--plot"], ["--plot", "--by-epoch"], ["--parquet", "-"], ["--arrow", "-"]),
+    ],
+    ("compare",): [
+        *(["--before-to", f"{TODAY - 1}", "--from", f"{TODAY}", *form] for form in FORM_OPTIONS),
+        ["--before-to", f"{TODAY - 2}", "--from", f"{TODAY - 1}", "--family", "each"],
     ],
     ("report",): [["--html", "-"]],
     ("collections", "epochs", "list"): [[], ["--json"], ["--csv"]],

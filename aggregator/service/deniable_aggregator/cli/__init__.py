@@ -13,6 +13,8 @@ from deniable_aggregator.cli.command_groups import Entry, MainGroup
 __all__ = ["main"]
 
 HERE = "deniable_aggregator.cli"
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Help is as wide as COLUMNS or the terminal says, at most 100: longer lines are hard to read."""
 
 
 class Deniable(MainGroup):
@@ -28,6 +30,9 @@ class Deniable(MainGroup):
         ),
         "estimates": Entry(
             f"{HERE}.estimates", "estimates", "Read debiased frequencies with their intervals."
+        ),
+        "compare": Entry(
+            f"{HERE}.compare", "compare", "Say what changed from one period to another."
         ),
         "report": Entry(
             f"{HERE}.report", "report", "Write estimates as one page to mail, print and keep."
@@ -67,7 +72,7 @@ class Deniable(MainGroup):
     }
 
 
-@click.group(cls=Deniable, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Deniable, context_settings=CONTEXT)
 @click.version_option(package_name="deniable-aggregator", prog_name="deniable")
 def main() -> None:
     """Learn how many of your users do something without learning who.

@@ -32,7 +32,7 @@ FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.command(
     epilog=example(
         "deniable collections lint settings.toml",
-        "deniable collections lint settings.toml theme.toml   # the ceiling that admits both",
+        "deniable collections lint settings.toml theme.toml  # a ceiling for both",
     )
 )
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)

@@ -13,7 +13,7 @@ from deniable_aggregator.cli.command_groups import CommandFailed, CommandGroup
 from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.epochs import epochs
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import plain_table, show
+from deniable_aggregator.cli.output import column_widths, plain_table, show, table_room
 from deniable_aggregator.collections.authoring.placeholders import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
@@ -112,7 +112,13 @@ def _print_list(document: CollectionsDocument, *, archived: bool) -> None:
     if archived:
         columns.insert(3, "archived")
     rows = document.collections
-    plain_table(columns, [[str(getattr(row, column)) for column in columns] for row in rows])
+    cells = [[str(getattr(row, column)) for column in columns] for row in rows]
+    if column_widths([columns, *cells], table_room(len(columns))) is not None:
+        plain_table(columns, cells)
+    else:
+        plain_table(columns[:-1], [row[:-1] for row in cells])
+        for name, *_, purpose in cells:
+            click.echo(f"{name}: {purpose}")
     for row in rows:
         if row.identified:
             click.echo(f"{row.collection} is identified: whose report is whose can be told.")

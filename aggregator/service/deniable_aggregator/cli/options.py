@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -14,6 +15,9 @@ import click
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.client.service_client import ServiceClient
+
+EXAMPLE_WIDTH = 74
+"""Of a line of an example, without its indentation and the backslash."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -143,8 +147,19 @@ def one_form(**given: object) -> None:
 
 
 def example(*lines: str) -> str:
-    """The examples that end a command's help, kept line by line."""
-    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+    """The examples that end a command's help, line by line; long ones break before an option."""
+    return "\b\nExample:\n" + "\n".join(f"  {_broken(line)}" for line in lines)
+
+
+def _broken(line: str) -> str:
+    """The line, with a backslash and a new line before the option that would make it too long."""
+    first, *parts = re.split(r" (?=--|> )", line)
+    shown, width = first, len(first)
+    for part in parts:
+        if width + len(part) > EXAMPLE_WIDTH:
+            shown, width = f"{shown} \\\n     ", len("     ")
+        shown, width = f"{shown} {part}", width + 1 + len(part)
+    return shown
 
 
 def checked_epsilon(
