@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import httpx
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from deniable_aggregator.cli import main
+from deniable_aggregator.cli import command_client, main
+from deniable_aggregator.client.service_client import ServiceClient
+from support.api_world import authored, opened
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -49,3 +54,30 @@ def test_completing_opens_no_data_directory(
     monkeypatch.chdir(folder)
     assert "--json" in completed("releases", "list", "theme", "--")
     assert list(folder.iterdir()) == []
+
+
+def test_the_names_of_collections_come_from_a_service_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as world:
+        made = world.register(authored("settings"))
+
+        def service(*_: object, **__: object) -> ServiceClient:
+            http = httpx.Client(
+                base_url="http://deniable.test",
+                transport=httpx.WSGITransport(app=world.app.wsgi_app),
+            )
+            return ServiceClient(http, address="http://deniable.test")
+
+        monkeypatch.setattr(command_client, "running", service)
+        assert completed("estimates", "set") == [made.id]
+        assert completed("releases", "quote", "histogram", "") == [made.id]
+        assert completed("estimates", "x") == []
+
+
+def test_where_no_service_answers_no_name_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DENIABLE_DATA", str(tmp_path))
+    assert completed("estimates", "") == []
+    assert completed("estimates", "--url", "http://127.0.0.1:9", "") == []

@@ -12,7 +12,13 @@ from deniable_aggregator.cli.collection_files import FILES, apply, lint
 from deniable_aggregator.cli.command_groups import CommandFailed, CommandGroup
 from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.epochs import epochs
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.options import (
+    Target,
+    collection_argument,
+    example,
+    json_option,
+    service_options,
+)
 from deniable_aggregator.cli.output import column_widths, plain_table, show, table_room
 from deniable_aggregator.collections.authoring.placeholders import PLACEHOLDER_PURPOSE
 
@@ -125,7 +131,7 @@ def _print_list(document: CollectionsDocument, *, archived: bool) -> None:
 
 
 @collections.command(epilog=example("deniable collections export settings > settings.manifest"))
-@click.argument("collection")
+@collection_argument
 @click.option("--version", type=click.IntRange(1, 65535), help="Which; the newest by default.")
 @service_options
 def export(collection: str, version: int | None, target: Target) -> None:
@@ -166,7 +172,7 @@ collections.add_command(epochs)
 
 
 @collections.command(epilog=example("deniable collections close settings-4kqz0m"))
-@click.argument("collection")
+@collection_argument
 @yes_option
 @service_options
 @json_option
@@ -184,7 +190,7 @@ def close(collection: str, yes: bool, target: Target, as_json: bool) -> None:
         "deniable collections archive settings-4kqz0m --undo",
     )
 )
-@click.argument("collection")
+@collection_argument
 @click.option("--undo", is_flag=True, help="Put it on the lists again.")
 @service_options
 @json_option
@@ -200,7 +206,7 @@ def archive(collection: str, undo: bool, target: Target, as_json: bool) -> None:
 
 
 @collections.command(epilog=example("deniable collections delete settings-4kqz0m"))
-@click.argument("collection")
+@collection_argument
 @yes_option
 @service_options
 def delete(collection: str, yes: bool, target: Target) -> None:

@@ -8,6 +8,7 @@ import click
 
 from deniable_aggregator.cli.options import (
     Target,
+    collection_argument,
     csv_option,
     example,
     json_option,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
         "deniable compare fleet --before-to 20776 --from 20777 --marginal os --csv",
     )
 )
-@click.argument("collection")
+@collection_argument
 @click.option("--before-from", metavar="EPOCH|DATE", help="First epoch of the earlier period.")
 @click.option("--before-to", required=True, metavar="EPOCH|DATE", help="Its last epoch, inclusive.")
 @click.option(

@@ -11,6 +11,7 @@ from deniable_aggregator.cli.command_groups import CommandFailed, CommandGroup
 from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
+    collection_argument,
     csv_option,
     example,
     json_option,
@@ -35,7 +36,7 @@ def epochs() -> None:
 
 
 @epochs.command("list", epilog=example("deniable collections epochs list settings"))
-@click.argument("collection")
+@collection_argument
 @service_options
 @json_option
 @csv_option
@@ -71,7 +72,7 @@ def _print_epochs(document: EpochsDocument) -> None:
         "deniable collections epochs close settings --epoch 20780",
     )
 )
-@click.argument("collection")
+@collection_argument
 @click.option("--epoch", type=click.IntRange(min=0), help="Which; needed if several are open.")
 @yes_option
 @service_options

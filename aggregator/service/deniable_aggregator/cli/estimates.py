@@ -8,6 +8,7 @@ import click
 
 from deniable_aggregator.cli.options import (
     Target,
+    collection_argument,
     csv_option,
     example,
     json_option,
@@ -35,7 +36,7 @@ OUTPUT = click.File("wb", lazy=True)
         "deniable estimates browser --significant holm --set firefox,chrome --liars 0.01",
     )
 )
-@click.argument("collection")
+@collection_argument
 @click.option("--from", "first", metavar="EPOCH|DATE", help="First epoch, or a date.")
 @click.option("--to", "last", metavar="EPOCH|DATE", help="Last epoch, inclusive.")
 @click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True)

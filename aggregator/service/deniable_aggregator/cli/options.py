@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 EXAMPLE_WIDTH = 74
 """Of a line of an example, without its indentation and the backslash."""
 
+COMPLETION_SECONDS = 2.0
+"""How long a shell waits for the names of collections."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -49,6 +52,29 @@ class Target:
         from deniable_aggregator.cli.command_client import connect
 
         return connect(self.settings(), self.url, migrate=migrate)
+
+
+def collection_argument(command: Callable[P, R]) -> Callable[P, R]:
+    """COLLECTION, by id or name; a shell completes it from a service that runs."""
+    return click.argument("collection", shell_complete=_collection_names)(command)
+
+
+def _collection_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The collections that begin so; none where no service answers: this opens no directory."""
+    from deniable_aggregator.base.errors import AggregatorError
+    from deniable_aggregator.cli.command_client import running
+    from deniable_shared.errors import DeniableError
+
+    target = Target(ctx.params.get("url"), ctx.params.get("data"))
+    try:
+        client = running(target.settings(), target.url, timeout_seconds=COMPLETION_SECONDS)
+        if client is None:
+            return []
+        with client:
+            rows = client.collections().document.collections
+    except (AggregatorError, DeniableError, OSError):
+        return []  # a shell has no place for an error
+    return [row.collection for row in rows if row.collection.startswith(incomplete)]
 
 
 def settings_for(data: Path | None) -> Settings:

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.command_groups import CommandGroup
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.options import (
+    Target,
+    collection_argument,
+    example,
+    json_option,
+    service_options,
+)
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
@@ -51,7 +57,7 @@ class KindGroup(CommandGroup):
             help=f"{_summary(name, kind)}\n\n{self._notes}",
             epilog=_example(f"deniable releases {self.name} {name} theme", kind.PARAMETERS),
         )
-        @click.argument("collection")
+        @collection_argument
         @click.option("--from", "first", metavar="EPOCH|DATE", help="First epoch, or a date.")
         @click.option("--to", "last", metavar="EPOCH|DATE", help="Last epoch, inclusive.")
         @service_options

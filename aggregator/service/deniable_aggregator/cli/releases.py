@@ -10,6 +10,7 @@ import click
 from deniable_aggregator.cli.command_groups import CommandGroup
 from deniable_aggregator.cli.options import (
     Target,
+    collection_argument,
     csv_option,
     example,
     json_option,
@@ -38,7 +39,7 @@ def releases() -> None:
 
 
 @releases.command("list", epilog=example("deniable releases list theme"))
-@click.argument("collection")
+@collection_argument
 @service_options
 @json_option
 @csv_option
@@ -57,7 +58,7 @@ def list_releases(collection: str, target: Target, as_json: bool, as_csv: bool) 
         "deniable releases show theme 0123456789abcdef --json",
     ),
 )
-@click.argument("collection")
+@collection_argument
 @click.argument("release")
 @service_options
 @json_option
@@ -98,7 +99,7 @@ releases.add_command(
 
 
 @releases.command(epilog=example("deniable releases ask theme 0123456789abcdef --labels dark,auto"))
-@click.argument("collection")
+@collection_argument
 @click.argument("release")
 @click.option("--labels", required=True, metavar="A,B", help="The labels that are asked for.")
 @service_options

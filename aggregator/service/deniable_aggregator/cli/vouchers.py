@@ -8,7 +8,13 @@ import click
 
 from deniable_aggregator.cli.command_groups import CommandGroup
 from deniable_aggregator.cli.confirmation import require_yes, yes_option
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.options import (
+    Target,
+    collection_argument,
+    example,
+    json_option,
+    service_options,
+)
 from deniable_aggregator.cli.output import say, show
 
 if TYPE_CHECKING:
@@ -30,7 +36,7 @@ def vouchers() -> None:
         "deniable keys vouchers show survey", "deniable keys vouchers show survey --epoch 20801"
     ),
 )
-@click.argument("collection")
+@collection_argument
 @click.option(
     "--epoch",
     type=click.IntRange(0, 2**32 - 1),
@@ -51,7 +57,7 @@ def show_key(collection: str, epoch: int | None, target: Target, as_json: bool) 
 
 
 @vouchers.command(epilog=example("deniable keys vouchers replace survey"))
-@click.argument("collection")
+@collection_argument
 @yes_option
 @service_options
 @json_option
@@ -84,7 +90,7 @@ def _print_key(made: VoucherKeyDocument) -> None:
         "deniable keys vouchers issue survey --person 1042 --epoch 20801",
     ),
 )
-@click.argument("collection")
+@collection_argument
 @click.option(
     "--person", required=True, help="Your own name for the person, always the same: 1 to 256 bytes."
 )
