@@ -98,7 +98,7 @@ def test_a_relay_passes_reports_of_real_devices_to_a_real_service(
 def test_an_intake_writes_reports_of_real_devices_into_a_spool(python: Path, way: LongWay) -> None:
     spool = way.folder / "spool"
     spool.mkdir()
-    opening = ("open", "--spool", spool, "--once")
+    opening = ("spool", "drain", "--spool", spool, "--once")
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     intake = ("intake", "--spool", "spool", "--data", "nowhere")
     way.start(way.front, *intake, python=python, module="deniable_gateway")

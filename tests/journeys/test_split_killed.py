@@ -67,7 +67,7 @@ def test_from_a_killed_relay_by_a_killed_intake_to_a_killed_consumer(way: LongWa
     token = way.deniable.json("access", "tokens", "new", "--role", "relay", "--label", "a relay")
     (way.folder / "relay.token").write_text(str(token["token"]))
     way.deniable.environ["DENIABLE_RELAY_BATCH"] = str(BATCH)
-    opening = ("open", "--spool", spool, "--once")
+    opening = ("spool", "drain", "--spool", spool, "--once")
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     intake_url = f"http://127.0.0.1:{free_port()}"
     intake_arguments = ("serve", "--spool", str(spool), "--data", "nowhere")

@@ -43,6 +43,7 @@ class Deniable:
             for name in os.environ
             if name.startswith("DENIABLE_") or name.lower().endswith("_proxy")
         }
+        self.environ["COLUMNS"] = None  # that of the person who runs the tests
         self.environ["DENIABLE_DATA"] = str(self.data)
 
     def __call__(self, *arguments: str | Path) -> Result:

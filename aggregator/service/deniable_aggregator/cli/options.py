@@ -180,12 +180,12 @@ def example(*lines: str) -> str:
 def _broken(line: str) -> str:
     """The line, with a backslash and a new line before the option that would make it too long."""
     first, *parts = re.split(r" (?=--|> )", line)
-    shown, width = first, len(first)
+    broken, width = first, len(first)
     for part in parts:
         if width + len(part) > EXAMPLE_WIDTH:
-            shown, width = f"{shown} \\\n     ", len("     ")
-        shown, width = f"{shown} {part}", width + 1 + len(part)
-    return shown
+            broken, width = f"{broken} \\\n     ", len("     ")
+        broken, width = f"{broken} {part}", width + 1 + len(part)
+    return broken
 
 
 def checked_epsilon(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from deniable_aggregator.cli import command_client, main
 from deniable_aggregator.client.service_client import ServiceClient
-from support.api_world import authored, opened
+from support.builders.api_world import authored, opened
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
