@@ -28,7 +28,7 @@ SERVED = ("doctor --url http://127.0.0.1:8000", "doctor --url https://stats.exam
 MOVED = "https://stats.example.net"
 STORE = "postgresql://deniable@db.example.org/deniable"
 TOKEN = "3f9a01c2b4de"
-ASKED_ABOUT = ("epochs close", "keys rotate --now")
+ASKED_ABOUT = ("collections epochs close", "keys rotate --now")
 """What a person at a terminal says yes to."""
 
 

@@ -91,9 +91,9 @@ def test_from_a_killed_relay_by_a_killed_intake_to_a_killed_consumer(way: LongWa
 
 
 def consumer_over(prepared: Prepared) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "deniable_aggregator", "open", "--once", "--spool"]
+    command = [sys.executable, "-m", "deniable_aggregator", "spool", "drain", "--once"]
     return subprocess.Popen(
-        [*command, str(prepared.spool)],
+        [*command, "--spool", str(prepared.spool)],
         env={**prepared.settings.environ(), "PATH": ""},
         stdout=subprocess.DEVNULL,
     )
