@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
+from support.store_copies import copy_store
 
 from benchmarks.world import Deployment
-from deniable_aggregator.operations.backup.copying import copy_store
 from deniable_aggregator.operations.process.serving import free_port
 
 

@@ -124,11 +124,11 @@ def test_reports_that_are_all_sent_again_change_nothing(past: Past) -> None:
 def test_an_upgrade_from_the_previous_schema_changes_nothing(past: Past, tmp_path: Path) -> None:
     if past.settings.shared:
         old = replace(past.settings, store=postgres_server.empty())
-        revision = postgres_before(past.settings.store, old.store)
+        version = postgres_before(past.settings.store, old.store)
     else:
         old = replace(past.settings, store=f"sqlite:///{tmp_path / 'old.db'}")
-        revision = sqlite_before(past.settings.database, tmp_path / "old.db")
-    assert migrate(old) == (revision, HEAD)
+        version = sqlite_before(past.settings.database, tmp_path / "old.db")
+    assert migrate(old) == (version, HEAD)
     assert opened_again(past, old) == past.estimates
     assert sent_again(past, old) == []
     assert opened_again(past, old) == past.estimates

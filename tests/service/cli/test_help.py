@@ -73,7 +73,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         *(("epochs", verb) for verb in ("list", "close")),
         *(("keys", verb) for verb in ("list", "rotate", "delegate")),
         *(("release",), ("releases",), ("ledger", "show"), ("ledger", "reconcile")),
-        *(("backup",), ("restore",), ("copy-store",), ("migrate",)),
+        *(("store", verb) for verb in ("backup", "restore", "migrate")),
         ("plan",),
         ("tally",),
         *(("open",), ("relay", "serve"), ("relay", "status")),

@@ -51,17 +51,8 @@ class Deniable(MainGroup):
         "users": Entry(f"{HERE}.users", "users", "Let people in, with a password or once."),
         "sessions": Entry(f"{HERE}.sessions", "sessions", "See who is signed in; sign them out."),
         "audit": Entry(f"{HERE}.audit", "audit", "Show who did what that took a privilege."),
-        "backup": Entry(
-            f"{HERE}.backup", "backup", "Write everything into one file while the service runs."
-        ),
-        "restore": Entry(
-            f"{HERE}.backup", "restore", "Fill an empty data directory and store from a backup."
-        ),
-        "copy-store": Entry(
-            f"{HERE}.stores", "copy_store", "Copy the database into another store."
-        ),
-        "migrate": Entry(
-            f"{HERE}.stores", "migrate", "Bring the database to this program's schema."
+        "store": Entry(
+            f"{HERE}.store", "store", "Back up, restore, copy and migrate the database."
         ),
         "open": Entry(
             f"{HERE}.drain_spool", "open_spool", "Count what `deniable serve --spool` has taken."

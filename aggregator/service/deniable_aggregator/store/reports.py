@@ -78,7 +78,7 @@ class ReportTables(CommonTables):
             if stored_tallies.has_unsealed_epochs(db):
                 raise StoreError(
                     "the database is damaged: an epoch that was closed or deleted cannot be read. "
-                    "Restore a backup with `deniable restore`"
+                    "Restore a backup with `deniable store restore`"
                 )
 
     def _finish_sweeps(self) -> None:
