@@ -77,7 +77,6 @@ def test_the_commands_are_those_of_the_design() -> None:
         ("plan",),
         ("tally",),
         *(("open",), ("relay", "serve"), ("relay", "status")),
-        ("loadgen",),
         ("log", "verify"),
         ("clock", "confirm"),
         *(("users", verb) for verb in ("add", "list", "remove", "link")),

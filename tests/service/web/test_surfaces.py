@@ -50,7 +50,6 @@ OTHER_COMMANDS = {
     ("ledger", "reconcile"),
     *(("store", verb) for verb in ("backup", "restore", "migrate")),
     ("plan",),
-    ("loadgen",),
     *(("open",), ("relay", "serve"), ("relay", "status"), ("tally",)),
 }
 YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))

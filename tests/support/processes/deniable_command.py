@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from click import Command
 from click.testing import CliRunner, Result
 
 from deniable_aggregator.cli import main
@@ -34,8 +35,9 @@ labels = ["dark_mode", "beta"]
 class Deniable:
     """Runs commands on the data directory `folder`/data."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: Command = main) -> None:
         self.folder = folder
+        self.program = program
         self.data = folder / "data"
         self.key = folder / "operator.key"
         self.environ: dict[str, str | None] = {
@@ -47,7 +49,8 @@ class Deniable:
 
     def __call__(self, *arguments: str | Path) -> Result:
         """The result, whatever the exit code; an error nobody foresaw is raised."""
-        result = CliRunner(env=self.environ).invoke(main, [str(part) for part in arguments])
+        runner = CliRunner(env=self.environ)
+        result = runner.invoke(self.program, [str(part) for part in arguments])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result

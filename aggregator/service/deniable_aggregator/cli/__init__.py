@@ -60,9 +60,6 @@ class Deniable(MainGroup):
         "relay": Entry(
             f"{HERE}.relay", "relay", "Pass reports on for an aggregator, shuffled in batches."
         ),
-        "loadgen": Entry(
-            f"{HERE}.loadgen", "loadgen", "Send made-up reports and see what the service takes."
-        ),
         "doctor": Entry(f"{HERE}.doctor", "doctor", "Check this installation."),
     }
 

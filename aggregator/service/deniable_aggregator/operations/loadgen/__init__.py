@@ -4,5 +4,6 @@ plan      how much is sent, how fast, and the bounds of all of it
 target    what a collection's reports are sealed for
 sealing   reports of made-up answers, made before the first is sent
 sending   requests when they are due, over a fixed number of connections
-outcome   what became of them
+result    what became of them
+__main__  the command line: `python -m deniable_aggregator.operations.loadgen`
 """
