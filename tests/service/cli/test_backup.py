@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -77,25 +74,13 @@ def test_a_directory_that_is_in_use_is_not_restored_into(
     assert "is there already" in deniable.refused("store", "backup", tmp_path / "b.zip")
 
 
-def piped(deniable: Deniable, command: str) -> subprocess.CompletedProcess[str]:
-    """A line of the shell, with real processes."""
-    program = f"{shlex.quote(sys.executable)} -m deniable_aggregator"
-    return subprocess.run(
-        ["/bin/sh", "-c", command.replace("deniable ", f"{program} ")],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=deniable.process_environ(),
-    )
-
-
 @pytest.mark.processes
 def test_a_store_moves_to_postgresql_and_the_service_finds_everything(
     deniable: Deniable,
 ) -> None:
     before, address = names(deniable), postgres_server.empty()
     command = f"deniable store backup - | deniable store restore --database '{address}'"
-    done = piped(deniable, command)
+    done = deniable.shell(command)
     assert done.returncode == 0, done.stderr
     assert "read every one back" in done.stdout
     assert "rows to standard output, without keys" in done.stderr
@@ -115,11 +100,11 @@ def test_a_pipe_that_breaks_says_so_and_restores_nothing(
     copy = tmp_path / "copy.db"
     into = f"deniable store restore --database sqlite:///{copy}"
     for source in ("deniable store backup - | head -c 3000", "true"):
-        done = piped(deniable, f"{source} | {into}")
+        done = deniable.shell(f"{source} | {into}")
         assert done.returncode == 1
         assert "standard input is no backup, or was cut off" in done.stderr
         assert "Traceback" not in done.stderr
-    refused = piped(deniable, "deniable store backup - | deniable store restore")
+    refused = deniable.shell("deniable store backup - | deniable store restore")
     assert refused.returncode == 1
     assert "must be empty" in refused.stderr
     assert "Traceback" not in refused.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -87,6 +88,17 @@ class Deniable:
         """The environment of a real process."""
         environ = {**os.environ, **self.environ}
         return {name: value for name, value in environ.items() if value is not None}
+
+    def shell(self, line: str) -> subprocess.CompletedProcess[str]:
+        """What a line of the shell did, with real processes."""
+        program = f"{shlex.quote(sys.executable)} -m deniable_aggregator"
+        return subprocess.run(
+            ["/bin/sh", "-c", line.replace("deniable ", f"{program} ")],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self.process_environ(),
+        )
 
     @contextmanager
     def process(self, *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
