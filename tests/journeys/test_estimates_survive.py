@@ -17,9 +17,8 @@ from deniable_aggregator.cli.command_client import local
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.operations.backup import copying
 from deniable_aggregator.operations.loadgen.plan import LoadPlan
-from deniable_aggregator.operations.loadgen.sealing import seal_bodies
+from deniable_aggregator.operations.loadgen.sealing import fetch_target, seal_bodies
 from deniable_aggregator.operations.loadgen.sending import UploadTarget, send
-from deniable_aggregator.operations.loadgen.target import fetch_target
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.schema import HEAD
 from deniable_aggregator.store.schema_version import migrate

@@ -15,9 +15,13 @@ import pytest
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.operations.loadgen.__main__ import loadgen
 from deniable_aggregator.operations.loadgen.plan import LoadError, LoadPlan, require_this_machine
-from deniable_aggregator.operations.loadgen.result import LoadResult, percentile
-from deniable_aggregator.operations.loadgen.sending import UploadTarget, send
-from deniable_aggregator.operations.loadgen.target import fetch_target
+from deniable_aggregator.operations.loadgen.sealing import fetch_target
+from deniable_aggregator.operations.loadgen.sending import (
+    LoadResult,
+    UploadTarget,
+    percentile,
+    send,
+)
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
 from support.builders.api_world import authored

@@ -13,8 +13,7 @@ import pytest
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import DELEGATION_SECONDS
 from deniable_aggregator.operations import readiness
-from deniable_aggregator.operations.doctor import checkup, installation
-from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.doctor import Check, checkup, installation
 from deniable_aggregator.operations.process import running_server
 from deniable_aggregator.store import schema
 from support.builders.data_directory import DAY, NOON, prepared

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import AuditRow
-from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.doctor import Check
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.store.ledger_chain import ChainHead
 from deniable_aggregator.store.opening import open_read_only

@@ -19,9 +19,8 @@ from deniable_aggregator.client.errors import ServiceError
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.documents.collections import CollectionDocument
 from deniable_aggregator.operations import readiness
-from deniable_aggregator.operations.doctor import installation
+from deniable_aggregator.operations.doctor import Check, installation
 from deniable_aggregator.operations.doctor.audit_view import audit_check
-from deniable_aggregator.operations.doctor.check import Check
 from deniable_aggregator.operations.doctor.damage import damage_checks
 from deniable_aggregator.operations.process import running_server
 from deniable_aggregator.store import schema

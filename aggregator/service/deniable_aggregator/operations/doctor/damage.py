@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import AggregatorError, StoreError
 from deniable_aggregator.keys import read_trust
-from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.doctor import Check
 from deniable_aggregator.store import schema, transparency_log
 from deniable_aggregator.store.opening import open_read_only, require_portable
 from deniable_aggregator.store.portable.integrity import find_damage

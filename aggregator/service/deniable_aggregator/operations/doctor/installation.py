@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from deniable_aggregator.base.errors import AggregatorError
-from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.doctor import Check
 from deniable_aggregator.store import schema
+from deniable_aggregator.store.epoch_closing import counted_until
 from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.schema_version import current_version
-from deniable_aggregator.store.spool_progress import counted_until
 from deniable_aggregator.store.sqlite.schema import LEAST_SQLITE
 
 if TYPE_CHECKING:

@@ -20,10 +20,8 @@ from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.operations.loadgen.plan import LoadPlan, require_this_machine
-from deniable_aggregator.operations.loadgen.result import LoadResult
-from deniable_aggregator.operations.loadgen.sealing import seal_bodies
-from deniable_aggregator.operations.loadgen.sending import UploadTarget, send
-from deniable_aggregator.operations.loadgen.target import fetch_target
+from deniable_aggregator.operations.loadgen.sealing import fetch_target, seal_bodies
+from deniable_aggregator.operations.loadgen.sending import LoadResult, UploadTarget, send
 from deniable_aggregator.operations.process import running_server
 from deniable_shared.errors import DeniableError
 
