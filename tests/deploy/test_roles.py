@@ -26,7 +26,9 @@ FOLDERS = {
     for path in (ROOT / "shared" / "pyproject.toml", *ROOT.glob("aggregator/*/pyproject.toml"))
 }
 COMPOSE = sorted((DEPLOY / "compose").glob("*.yml"))
-RESOURCES = [DEPLOY / "kubernetes" / name for name in ("base/aggregator.yaml", "init/job.yaml")]
+RESOURCES = sorted(
+    path for path in DEPLOY.glob("kubernetes/*/*.yaml") if "    image: deniable" in path.read_text()
+)
 
 
 def own_needs(folder: str) -> set[str]:
