@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
-from support.store_copies import copy_store
 
 from benchmarks.world import Deployment
 from deniable_aggregator.operations.process.serving import free_port
+from support.builders.store_copies import copy_store
 
 
 @dataclass(slots=True)

@@ -18,7 +18,9 @@ COMPOSE = sorted((DEPLOY / "compose").glob("*.yml"))
 UNITS = sorted((DEPLOY / "systemd").iterdir())
 OVERLAYS = sorted(path.parent for path in DEPLOY.glob("kubernetes/*/kustomization.yaml"))
 RESOURCES = [
-    path for path in sorted(DEPLOY.glob("kubernetes/[birs]*/*.yaml")) if path.stem != "kustomization"
+    path
+    for path in sorted(DEPLOY.glob("kubernetes/[birs]*/*.yaml"))
+    if path.stem != "kustomization"
 ]
 GROUP = "uv sync --group deploy"
 
