@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-ROLES = {"aggregator": "requirements.txt", "gateway": "gateway-requirements.txt"}
+ROLES = {"aggregator": "aggregator-requirements.txt", "gateway": "gateway-requirements.txt"}
 """Each image, and the file of its pins."""
 
 WORKSPACE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]

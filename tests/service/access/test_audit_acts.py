@@ -93,7 +93,7 @@ def test_an_older_schema_that_is_migrated_has_an_entry(tmp_path: Path) -> None:
     before = sqlite_before(kept, settings.database)
     assert schema_version.migrate(settings, lambda: 7.0) == (before, schema.HEAD)
     entry = newest(settings)
-    assert (entry.at, entry.act, entry.actor) == (7, "schema-migrated", "deniable migrate")
+    assert (entry.at, entry.act, entry.actor) == (7, "schema-migrated", "deniable store migrate")
     assert entry.details == {"before": before, "after": schema.HEAD}
     assert schema_version.migrate(settings, lambda: 9.0) == (schema.HEAD, schema.HEAD)
     assert newest(settings).at == 7
@@ -117,7 +117,7 @@ def test_a_restored_database_says_so_and_where_the_log_was_known_to_end(tmp_path
         settings, saved, passphrase=str, nothing_released_since=False, clock=lambda: 7.0
     )
     entry = newest(settings)
-    assert (entry.at, entry.act, entry.actor) == (7, "restored", "deniable restore")
+    assert (entry.at, entry.act, entry.actor) == (7, "restored", "deniable store restore")
     assert entry.details == {"known_to_end": f"2:{lost.audit.head}"}
     with closing(open_store(settings)) as store:
         after = heads_file.read(settings.data)

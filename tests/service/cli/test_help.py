@@ -82,10 +82,9 @@ def test_the_commands_are_those_of_the_design() -> None:
         *(("access", "users", verb) for verb in ("add", "list", "remove", "link")),
         *(("access", "sessions", verb) for verb in ("list", "end")),
         ("access", "audit"),
-        *(("backup",), ("restore",), ("copy-store",), ("migrate",)),
+        *(("store", verb) for verb in ("backup", "restore", "migrate")),
         *(("spool", verb) for verb in ("drain", "tally", "status")),
         *(("relay", verb) for verb in ("serve", "status")),
-        ("loadgen",),
         *(("doctor", verb) for verb in ("check", "verify-log", "confirm-clock")),
     }
 

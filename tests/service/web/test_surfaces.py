@@ -51,9 +51,9 @@ OTHER_COMMANDS = {
     *(("releases", "make", kind) for kind in RELEASE_KINDS),
     *(("releases", "quote", kind) for kind in RELEASE_KINDS),
     ("collections", "epochs", "close"),
-    *(("ledger", "reconcile"), ("backup",), ("restore",), ("copy-store",), ("migrate",)),
+    ("ledger", "reconcile"),
+    *(("store", verb) for verb in ("backup", "restore", "migrate")),
     ("plan",),
-    ("loadgen",),
     *(("relay", verb) for verb in ("serve", "status")),
     *(("spool", verb) for verb in ("drain", "tally", "status")),
 }

@@ -45,26 +45,14 @@ class Deniable(MainGroup):
         ),
         "keys": Entry(f"{HERE}.keys", "keys", "Manage the keys of reports and of vouchers."),
         "access": Entry(f"{HERE}.access", "access", "Say who may do what, and see who did."),
-        "backup": Entry(
-            f"{HERE}.backup", "backup", "Write everything into one file while the service runs."
-        ),
-        "restore": Entry(
-            f"{HERE}.backup", "restore", "Fill an empty data directory and store from a backup."
-        ),
-        "copy-store": Entry(
-            f"{HERE}.stores", "copy_store", "Copy the database into another store."
-        ),
-        "migrate": Entry(
-            f"{HERE}.stores", "migrate", "Bring the database to this program's schema."
+        "store": Entry(
+            f"{HERE}.store", "store", "Back up, restore, copy and migrate the database."
         ),
         "spool": Entry(
             f"{HERE}.spool", "spool", "Count the reports that ingest nodes without keys have taken."
         ),
         "relay": Entry(
             f"{HERE}.relay", "relay", "Pass reports on for an aggregator, shuffled in batches."
-        ),
-        "loadgen": Entry(
-            f"{HERE}.loadgen", "loadgen", "Send made-up reports and see what the service takes."
         ),
         "doctor": Entry(
             f"{HERE}.doctor", "doctor", "Check this installation, its log and its clock."

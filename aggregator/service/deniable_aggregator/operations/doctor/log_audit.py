@@ -161,9 +161,9 @@ def compare_chains(kept: Chain, served: Chain) -> Check:
     return Check("ok", "one log", f"database and service share their first {size:,} entries")
 
 
-def _is_since(db: Statements, revision: str) -> bool:
+def _is_since(db: Statements, version: str) -> bool:
     """Whether the database has had a program of that schema."""
-    return db.execute(READ_VERSION).fetchall() >= [(revision,)]
+    return db.execute(READ_VERSION).fetchall() >= [(version,)]
 
 
 def _releases(chain: Chain, results: Iterable[tuple[int, str, bytes, bytes]]) -> Check:

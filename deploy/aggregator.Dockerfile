@@ -1,14 +1,15 @@
-# The aggregator in a small image: pinned by hash, no root, nothing to write but /var/lib/deniable.
-#   docker build --file deploy/Dockerfile --tag deniable .
+# The roles that hold keys, in one image: the aggregator (`serve`), and the processing node of split mode (`open`). Both open reports, so
+# both need the keys, the store and the estimators. Pinned by hash, no root, nothing to write but /var/lib/deniable.
+#   docker build --file deploy/aggregator.Dockerfile --tag deniable-aggregator .
 FROM python:3.13-slim-bookworm AS build
 WORKDIR /source
-COPY deploy/requirements.txt deploy/requirements.txt
+COPY deploy/aggregator-requirements.txt deploy/aggregator-requirements.txt
 RUN python -m venv /opt/deniable \
-    && /opt/deniable/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r deploy/requirements.txt
+    && /opt/deniable/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r deploy/aggregator-requirements.txt
 COPY LICENSE LICENSE
 COPY shared shared
 COPY aggregator aggregator
-RUN /opt/deniable/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps ./shared ./aggregator/central ./aggregator/estimators ./aggregator/gateway ./aggregator
+RUN /opt/deniable/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps ./shared ./aggregator/central ./aggregator/estimators ./aggregator/gateway ./aggregator/service
 
 FROM python:3.13-slim-bookworm
 COPY --from=build /opt/deniable /opt/deniable
