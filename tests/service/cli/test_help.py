@@ -17,7 +17,7 @@ HEAVY = (
     *("cryptography", "flask", "granian", "httpx", "msgspec", "numpy", "rich", "sqlite3"),
     "sqlite_utils",
 )
-READING = ("audit", "collections", "epochs", "estimates", "ledger", "releases", "report", "tokens")
+READING = ("audit", "collections", "epochs", "estimates", "ledger", "releases", "tokens")
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -54,7 +54,6 @@ def test_the_commands_are_those_of_the_design() -> None:
             ("serve",),
             ("estimates",),
             ("doctor",),
-            ("report",),
         ),
         *(
             ("collections", verb)

@@ -90,9 +90,14 @@ PRICED = {"mechanism": "histogram", "epsilon": "0.1"}
 COMMANDS = {
     ("estimates",): [
         *([], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]),
-        *(["--plot"], ["--plot", "--by-epoch"], ["--parquet", "-"], ["--arrow", "-"]),
+        *(
+            ["--plot"],
+            ["--plot", "--by-epoch"],
+            ["--parquet", "-"],
+            ["--arrow", "-"],
+            ["--html", "-"],
+        ),
     ],
-    ("report",): [["--html", "-"]],
     ("epochs", "list"): [[], ["--json"], ["--csv"]],
     ("collections", "list"): [[], ["--json"]],
     ("release",): [
@@ -149,7 +154,7 @@ def by_command(world: World, monkeypatch: pytest.MonkeyPatch, words: Sequence[st
     with monkeypatch.context() as patch:
         patch.setattr(Target, "connect", lambda target: connected(world))
         clock = SimpleNamespace(time=world.clock)
-        patch.setattr("deniable_aggregator.cli.report.time", clock)  # it tells the minute
+        patch.setattr("deniable_aggregator.cli.estimates.time", clock)  # a page says the minute
         result = CliRunner().invoke(main, [*words])
     return Answer(f"deniable {' '.join(words)}", result.exit_code, result.output)
 

@@ -29,9 +29,6 @@ class Deniable(MainGroup):
         "estimates": Entry(
             f"{HERE}.estimates", "estimates", "Read debiased frequencies with their intervals."
         ),
-        "report": Entry(
-            f"{HERE}.report", "report", "Write estimates as one page to mail, print and keep."
-        ),
         "release": Entry(
             f"{HERE}.release", "release", "Draw from closed epochs, or see what that would cost."
         ),
