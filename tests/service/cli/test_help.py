@@ -20,7 +20,7 @@ HEAVY = (
 )
 READING = (
     *("access audit", "collections list", "collections epochs list", "estimates", "ledger show"),
-    *("releases list", "report", "access tokens"),
+    *("releases list", "access tokens"),
 )
 
 
@@ -69,7 +69,7 @@ def test_the_list_of_commands_says_what_each_command_says_first(group: LazyGroup
 def test_the_commands_are_those_of_the_design() -> None:
     assert set(commands(main)) == {
         *(("demo",), ("init",), ("serve",), ("plan",)),
-        *(("estimates",), ("compare",), ("report",)),
+        *(("estimates",), ("compare",)),
         *(("collections", verb) for verb in ("new", "lint", "apply", "list", "export", "codegen")),
         *(("collections", verb) for verb in ("close", "archive", "delete")),
         *(("collections", "epochs", verb) for verb in ("list", "close")),

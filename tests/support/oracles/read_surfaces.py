@@ -91,13 +91,18 @@ FORM_OPTIONS: list[list[str]] = [[], ["--json"], ["--csv"]]
 COMMANDS = {
     ("estimates",): [
         *([], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]),
-        *(["--plot"], ["--plot", "--by-epoch"], ["--parquet", "-"], ["--arrow", "-"]),
+        *(
+            ["--plot"],
+            ["--plot", "--by-epoch"],
+            ["--parquet", "-"],
+            ["--arrow", "-"],
+            ["--html", "-"],
+        ),
     ],
     ("compare",): [
         *(["--before-to", f"{TODAY - 1}", "--from", f"{TODAY}", *form] for form in FORM_OPTIONS),
         ["--before-to", f"{TODAY - 2}", "--from", f"{TODAY - 1}", "--family", "each"],
     ],
-    ("report",): [["--html", "-"]],
     ("collections", "epochs", "list"): [[], ["--json"], ["--csv"]],
     ("collections", "list"): [[], ["--json"]],
     ("releases", "quote", "histogram"): [["--epsilon", "0.1"]],
@@ -153,7 +158,7 @@ def by_command(world: World, monkeypatch: pytest.MonkeyPatch, words: Sequence[st
     with monkeypatch.context() as patch:
         patch.setattr(Target, "connect", lambda target: connected(world))
         clock = SimpleNamespace(time=world.clock)
-        patch.setattr("deniable_aggregator.cli.report.time", clock)  # it tells the minute
+        patch.setattr("deniable_aggregator.cli.estimates.time", clock)  # a page says the minute
         result = CliRunner().invoke(main, [*words])
     return Answer(f"deniable {' '.join(words)}", result.exit_code, result.output)
 

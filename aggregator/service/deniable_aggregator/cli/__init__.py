@@ -34,9 +34,6 @@ class Deniable(MainGroup):
         "compare": Entry(
             f"{HERE}.compare", "compare", "Say what changed from one period to another."
         ),
-        "report": Entry(
-            f"{HERE}.report", "report", "Write estimates as one page to mail, print and keep."
-        ),
         "releases": Entry(
             f"{HERE}.releases", "releases", "Make central releases, and read those that were made."
         ),
