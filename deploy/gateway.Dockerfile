@@ -1,4 +1,4 @@
-# A relay or a keyless intake in a small image: no key, no numpy, pinned by hash, no root, nothing to write but /var/lib/deniable.
+# The roles that face the internet, in one image: the relay (`relay`), and the ingest node of split mode (`intake`). No key, no numpy, pinned by hash, no root, nothing to write but /var/lib/deniable.
 #   docker build --file deploy/gateway.Dockerfile --tag deniable-gateway .
 FROM python:3.13-slim-bookworm AS build
 WORKDIR /source

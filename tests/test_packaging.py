@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 MOST = 55
 """How many distributions the first `uv run` may install."""
 
-ROLES = {"aggregator": "requirements.txt", "gateway": "gateway-requirements.txt"}
+ROLES = {"aggregator": "aggregator-requirements.txt", "gateway": "gateway-requirements.txt"}
 """Each image, and the file of its pins."""
 
 WORKSPACE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]

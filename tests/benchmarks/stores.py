@@ -15,8 +15,8 @@ from typing import Any
 import psycopg
 
 from benchmarks.world import Deployment
-from deniable_aggregator.operations.backup.copying import copy_store
 from deniable_aggregator.operations.process.serving import free_port
+from support.builders.store_copies import copy_store
 
 
 @dataclass(slots=True)

@@ -81,7 +81,7 @@ def test_a_question_becomes_a_collection_a_report_and_a_chart(
 ) -> None:
     deniable = Deniable(tmp_path)
     with served(deniable) as address:
-        link = deniable.json("users", "link", "--role", "admin")
+        link = deniable.json("access", "users", "link", "--role", "admin")
         tab = arrive(address)
         tab.open(link["path"])
         tab.page.click("main button[type=submit]")

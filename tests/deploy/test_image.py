@@ -14,7 +14,7 @@ import pytest
 from support.processes.installed_programs import program
 
 ROOT = Path(__file__).parents[2]
-BASE = re.findall(r"^FROM (\S+)", (ROOT / "deploy" / "Dockerfile").read_text(), re.M)[0]
+BASE = re.findall(r"^FROM (\S+)", (ROOT / "deploy" / "aggregator.Dockerfile").read_text(), re.M)[0]
 ENVIRON = os.environ | {"STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
 
 

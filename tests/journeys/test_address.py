@@ -92,7 +92,7 @@ class Quick:
 
     def counted(self) -> int:
         """Reports, by the service's own word."""
-        said = self.run("deniable epochs list settings --json")
+        said = self.run("deniable collections epochs list settings --json")
         return sum(int(each["n"]) for each in json.loads(said)["epochs"])
 
 

@@ -17,9 +17,8 @@ from deniable_aggregator.cli.command_client import local
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.operations.backup import copying
 from deniable_aggregator.operations.loadgen.plan import LoadPlan
-from deniable_aggregator.operations.loadgen.sealing import seal_bodies
+from deniable_aggregator.operations.loadgen.sealing import fetch_target, seal_bodies
 from deniable_aggregator.operations.loadgen.sending import UploadTarget, send
-from deniable_aggregator.operations.loadgen.target import fetch_target
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.schema import HEAD
 from deniable_aggregator.store.schema_version import migrate
@@ -124,11 +123,11 @@ def test_reports_that_are_all_sent_again_change_nothing(past: Past) -> None:
 def test_an_upgrade_from_the_previous_schema_changes_nothing(past: Past, tmp_path: Path) -> None:
     if past.settings.shared:
         old = replace(past.settings, store=postgres_server.empty())
-        revision = postgres_before(past.settings.store, old.store)
+        version = postgres_before(past.settings.store, old.store)
     else:
         old = replace(past.settings, store=f"sqlite:///{tmp_path / 'old.db'}")
-        revision = sqlite_before(past.settings.database, tmp_path / "old.db")
-    assert migrate(old) == (revision, HEAD)
+        version = sqlite_before(past.settings.database, tmp_path / "old.db")
+    assert migrate(old) == (version, HEAD)
     assert opened_again(past, old) == past.estimates
     assert sent_again(past, old) == []
     assert opened_again(past, old) == past.estimates

@@ -83,7 +83,7 @@ def test_what_is_missing_is_named(python: Path, tmp_path: Path) -> None:
 def test_a_relay_passes_reports_of_real_devices_to_a_real_service(
     python: Path, way: LongWay
 ) -> None:
-    token = way.deniable.json("tokens", "new", "--role", "relay", "--label", "a relay")
+    token = way.deniable.json("access", "tokens", "new", "--role", "relay", "--label", "a relay")
     (way.folder / "relay.token").write_text(str(token["token"]))
     way.start(way.url, "serve")
     to = ("--to", way.url, "--token-file", "relay.token", "--batch", str(BATCH))
@@ -98,7 +98,7 @@ def test_a_relay_passes_reports_of_real_devices_to_a_real_service(
 def test_an_intake_writes_reports_of_real_devices_into_a_spool(python: Path, way: LongWay) -> None:
     spool = way.folder / "spool"
     spool.mkdir()
-    opening = ("open", "--spool", spool, "--once")
+    opening = ("spool", "drain", "--spool", spool, "--once")
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     intake = ("intake", "--spool", "spool", "--data", "nowhere")
     way.start(way.front, *intake, python=python, module="deniable_gateway")

@@ -31,7 +31,7 @@ def started_relay(way: LongWay, batch: int) -> subprocess.Popen[bytes]:
 
 @pytest.mark.processes
 def test_reports_that_a_killed_relay_had_acknowledged_are_counted_once(way: LongWay) -> None:
-    token = way.deniable.json("tokens", "new", "--role", "relay", "--label", "a relay")
+    token = way.deniable.json("access", "tokens", "new", "--role", "relay", "--label", "a relay")
     (way.folder / "relay.token").write_text(str(token["token"]))
     way.start(way.url, "serve")
     relay = started_relay(way, 10 * BATCH)
@@ -51,7 +51,7 @@ def test_reports_that_a_killed_relay_had_acknowledged_are_counted_once(way: Long
 def test_reports_that_a_killed_intake_had_acknowledged_are_counted_once(way: LongWay) -> None:
     spool = way.folder / "spool"
     spool.mkdir()
-    opening = ("open", "--spool", spool, "--once")
+    opening = ("spool", "drain", "--spool", spool, "--once")
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     intake = way.start(way.front, "serve", "--spool", str(spool), "--data", "nowhere")
     assert [way.answer(device) for device in range(3)] == [1] * 3
@@ -70,7 +70,7 @@ def test_the_same_with_a_bucket_between_intake_and_consumer(
     for name, value in s3_server.CREDENTIALS.items():
         monkeypatch.setenv(name, value)
         way.deniable.environ[name] = value
-    opening = ("open", "--spool", spool, "--once")
+    opening = ("spool", "drain", "--spool", spool, "--once")
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     options = ("--spool-format", "parquet", "--spool-wait-ms", "200")
     intake = way.start(way.front, "serve", "--spool", spool, "--data", "nowhere", *options)

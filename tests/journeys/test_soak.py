@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.operations.loadgen.plan import LoadPlan
-from deniable_aggregator.operations.loadgen.sealing import seal_bodies
+from deniable_aggregator.operations.loadgen.sealing import fetch_target, seal_bodies
 from deniable_aggregator.operations.loadgen.sending import UploadTarget, send
-from deniable_aggregator.operations.loadgen.target import fetch_target
 from support.processes import postgres_server
 from support.processes.live_service import Live, live
 from support.processes.process_tree import family

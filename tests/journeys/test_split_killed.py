@@ -64,10 +64,10 @@ def check_what_the_intake_saw(tap: Tap) -> None:
 def test_from_a_killed_relay_by_a_killed_intake_to_a_killed_consumer(way: LongWay) -> None:
     spool = way.folder / "spool"
     spool.mkdir()
-    token = way.deniable.json("tokens", "new", "--role", "relay", "--label", "a relay")
+    token = way.deniable.json("access", "tokens", "new", "--role", "relay", "--label", "a relay")
     (way.folder / "relay.token").write_text(str(token["token"]))
     way.deniable.environ["DENIABLE_RELAY_BATCH"] = str(BATCH)
-    opening = ("open", "--spool", spool, "--once")
+    opening = ("spool", "drain", "--spool", spool, "--once")
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     intake_url = f"http://127.0.0.1:{free_port()}"
     intake_arguments = ("serve", "--spool", str(spool), "--data", "nowhere")
@@ -87,13 +87,13 @@ def test_from_a_killed_relay_by_a_killed_intake_to_a_killed_consumer(way: LongWa
     assert way.deniable.done(*opening) == f"Drained {DEVICES} reports\n"
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     assert way.counted() == DEVICES
-    assert way.deniable.done("open", "--spool", spool, "--last") == "Drained 0 reports\n"
+    assert way.deniable.done("spool", "drain", "--spool", spool, "--last") == "Drained 0 reports\n"
 
 
 def consumer_over(prepared: Prepared) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "deniable_aggregator", "open", "--once", "--spool"]
+    command = [sys.executable, "-m", "deniable_aggregator", "spool", "drain", "--once"]
     return subprocess.Popen(
-        [*command, str(prepared.spool)],
+        [*command, "--spool", str(prepared.spool)],
         env={**prepared.settings.environ(), "PATH": ""},
         stdout=subprocess.DEVNULL,
     )
@@ -125,7 +125,7 @@ import sys
 seen = []
 sys.addaudithook(lambda event, given: seen.append(event) if event.startswith("socket.") else None)
 from deniable_aggregator.cli import main
-main(["open", "--once", "--spool", sys.argv[1]], standalone_mode=False)
+main(["spool", "drain", "--once", "--spool", sys.argv[1]], standalone_mode=False)
 import socket
 socket.socket().close()
 print(seen)

@@ -85,7 +85,7 @@ def test_a_service_whose_keys_were_signed_ahead_starts_and_goes_on_once_confirme
         live = Live(settings, server, manifest)
         if not kernel.synchronised(time.time()):  # then the clock needs no operator
             assert_waits(live)
-        assert "UTC" in deniable.done("clock", "confirm")
+        assert "UTC" in deniable.done("doctor", "confirm-clock")
         wait_until("the service is ready", lambda: ready(live).status_code == 200)
         assert phone(live, tmp_path / "phone.db").send() == (1, 0, 0)
         assert live.counted() == 1
@@ -107,7 +107,7 @@ def assert_waits(live: Live) -> None:
     assert answer.status_code == 503
     wrong = {name for name, said in answer.json()["checks"].items() if said != "ok"}
     assert wrong == {"clock"}
-    assert "deniable clock confirm" in answer.json()["detail"]
+    assert "deniable doctor confirm-clock" in answer.json()["detail"]
 
 
 def states(live: Live) -> set[str]:

@@ -15,9 +15,10 @@ REQUEST = {"mechanism": "majority", "epsilon": "0.25", "contender": "beta"}
 
 
 def show_options() -> None:
-    text = CliRunner().invoke(main, ["release", "--help"]).output
-    assert "majority" in text
-    assert "--contender" in text
+    listed = CliRunner().invoke(main, ["releases", "make", "--help"]).output
+    assert "majority" in listed
+    shown = CliRunner().invoke(main, ["releases", "quote", "majority", "--help"]).output
+    assert "--contender" in shown
 
 
 def show_form(made: ReleaseWorld) -> None:

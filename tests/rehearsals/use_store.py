@@ -15,6 +15,7 @@ from deniable_aggregator.operations.doctor.installation import schema_check
 from deniable_aggregator.store.opening import store_kind
 from deniable_aggregator.store.schema_version import migrate
 from deniable_gateway.errors import SettingsError
+from support.builders import store_copies
 from support.builders.api_world import World, authored, opened
 
 REFUSED = "know SQLite and PostgreSQL stores, got toy://…"
@@ -43,14 +44,14 @@ def inspect(settings: Settings) -> None:
 
 
 def refuse_copies(settings: Settings, folder: Path) -> None:
-    file, toy, unknown = f"sqlite:///{folder}/c.db", f"toy://{folder}/d.db", "mysql://x"
+    toy = f"toy://{folder}/d.db"
     with pytest.raises(StoreError, match=REFUSED):
         copying.back_up(settings, folder / "b.zip", None, 0.0)
-    for source, target in ((settings, file), (Settings(data=settings.data), toy)):
+    for source in (settings, Settings(data=settings.data)):
         with pytest.raises(StoreError, match=REFUSED):
-            copying.copy_store(source, target)
+            store_copies.restore(source, folder / "b.zip", toy)
     with pytest.raises(SettingsError, match="or toy://…, got 'mysql'"):
-        store_kind(Settings(store=unknown))
+        store_kind(Settings(store="mysql://x"))
     assert not list(folder.glob("[bcd].*"))
 
 

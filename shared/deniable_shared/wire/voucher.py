@@ -6,7 +6,7 @@
     tag     = HMAC-SHA-256(key, lp("deniable/1 voucher tag") ‖ lp(collection) ‖ lp(epoch) ‖
                            lp(serial))[:16]
 
-The backend needs this module, the collection's key (`deniable vouchers key`) and no memory: a
+The backend needs this module, the collection's key (`deniable keys vouchers show`) and no memory: a
 person who asks twice gets the same voucher. The aggregator takes each serial once. Who has the key
 can tell which person a serial stands for: reports that carry vouchers are not anonymous.
 """
@@ -51,9 +51,9 @@ _TAG = b"deniable/1 voucher tag"
 def issue(key: str, *, collection: str, epoch: int, person: str) -> str:
     """The voucher of one person for one epoch of the collection with this id, as text.
 
-    `key` is what `deniable vouchers key` printed; `person` is the backend's own name for somebody
-    it knows: 1 to 256 bytes of UTF-8, always the same for one person. ParameterError names what
-    is out of range.
+    `key` is what `deniable keys vouchers show` printed; `person` is the backend's own name for
+    somebody it knows: 1 to 256 bytes of UTF-8, always the same for one person.
+    ParameterError names what is out of range.
     """
     secret, name = parse_key(key), person.encode()
     if not 1 <= len(name) <= MAX_PERSON_BYTES:
@@ -87,11 +87,11 @@ def format_key(key: bytes) -> str:
 def parse_key(text: str) -> bytes:
     """The inverse of `format_key`; ParameterError, which never repeats what was given."""
     if not text.startswith(_KEY_PREFIX):
-        raise ParameterError('key must begin with "vk_": `deniable vouchers key` prints it')
+        raise ParameterError('key must begin with "vk_": `deniable keys vouchers show` prints it')
     try:
         return _bytes_of("key", text[len(_KEY_PREFIX) :])
     except DecodeError as error:
-        raise ParameterError(f"{error}: `deniable vouchers key` prints it") from None
+        raise ParameterError(f"{error}: `deniable keys vouchers show` prints it") from None
 
 
 def _tag(key: bytes, collection: str, epoch: int, serial: bytes) -> bytes:

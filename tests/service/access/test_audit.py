@@ -144,36 +144,38 @@ def deniable(tmp_path: Path) -> Deniable:
 
 
 def test_the_command_shows_acts_and_says_that_the_chain_holds(deniable: Deniable) -> None:
-    deniable.done("tokens", "new", "--role", "viewer", "--label", "Grafana")
-    shown = deniable.done("audit")
+    deniable.done("access", "tokens", "new", "--role", "viewer", "--label", "Grafana")
+    shown = deniable.done("access", "audit")
     assert "token-made" in shown
     assert "deniable init" in shown
-    found = deniable.json("audit", "--verify")
+    found = deniable.json("access", "audit", "--verify")
     assert found["size"] == 2
     noted = f"{found['size']}:{found['head']}"
-    assert noted in deniable.done("audit", "--verify")
-    deniable.done("tokens", "new", "--role", "viewer", "--label", "more")
-    assert deniable.json("audit", "--verify", "--since", noted)["size"] == 3
+    assert noted in deniable.done("access", "audit", "--verify")
+    deniable.done("access", "tokens", "new", "--role", "viewer", "--label", "more")
+    assert deniable.json("access", "audit", "--verify", "--since", noted)["size"] == 3
 
 
 @pytest.mark.parametrize("noted", ["1:" + "0" * 64, "9:" + "0" * 64, "x", "-1:", ""])
 def test_the_command_refuses_a_log_that_is_not_the_noted_one(
     deniable: Deniable, noted: str
 ) -> None:
-    said = deniable.refused("audit", "--verify", "--since", noted)
+    said = deniable.refused("access", "audit", "--verify", "--since", noted)
     assert "is not the one of" in said
 
 
 def test_a_label_that_looks_like_a_line_of_the_log_is_shown_on_its_own(
     deniable: Deniable,
 ) -> None:
-    said = deniable.refused("tokens", "new", "--role", "viewer", "--label", "x\n2027 forged")
+    said = deniable.refused(
+        "access", "tokens", "new", "--role", "viewer", "--label", "x\n2027 forged"
+    )
     assert "label" in said
 
 
 def test_people_are_added_listed_and_removed_by_the_command(deniable: Deniable) -> None:
     run = CliRunner(env=deniable.environ)
-    arguments = ["users", "add", "ana", "--role", "analyst", "--password-stdin"]
+    arguments = ["access", "users", "add", "ana", "--role", "analyst", "--password-stdin"]
     done = run.invoke(main, arguments, input=f"{PASSWORD}\n")
     assert (done.exit_code, done.output) == (
         0,
@@ -183,15 +185,15 @@ def test_people_are_added_listed_and_removed_by_the_command(deniable: Deniable) 
     assert asked.exit_code == 1
     again = run.invoke(main, arguments, input=f"{PASSWORD}\n")
     assert "there is a user 'ana' already" in again.output
-    [row] = deniable.json("users", "list")["users"]
+    [row] = deniable.json("access", "users", "list")["users"]
     assert (row["name"], row["role"]) == ("ana", "analyst")
-    assert deniable.done("users", "remove", "ana", "--yes") == "Removed ana\n"
-    assert deniable.json("users", "list")["users"] == []
+    assert deniable.done("access", "users", "remove", "ana", "--yes") == "Removed ana\n"
+    assert deniable.json("access", "users", "list")["users"] == []
 
 
 def test_a_link_of_the_command_leads_to_the_sign_in_page(deniable: Deniable) -> None:
-    made = deniable.json("users", "link", "--name", "Ana", "--role", "viewer")
+    made = deniable.json("access", "users", "link", "--name", "Ana", "--role", "viewer")
     assert made["address"] == "http://127.0.0.1:8000" + made["path"]
     assert made["path"].startswith("/sign-in?link=")
-    assert deniable.json("sessions", "list") == {"sessions": []}
-    deniable.refused("sessions", "end", "000000000000")
+    assert deniable.json("access", "sessions", "list") == {"sessions": []}
+    deniable.refused("access", "sessions", "end", "000000000000")

@@ -93,7 +93,7 @@ def test_an_older_schema_that_is_migrated_has_an_entry(tmp_path: Path) -> None:
     before = sqlite_before(kept, settings.database)
     assert schema_version.migrate(settings, lambda: 7.0) == (before, schema.HEAD)
     entry = newest(settings)
-    assert (entry.at, entry.act, entry.actor) == (7, "schema-migrated", "deniable migrate")
+    assert (entry.at, entry.act, entry.actor) == (7, "schema-migrated", "deniable store migrate")
     assert entry.details == {"before": before, "after": schema.HEAD}
     assert schema_version.migrate(settings, lambda: 9.0) == (schema.HEAD, schema.HEAD)
     assert newest(settings).at == 7
@@ -117,7 +117,7 @@ def test_a_restored_database_says_so_and_where_the_log_was_known_to_end(tmp_path
         settings, saved, passphrase=str, nothing_released_since=False, clock=lambda: 7.0
     )
     entry = newest(settings)
-    assert (entry.at, entry.act, entry.actor) == (7, "restored", "deniable restore")
+    assert (entry.at, entry.act, entry.actor) == (7, "restored", "deniable store restore")
     assert entry.details == {"known_to_end": f"2:{lost.audit.head}"}
     with closing(open_store(settings)) as store:
         after = heads_file.read(settings.data)
@@ -131,7 +131,7 @@ def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
     command.done("init")
     for label in ("first", "second"):
-        command.done("tokens", "new", "--role", "viewer", "--label", label)
+        command.done("access", "tokens", "new", "--role", "viewer", "--label", label)
     service = Service.open(Settings(data=tmp_path / "data"))
     service.tick()
     service.close()
@@ -148,7 +148,7 @@ def last_taken_away(data: Path) -> None:
         db.commit()
 
 
-CHECKS = (("audit", "--verify"), ("log", "verify"), ("doctor",))
+CHECKS = (("access", "audit", "--verify"), ("doctor", "verify-log"), ("doctor",))
 
 
 @pytest.mark.parametrize("command", CHECKS, ids=" ".join)
@@ -178,4 +178,4 @@ def test_a_log_that_lost_its_end_goes_on_and_says_so(deniable: Deniable, tmp_pat
     assert entry.details == {"audit_log": f"goes on without 3:{seen.audit.head}"}
     for command in CHECKS:
         deniable.done(*command)
-    assert deniable.json("audit", "--verify")["size"] == 3
+    assert deniable.json("access", "audit", "--verify")["size"] == 3

@@ -33,11 +33,18 @@ def test_a_backup_of_a_running_service_is_restored_elsewhere_and_serves(
     passphrase = tmp_path / "passphrase.txt"
     with deniable.process("serve", "--port", "0"):
         wait_until("the service runs", lambda: running_server.find(deniable.data))
-        made = deniable.json("backup", tmp_path, "--keys", "--passphrase-file", passphrase)
+        made = deniable.json("store", "backup", tmp_path, "--keys", "--passphrase-file", passphrase)
     before = names(deniable)
     deniable.environ["DENIABLE_DATA"] = str(tmp_path / "elsewhere" / "data")
     said = deniable.done(
-        *("restore", made["file"], "--passphrase-file", passphrase, "--nothing-released-since")
+        *(
+            "store",
+            "restore",
+            made["file"],
+            "--passphrase-file",
+            passphrase,
+            "--nothing-released-since",
+        )
     )
     assert "read every one back" in said
     assert "reconcile" not in said
@@ -48,9 +55,9 @@ def test_a_backup_of_a_running_service_is_restored_elsewhere_and_serves(
 def test_a_restored_directory_without_heads_says_that_releases_wait(
     deniable: Deniable, tmp_path: Path
 ) -> None:
-    deniable.done("backup", tmp_path / "b.zip")
+    deniable.done("store", "backup", tmp_path / "b.zip")
     deniable.environ["DENIABLE_DATA"] = str(tmp_path / "elsewhere" / "data")
-    said = deniable.done("restore", tmp_path / "b.zip")
+    said = deniable.done("store", "restore", tmp_path / "b.zip")
     assert "Put the keys into" in said
     assert "Releases wait for `deniable ledger reconcile`" in said
     shutil.copytree(deniable.data / "keys", tmp_path / "elsewhere" / "data" / "keys")
@@ -62,28 +69,59 @@ def test_a_restored_directory_without_heads_says_that_releases_wait(
 def test_a_directory_that_is_in_use_is_not_restored_into(
     deniable: Deniable, tmp_path: Path
 ) -> None:
-    deniable.done("backup", tmp_path / "b.zip")
-    assert "must be empty" in deniable.refused("restore", tmp_path / "b.zip")
-    assert "is there already" in deniable.refused("backup", tmp_path / "b.zip")
+    deniable.done("store", "backup", tmp_path / "b.zip")
+    assert "must be empty" in deniable.refused("store", "restore", tmp_path / "b.zip")
+    assert "is there already" in deniable.refused("store", "backup", tmp_path / "b.zip")
 
 
+@pytest.mark.processes
 def test_a_store_moves_to_postgresql_and_the_service_finds_everything(
     deniable: Deniable,
 ) -> None:
     before, address = names(deniable), postgres_server.empty()
-    assert "read every one back" in deniable.done("copy-store", "--to", address)
+    command = f"deniable store backup - | deniable store restore --database '{address}'"
+    done = deniable.shell(command)
+    assert done.returncode == 0, done.stderr
+    assert "read every one back" in done.stdout
+    assert "rows to standard output, without keys" in done.stderr
+    assert "Set store in" in done.stderr
     (deniable.data / "deniable.db").unlink()
     deniable.environ["DENIABLE_STORE"] = address
     assert names(deniable) == before != []
-    assert "already" in deniable.done("migrate")
+    assert "already" in deniable.done("store", "migrate")
+    assert "Nothing is missing" in deniable.done("ledger", "reconcile")
     postgres_server.drop(address)
 
 
+@pytest.mark.processes
+def test_a_pipe_that_breaks_says_so_and_restores_nothing(
+    deniable: Deniable, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    into = f"deniable store restore --database sqlite:///{copy}"
+    for source in ("deniable store backup - | head -c 3000", "true"):
+        done = deniable.shell(f"{source} | {into}")
+        assert done.returncode == 1
+        assert "standard input is no backup, or was cut off" in done.stderr
+        assert "Traceback" not in done.stderr
+    refused = deniable.shell("deniable store backup - | deniable store restore")
+    assert refused.returncode == 1
+    assert "must be empty" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not list(tmp_path.glob("copy.db*"))
+
+
+def test_a_backup_says_what_it_cannot_do(deniable: Deniable) -> None:
+    said = deniable("store", "backup", "-", "--json")
+    assert said.exit_code == 2
+    assert "--json goes with a file" in said.stderr
+
+
 def test_migrate_says_what_it_did(deniable: Deniable) -> None:
-    done = deniable.json("migrate")
+    done = deniable.json("store", "migrate")
     assert done["before"] == done["after"]
     (deniable.data / "deniable.db").unlink()
-    assert "had no schema" in deniable.done("migrate")
+    assert "had no schema" in deniable.done("store", "migrate")
 
 
 def test_ledger_alone_shows(deniable: Deniable) -> None:

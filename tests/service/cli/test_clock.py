@@ -1,4 +1,4 @@
-"""`deniable clock confirm`: one command, for processes that run and for the next start."""
+"""`deniable doctor confirm-clock`: one command, for processes that run and for the next start."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def test_a_command_that_cannot_be_undone_is_refused_until_the_clock_is_confirmed
 ) -> None:
     said = deniable.refused("keys", "rotate", code=75)
     assert "the clock jumped 10.0 days back" in said
-    assert "run `deniable clock confirm`" in said
+    assert "run `deniable doctor confirm-clock`" in said
     assert "jumped 10.0 days back" in deniable.refused("keys", "delegate", code=75)
     assert [key["state"] for key in deniable.json("keys", "list")["keys"]] == ["active"]
-    assert "Confirmed for" in deniable.done("clock", "confirm")
+    assert "Confirmed for" in deniable.done("doctor", "confirm-clock")
     deniable.done("keys", "rotate")
     deniable.done("keys", "delegate")
 
@@ -45,7 +45,7 @@ def test_a_service_that_runs_takes_it_up(deniable: Deniable) -> None:
     try:
         service.tick()
         assert service.suspension.reason("clock") is not None
-        said = deniable.json("clock", "confirm")
+        said = deniable.json("doctor", "confirm-clock")
         assert abs(said["now"] - time.time()) < 60
         service.tick()
         assert service.suspension.reason("clock") is None
@@ -54,10 +54,10 @@ def test_a_service_that_runs_takes_it_up(deniable: Deniable) -> None:
 
 
 def test_what_it_writes_is_for_its_owner_alone(deniable: Deniable) -> None:
-    deniable.done("clock", "confirm")
+    deniable.done("doctor", "confirm-clock")
     for name in (record.NAME, record.CONFIRMED):
         assert stat.S_IMODE((deniable.data / name).stat().st_mode) == 0o600
 
 
 def test_without_a_data_directory_it_says_how_to_name_one(tmp_path: Path) -> None:
-    assert "name the service's by --data" in Deniable(tmp_path).refused("clock", "confirm")
+    assert "name the service's by --data" in Deniable(tmp_path).refused("doctor", "confirm-clock")

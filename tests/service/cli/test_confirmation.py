@@ -18,12 +18,12 @@ from deniable_aggregator.cli.confirmation import require_yes
 from support.processes.deniable_command import Deniable
 
 IRREVERSIBLE: Sequence[Sequence[str]] = [
-    ("epochs", "close", "settings", "--epoch", "20000"),
+    ("collections", "epochs", "close", "settings", "--epoch", "20000"),
     ("collections", "close", "settings"),
     ("collections", "delete", "settings"),
     ("keys", "rotate", "--now"),
-    ("users", "remove", "ana"),
-    ("vouchers", "replace", "settings"),
+    ("access", "users", "remove", "ana"),
+    ("keys", "vouchers", "replace", "settings"),
 ]
 
 
@@ -47,7 +47,12 @@ def deniable(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
 
 def state(deniable: Deniable) -> list[object]:
     """Everything that one of the commands would change."""
-    asked = (("collections", "list"), ("keys", "list"), ("users", "list"), ("audit",))
+    asked = (
+        ("collections", "list"),
+        ("keys", "list"),
+        ("access", "users", "list"),
+        ("access", "audit"),
+    )
     return [deniable.json(*command) for command in asked]
 
 

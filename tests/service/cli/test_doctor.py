@@ -49,14 +49,14 @@ def test_a_fresh_installation_is_well(deniable: Deniable) -> None:
 def test_a_spool_that_nobody_counts_is_told_of_until_it_is_given_up(deniable: Deniable) -> None:
     spool = deniable.folder / "spool"
     spool.mkdir()
-    deniable.done("open", "--spool", spool, "--once")
+    deniable.done("spool", "drain", "--spool", spool, "--once")
     assert found(deniable, "spool", "ok") == [f"{spool} is counted"]
     store = open_store(Settings(data=deniable.data))
     store.remove_spool(str(spool))
     store.set_spool_progress(str(spool), 0)
     store.close()
     assert "--last" in found(deniable, "spool", "warn")[0]
-    deniable.done("open", "--spool", spool, "--last")
+    deniable.done("spool", "drain", "--spool", spool, "--last")
     assert found(deniable, "spool", "warn") == found(deniable, "spool", "ok") == []
 
 

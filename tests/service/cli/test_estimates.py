@@ -1,4 +1,4 @@
-"""`deniable estimates` and `deniable epochs`, over reports that were really counted."""
+"""`deniable estimates` and `deniable collections epochs`, over reports that were really counted."""
 
 from __future__ import annotations
 
@@ -93,29 +93,31 @@ def test_epochs_can_be_read_one_by_one_or_as_a_range(deniable: Deniable) -> None
 
 def test_the_epochs_are_listed_with_their_state(deniable: Deniable) -> None:
     count(deniable, 5)
-    shown = deniable.done("epochs", "list", "settings")
+    shown = deniable.done("collections", "epochs", "list", "settings")
     assert str(TODAY) in shown
     assert "open" in shown
 
 
 def test_the_only_open_epoch_closes_without_being_named(deniable: Deniable) -> None:
     count(deniable, 60)
-    assert "is closed" in deniable.done("epochs", "close", "settings", "--yes")
+    assert "is closed" in deniable.done("collections", "epochs", "close", "settings", "--yes")
     assert deniable.json("estimates", "settings")["provisional"] is False
-    assert "nothing to close" in deniable.refused("epochs", "close", "settings")
+    assert "nothing to close" in deniable.refused("collections", "epochs", "close", "settings")
 
 
 def test_one_of_several_open_epochs_must_be_named(deniable: Deniable) -> None:
     count(deniable, 5)
     count(deniable, 5, epoch=TODAY - 1)
-    assert "name one with --epoch" in deniable.refused("epochs", "close", "settings")
-    closed = deniable.json("epochs", "close", "settings", "--yes", "--epoch", str(TODAY - 1))
+    assert "name one with --epoch" in deniable.refused("collections", "epochs", "close", "settings")
+    closed = deniable.json(
+        "collections", "epochs", "close", "settings", "--yes", "--epoch", str(TODAY - 1)
+    )
     assert (closed["epoch"], closed["changed"]) == (TODAY - 1, True)
 
 
 def test_closing_twice_says_so(deniable: Deniable) -> None:
     count(deniable, 5)
-    arguments = ("epochs", "close", "settings", "--yes", "--epoch", str(TODAY))
+    arguments = ("collections", "epochs", "close", "settings", "--yes", "--epoch", str(TODAY))
     deniable.done(*arguments)
     assert "is already closed" in deniable.done(*arguments)
 

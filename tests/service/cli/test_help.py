@@ -11,13 +11,17 @@ import pytest
 from click.testing import CliRunner
 
 from deniable_aggregator.cli import main
-from deniable_aggregator.cli.command_groups import LazyGroup
+from deniable_aggregator.cli.command_groups import LazyGroup, command_paths
+from deniable_aggregator.releases.kinds import RELEASE_KINDS
 
 HEAVY = (
     *("cryptography", "flask", "granian", "httpx", "msgspec", "numpy", "rich", "sqlite3"),
     "sqlite_utils",
 )
-READING = ("audit", "collections", "epochs", "estimates", "ledger", "releases", "report", "tokens")
+READING = (
+    *("access audit", "collections list", "collections epochs list", "estimates", "ledger show"),
+    *("releases list", "access tokens"),
+)
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -37,6 +41,22 @@ def test_every_command_explains_itself_with_an_example(path: tuple[str, ...]) ->
     assert f"  deniable {' '.join(path)}" in shown.output.partition("Example:")[2]
 
 
+PLACES = [(), *command_paths(main, click.Context(main))]
+
+
+@pytest.mark.parametrize("path", PLACES, ids=" ".join)
+def test_help_fits_80_columns_and_is_as_wide_as_columns_says(path: tuple[str, ...]) -> None:
+    pages = {
+        columns: CliRunner(env={"COLUMNS": str(columns)})
+        .invoke(main, [*path, "--help"], prog_name="deniable")
+        .stdout.splitlines()
+        for columns in (80, 90)
+    }
+    for columns, lines in pages.items():
+        assert [line for line in lines if len(line) > columns] == []
+    assert pages[80] != pages[90] or max(map(len, pages[90])) <= 80
+
+
 @pytest.mark.parametrize("group", [main], ids=["deniable"])
 def test_the_list_of_commands_says_what_each_command_says_first(group: LazyGroup) -> None:
     context = click.Context(group)
@@ -48,48 +68,31 @@ def test_the_list_of_commands_says_what_each_command_says_first(group: LazyGroup
 
 def test_the_commands_are_those_of_the_design() -> None:
     assert set(commands(main)) == {
-        *(
-            ("demo",),
-            ("init",),
-            ("serve",),
-            ("estimates",),
-            ("doctor",),
-            ("report",),
-        ),
-        *(
-            ("collections", verb)
-            for verb in (
-                "new",
-                "lint",
-                "apply",
-                "export",
-                "list",
-                "close",
-                "archive",
-                "delete",
-                "codegen",
-            )
-        ),
-        *(("epochs", verb) for verb in ("list", "close")),
+        *(("demo",), ("init",), ("serve",), ("plan",)),
+        *(("estimates",), ("compare",)),
+        *(("collections", verb) for verb in ("new", "lint", "apply", "list", "export", "codegen")),
+        *(("collections", verb) for verb in ("close", "archive", "delete")),
+        *(("collections", "epochs", verb) for verb in ("list", "close")),
+        *(("releases", verb) for verb in ("list", "show", "ask")),
+        *(("releases", verb, kind) for verb in ("quote", "make") for kind in RELEASE_KINDS),
+        *(("ledger", verb) for verb in ("show", "reconcile")),
         *(("keys", verb) for verb in ("list", "rotate", "delegate")),
-        *(("release",), ("releases",), ("ledger", "show"), ("ledger", "reconcile")),
-        *(("backup",), ("restore",), ("copy-store",), ("migrate",)),
-        ("plan",),
-        ("tally",),
-        *(("open",), ("relay", "serve"), ("relay", "status")),
-        ("loadgen",),
-        ("log", "verify"),
-        ("clock", "confirm"),
-        *(("users", verb) for verb in ("add", "list", "remove", "link")),
-        *(("sessions", verb) for verb in ("list", "end")),
-        ("audit",),
-        *(("vouchers", verb) for verb in ("key", "issue", "replace")),
-        *(("tokens", verb) for verb in ("new", "list", "revoke")),
+        *(("keys", "vouchers", verb) for verb in ("show", "issue", "replace")),
+        *(("access", "tokens", verb) for verb in ("new", "list", "revoke")),
+        *(("access", "users", verb) for verb in ("add", "list", "remove", "link")),
+        *(("access", "sessions", verb) for verb in ("list", "end")),
+        ("access", "audit"),
+        *(("store", verb) for verb in ("backup", "restore", "migrate")),
+        *(("spool", verb) for verb in ("drain", "tally", "status")),
+        *(("relay", verb) for verb in ("serve", "status")),
+        *(("doctor", verb) for verb in ("check", "verify-log", "confirm-clock")),
     }
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], *([command, "--help"] for command in READING)], ids=str
+    "arguments",
+    [["--help"], ["--version"], *([*command.split(), "--help"] for command in READING)],
+    ids=str,
 )
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     code = (
@@ -107,3 +110,45 @@ def test_an_unknown_command_is_wrong_usage() -> None:
     answer = CliRunner().invoke(main, ["estimate"])
     assert answer.exit_code == 2
     assert answer.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("estimate", "estimates"),
+        ("release", "releases"),
+        ("collection", "collections"),
+        ("collections lst", "collections list"),
+        ("collections epoch", "collections epochs"),
+        ("access token", "access tokens"),
+        ("access tokens creat", None),
+        ("keys rotat", "keys rotate"),
+        ("releases make histogrm", "releases make histogram"),
+        ("releases histogram", "releases quote histogram"),
+        ("relay sttus", "relay status"),
+        ("doctor verify-lgo", "doctor verify-log"),
+        ("tokens", "access tokens"),
+        ("tokens new --role viewer", "access tokens"),
+        ("users", "access users"),
+        ("audit --verify", "access audit"),
+        ("epochs list settings", "collections epochs"),
+        ("vouchers", "keys vouchers"),
+        ("tally --spool x", "spool tally"),
+        ("log verify", "doctor verify-log"),
+        ("clock confirm", "doctor confirm-clock"),
+        ("xyzzy", None),
+    ],
+)
+def test_an_unknown_command_names_the_one_that_is_meant(words: str, meant: str | None) -> None:
+    answer = CliRunner().invoke(main, words.split(), prog_name="deniable")
+    assert answer.exit_code == 2
+    [*_, said] = answer.stderr.strip().splitlines()
+    assert said.startswith("Error: No such command ")
+    assert said.partition("Did you mean ")[2] == (f"'deniable {meant}'?" if meant else "")
+
+
+def test_a_default_command_is_meant_by_its_options_and_arguments_alone() -> None:
+    words = ["relay", "--colour"]
+    assert "relay serve --help" in CliRunner().invoke(main, words).output
+    assert "verify-log" in CliRunner().invoke(main, ["doctor", "--help"]).output
+    assert CliRunner().invoke(main, ["doctor", "--colour"]).exit_code == 2

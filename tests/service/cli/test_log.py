@@ -1,4 +1,4 @@
-"""`deniable log verify`: what it proves, and every way in which a log can be wrong."""
+"""`deniable doctor verify-log`: what it proves, and every way in which a log can be wrong."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def changed(deniable: Deniable, *statements: str) -> Iterator[None]:
 
 def verified(deniable: Deniable) -> list[str]:
     """What fails."""
-    answer = deniable("log", "verify", "--json")
+    answer = deniable("doctor", "verify-log", "--json")
     found = [check for check in json.loads(answer.stdout)["checks"] if check["level"] == "fail"]
     assert answer.exit_code == (1 if found else 0)
     return [check["message"] for check in found]
 
 
 def test_an_untouched_log_is_well(deniable: Deniable) -> None:
-    shown = deniable.done("log", "verify")
+    shown = deniable.done("doctor", "verify-log")
     assert "fail" not in shown
     for what in ("of the database: 4 entries end in", "1, each signed", "3, each signed"):
         assert what in shown
@@ -68,9 +68,9 @@ def test_an_untouched_log_is_well(deniable: Deniable) -> None:
 
 def test_the_head_is_the_one_the_service_shows(deniable: Deniable) -> None:
     rotated = deniable.json("keys", "list")["log"]
-    answer = deniable.json("log", "verify", "--head", rotated["head"])
+    answer = deniable.json("doctor", "verify-log", "--head", rotated["head"])
     assert answer["size"] == rotated["size"] + 1
-    assert "is not in this log" in deniable("log", "verify", "--head", "ab" * 32).stdout
+    assert "is not in this log" in deniable("doctor", "verify-log", "--head", "ab" * 32).stdout
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_log_written_anew_fails_at_the_first_key_list_signed_over_the_old_one(
 
 
 def test_a_directory_without_database_is_refused(tmp_path: Path) -> None:
-    assert "holds no database" in Deniable(tmp_path).refused("log", "verify")
+    assert "holds no database" in Deniable(tmp_path).refused("doctor", "verify-log")
 
 
 def connected(world: World) -> ServiceClient:

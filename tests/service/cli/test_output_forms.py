@@ -119,10 +119,10 @@ def test_two_forms_at_once_are_wrong_usage(words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "path"),
     [
-        (["epochs", "list", "settings"], "/v1/collections/settings/epochs"),
-        (["releases", "settings"], "/v1/collections/settings/releases"),
+        (["collections", "epochs", "list", "settings"], "/v1/collections/settings/epochs"),
+        (["releases", "list", "settings"], "/v1/collections/settings/releases"),
         (["ledger"], "/v1/ledger"),
-        (["audit"], "/v1/audit"),
+        (["access", "audit"], "/v1/audit"),
     ],
 )
 def test_csv_is_what_the_service_answers(world: World, words: list[str], path: str) -> None:
@@ -134,8 +134,8 @@ def test_csv_is_what_the_service_answers(world: World, words: list[str], path: s
 def test_the_audit_log_is_printed_to_its_end_with_one_header(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = done("audit", "--csv")
+    whole = done("access", "audit", "--csv")
     store = world.service.store
     monkeypatch.setattr(store, "audit", lambda first: type(store).audit(store, first)[:1])
-    assert done("audit", "--csv") == whole
+    assert done("access", "audit", "--csv") == whole
     assert whole.count("at,act,actor") == 1

@@ -64,8 +64,8 @@ def test_init_again_is_refused(deniable: Deniable) -> None:
 def test_a_session_works_as_with_sqlite(deniable: Deniable) -> None:
     assert "is registered" in applied(deniable)
     assert "settings-" in deniable.done("collections", "list")
-    assert "is in the log" not in deniable.done("log", "verify")
-    assert "of the database: 2 entries" in deniable.done("log", "verify")
+    assert "is in the log" not in deniable.done("doctor", "verify-log")
+    assert "of the database: 2 entries" in deniable.done("doctor", "verify-log")
 
 
 def test_the_doctor_looks_at_the_server_and_at_what_waits(

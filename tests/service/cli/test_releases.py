@@ -1,4 +1,4 @@
-"""`deniable release`, `releases` and `ledger`, over reports that were really counted."""
+"""`deniable releases` and `ledger`, over reports that were really counted."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.cli.options import Target
-from deniable_aggregator.cli.release import release as command
-from deniable_aggregator.cli.release_options import arguments_of, read_labels
+from deniable_aggregator.cli.release_kinds import read_labels, read_value
+from deniable_aggregator.cli.releases import releases
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases import kinds
@@ -39,8 +39,9 @@ central = {{ per_epoch = "1", per_installation = "2", delta = "{delta}" }}
 type = "choice"
 labels = ["light", "dark", "auto"]
 """
-MODE = ("release", "theme", "--mechanism", "exponential", "--epsilon", "0.5")
-COUNTS = ("release", "theme", "--mechanism", "histogram", "--epsilon", "0.5")
+MODE = ("exponential", "theme", "--epsilon", "0.5")
+COUNTS = ("histogram", "theme", "--epsilon", "0.5")
+QUOTE, MAKE = ("releases", "quote"), ("releases", "make")
 
 
 def prepared(folder: Path, *, delta: str = "0", more: str = "", people: int = 150) -> Deniable:
@@ -73,37 +74,37 @@ def lines_with(text: str, *words: str) -> list[str]:
 
 
 def test_the_price_stands_before_and_after_and_nothing_is_charged(deniable: Deniable) -> None:
-    shown = deniable.done(*MODE, "--cost")
+    shown = deniable.done(*QUOTE, *MODE)
     assert lines_with(shown, "the epoch with least", "ε", "1", "0.5")
     assert lines_with(shown, "one installation", "ε", "2", "1.5")
     assert lines_with(shown, "true answers below the most frequent label, central part")
     assert lines_with(shown, "True answers: local ε = 1, against everybody.")
     assert "Nothing was charged." in shown
-    assert "Nothing was released yet" in deniable.done("releases", "theme")
+    assert "Nothing was released yet" in deniable.done("releases", "list", "theme")
 
 
 def test_a_price_and_its_release_show_the_same_typical_error(deniable: Deniable) -> None:
-    shown = " ".join(deniable.done(*MODE, "--cost").split())
-    [quoted] = deniable.json(*MODE, "--cost")["typical_errors"]
-    told = " ".join(deniable.done(*MODE).split())
-    made = deniable.json(*MODE)
+    shown = " ".join(deniable.done(*QUOTE, *MODE).split())
+    [quoted] = deniable.json(*QUOTE, *MODE)["typical_errors"]
+    told = " ".join(deniable.done(*MAKE, *MODE).split())
+    made = deniable.json(*MAKE, *MODE)
     assert made["typical_errors"] == [quoted]
     assert 0 < quoted["p95"] < made["error_bars"][-1]["upper"]
     for text in (shown, told):
         assert "Typical error, simulated for made-up people" in text
         assert f"{quoted['p95']:,.4g} or less in 95 of 100" in text
         assert "No guarantee" in text
-    assert "typical_errors" not in deniable.json(*COUNTS, "--cost")
+    assert "typical_errors" not in deniable.json(*QUOTE, *COUNTS)
 
 
 def test_json_is_the_services_document_and_nothing_else(deniable: Deniable) -> None:
-    quote = deniable.json(*MODE, "--cost")
+    quote = deniable.json(*QUOTE, *MODE)
     assert (quote["after"]["epoch"]["left"]["epsilon"], quote["refusal"]) == ("0.5", None)
-    made = deniable.json(*MODE)
+    made = deniable.json(*MAKE, *MODE)
     assert made["result"]["label"] in ("light", "dark", "auto")
     assert made["guarantee"] == quote["guarantee"]
-    assert deniable.json("releases", "theme", made["release"]) == made
-    assert [row["release"] for row in deniable.json("releases", "theme")["releases"]] == [
+    assert deniable.json("releases", "show", "theme", made["release"]) == made
+    assert [row["release"] for row in deniable.json("releases", "list", "theme")["releases"]] == [
         made["release"]
     ]
     [account] = deniable.json("ledger", "theme")["collections"]
@@ -111,20 +112,20 @@ def test_json_is_the_services_document_and_nothing_else(deniable: Deniable) -> N
 
 
 def test_the_same_request_again_is_free_and_is_said_to_be(deniable: Deniable) -> None:
-    made = deniable.json(*MODE)
-    assert deniable.json(*MODE, "--score", "mode") == made
-    assert f"paid for as release {made['release']}" in deniable.done(*MODE, "--cost")
-    quote = deniable.json(*MODE, "--cost")
+    made = deniable.json(*MAKE, *MODE)
+    assert deniable.json(*MAKE, *MODE, "--score", "mode") == made
+    assert f"paid for as release {made['release']}" in deniable.done(*QUOTE, *MODE)
+    quote = deniable.json(*QUOTE, *MODE)
     assert quote["after"] == quote["budget"]
 
 
 def test_a_histogram_is_a_table_with_bars_that_holds_what_was_drawn(deniable: Deniable) -> None:
-    shown = deniable.done(*COUNTS)
+    shown = deniable.done(*MAKE, *COUNTS)
     for label in ("light", "dark", "auto"):
         [line] = lines_with(shown, f" {label} ")
         assert "●" in line
         assert set("├┤") & set(line)
-    [id] = [row["release"] for row in deniable.json("releases", "theme")["releases"]]
+    [id] = [row["release"] for row in deniable.json("releases", "list", "theme")["releases"]]
     assert lines_with(shown, f"Release {id}, charged", "ε = 0.5", f"to epochs {FIRST} to {LAST}")
 
 
@@ -137,57 +138,56 @@ def test_each_mechanism_there_is_can_be_asked_and_shown(tmp_path: Path) -> None:
     for mechanism in kinds.RELEASE_KINDS:
         taken = [p.name for p in kinds.parameters(mechanism) if p.default in (None, "none")]
         words = [word for name in taken for word in (f"--{name}", needed[name])]
-        result = deniable("release", "theme", "--mechanism", mechanism, *words)
+        result = deniable(*MAKE, mechanism, "theme", *words)
         assert (result.exit_code, "Release " in result.stdout) in {(0, True), (1, False)}
         assert result.exit_code == 0 or len(result.stderr.strip().splitlines()) == 1
         made |= {mechanism} if result.exit_code == 0 else set()
     assert made >= {"allocate", "exponential", "histogram", "median", "noisy-max", "top-k"}
     assert "price" not in made  # a theme has none
-    listed = deniable.json("releases", "theme")["releases"]
+    listed = deniable.json("releases", "list", "theme")["releases"]
     assert {row["mechanism"] for row in listed} == made
 
 
 def test_a_refusal_says_spent_asked_left_and_who_and_its_price_says_it_first(
     deniable: Deniable,
 ) -> None:
-    first = deniable.json(*MODE)
-    deniable.done(*COUNTS)
+    first = deniable.json(*MAKE, *MODE)
+    deniable.done(*MAKE, *COUNTS)
     asked = (*COUNTS[:-1], "0.25")
-    shown = deniable.done(*asked, "--cost")
+    shown = deniable.done(*QUOTE, *asked)
     assert lines_with(shown, "It would be refused", "spent 1", "asked 0.25", "left 0")
     assert lines_with(shown, "the epoch with least", "–")
-    refused = deniable.refused(*asked)
+    refused = deniable.refused(*MAKE, *asked)
     assert "spent 1" in refused
     assert first["release"] in refused
 
 
 def test_open_epochs_and_too_few_reports_end_with_75(deniable: Deniable, tmp_path: Path) -> None:
-    assert "takes reports until" in deniable.refused(*MODE, "--to", str(TODAY), code=75)
+    assert "takes reports until" in deniable.refused(*MAKE, *MODE, "--to", str(TODAY), code=75)
     (tmp_path / "few").mkdir()
     few = prepared(tmp_path / "few", people=20)
-    assert "hold 40 reports and 100 are needed" in few.refused(*MODE, code=75)
+    assert "hold 40 reports and 100 are needed" in few.refused(*MAKE, *MODE, code=75)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--mechanism", "histogrm", "--epsilon", "1"], "did you mean histogram"),
-        (["--mechanism", "histogram"], "histogram needs --epsilon: a decimal text"),
-        (["--mechanism", "histogram", "--epsilon", "1", "--k", "2"], "histogram has no --k"),
-        (["--mechanism", "histogram", "--epsilom", "1"], "--epsilon"),
-        ([], "--mechanism is needed, one of allocate"),
-        (["--labels", "dark"], "--labels goes with --session"),
-        (["--session", "0" * 16], "--session needs --labels"),
-        (["--session", "0" * 16, "--labels", "a", "--cost"], "--cost does not go with --session"),
-        (["--session", "0" * 16, "--labels", "a", "--epsilon", "1"], "--epsilon does not go"),
-        (["--session", "0" * 16, "--labels", "[a"], "is no JSON list"),
+        (["make", "histogrm", "theme", "--epsilon", "1"], "Did you mean 'main releases make hist"),
+        (["quote", "histogram", "theme"], "Missing option '--epsilon'. It takes a decimal text"),
+        (["make", "histogram", "theme", "--epsilon", "1", "--k", "2"], "No such option '--k'"),
+        (["make", "histogram", "theme", "--epsilom", "1"], "--epsilon"),
+        (["make", "allocate", "theme", "--supply", "[1", "--epsilon", "1"], "is no JSON list"),
+        (["make", "histogram"], "Missing argument 'COLLECTION'"),
+        (["ask", "theme", "0" * 16], "Missing option '--labels'"),
+        (["ask", "theme", "0" * 16, "--labels", "a", "--epsilon", "1"], "--epsilon"),
+        (["ask", "theme", "0" * 16, "--labels", "[a"], "is no JSON list"),
     ],
     ids=" ".join,
 )
 def test_wrong_usage_asks_nobody_and_says_what_is_right(
     tmp_path: Path, words: list[str], message: str
 ) -> None:
-    result = Deniable(tmp_path)("release", "theme", *words)
+    result = Deniable(tmp_path)("releases", *words)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
     assert result.stdout == ""
@@ -195,27 +195,33 @@ def test_wrong_usage_asks_nobody_and_says_what_is_right(
 
 
 def test_what_a_value_may_not_be_is_told_by_the_service(deniable: Deniable) -> None:
-    assert "must lie in" in deniable.refused(*COUNTS[:-1], "21")
-    assert "threshold" in deniable.refused(*MODE, "--score", "treshold")
+    assert "must lie in" in deniable.refused(*MAKE, *COUNTS[:-1], "21")
+    assert "threshold" in deniable.refused(*MAKE, *MODE, "--score", "treshold")
     assert deniable.json("ledger")["collections"][0]["releases"] == []
 
 
-def test_the_options_are_the_arguments_of_the_mechanisms() -> None:
-    here = {"collection", "mechanism", "first", "last", "cost", "session", "labels"}
-    everywhere = {"url", "data", "as_json"}
-    named = {each.name for each in command.params}
-    taken = {p.name for name in kinds.RELEASE_KINDS for p in kinds.parameters(name)}
-    assert named == taken | here | everywhere
-    assert not taken & (here | everywhere)
-    helped = {o.name: o.help or "" for o in command.params if isinstance(o, click.Option)}
-    for mechanism in kinds.RELEASE_KINDS:
-        for parameter in kinds.parameters(mechanism):
-            assert parameter.accepted in helped[parameter.name]
+@pytest.mark.parametrize("mechanism", kinds.RELEASE_KINDS)
+@pytest.mark.parametrize("verb", ["quote", "make"])
+def test_the_options_of_a_kind_are_its_own_arguments(verb: str, mechanism: str) -> None:
+    here = {"collection", "first", "last", "url", "data", "as_json"}
+    context = click.Context(releases)
+    group = releases.get_command(context, verb)
+    assert isinstance(group, click.Group)
+    command = group.get_command(context, mechanism)
+    assert command is not None
+    taken = {p.name: p for p in kinds.parameters(mechanism)}
+    assert {each.name for each in command.params} == taken.keys() | here
+    assert not taken.keys() & here
+    helped = {o.name: o for o in command.params if isinstance(o, click.Option)}
+    for name, parameter in taken.items():
+        assert parameter.accepted[1:] in (helped[name].help or "")
+        assert helped[name].required == (parameter.default is None)
+    assert len(taken) <= 6
 
 
 def test_values_stay_text_and_lists_are_json() -> None:
-    given: Mapping[str, object] = {"epsilon": "0.50", "k": "3", "level": None}
-    assert arguments_of("top-k", given) == {"epsilon": "0.50", "k": "3"}
+    assert read_value("0.50") == "0.50"
+    assert read_value('[1, "2"]') == [1, "2"]
     assert read_labels("dark, auto") == ["dark", "auto"]
     assert read_labels('["a,b", "c"]') == ["a,b", "c"]
 
@@ -229,7 +235,7 @@ def test_a_ledger_of_nothing_says_so_and_one_of_several_epochs_shows_each(
     assert "No collection is registered" in empty.done("ledger")
     (tmp_path / "one").mkdir()
     deniable = prepared(tmp_path / "one")
-    deniable.done(*MODE, "--to", str(FIRST))
+    deniable.done(*MAKE, *MODE, "--to", str(FIRST))
     shown = deniable.done("ledger")
     assert lines_with(shown, f"epoch {FIRST} ", "ε = 0.5")
     assert lines_with(shown, "every other epoch", "ε = 1")
@@ -262,12 +268,11 @@ def test_a_question_to_a_session_goes_to_its_address_with_its_labels(
     with opened(tmp_path, prepare=talk) as world:
         monkeypatch.setattr(Target, "connect", speaking(world))
         deniable = Deniable(tmp_path)
-        opened_ = deniable.json(
-            "release", "settings", "--mechanism", "histogram", "--epsilon", "0.1"
-        )
-        shown = deniable.done("releases", "settings", opened_["release"])
-        assert f"--session {opened_['release']} --labels A,B" in shown
-        refused = deniable("release", "settings", "--session", opened_["release"], "--labels", "a")
+        opened_ = deniable.json(*MAKE, "histogram", "settings", "--epsilon", "0.1")
+        shown = deniable.done("releases", "show", "settings", opened_["release"])
+        asking = f"deniable releases ask {opened_['collection']} {opened_['release']} --labels A,B"
+        assert asking in shown
+        refused = deniable("releases", "ask", "settings", opened_["release"], "--labels", "a")
         assert refused.exit_code == 1
         assert "label must be a place from 0 to 1" in refused.stderr
         assert world.charges == 1
@@ -291,7 +296,7 @@ def test_the_answer_of_a_session_is_shown_with_its_bars(
     client = httpx.Client(base_url="http://x.test", transport=httpx.MockTransport(respond))
     made = ServiceClient(client, address="http://x.test")
     monkeypatch.setattr(Target, "connect", lambda _: made)
-    words = ("release", "theme", "--session", "f" * 16, "--labels", "a,b")
+    words = ("releases", "ask", "theme", "f" * 16, "--labels", "a,b")
     shown = Deniable(tmp_path).done(*words)
     assert asked == [
         (f"/v1/collections/theme/releases/{'f' * 16}/questions", {"labels": ["a", "b"]})
@@ -306,11 +311,11 @@ def test_where_only_releases_are_read_n_is_shown_and_small_epochs_are_named(
 ) -> None:
     deniable = prepared(tmp_path, more='read = "releases"\nmin_batch = 150\n')
     days = ("--from", str(FIRST - 2), "--to", str(LAST))
-    priced = deniable.done(*COUNTS, *days, "--cost")
+    priced = deniable.done(*QUOTE, *COUNTS, *days)
     assert f"from epochs {FIRST} to {LAST}, 300 reports." in priced
     small = f"Too few reports to be read: epochs {FIRST - 2} to {FIRST - 1}."
     assert small in priced
-    assert small in deniable.done(*COUNTS, *days)
-    listed = deniable.done("epochs", "list", "theme")
+    assert small in deniable.done(*MAKE, *COUNTS, *days)
+    listed = deniable.done("collections", "epochs", "list", "theme")
     assert lines_with(listed, str(FIRST), "closed", "150")
     assert lines_with(listed, str(FIRST - 1), "closed", "fewer than 150")

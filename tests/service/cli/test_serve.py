@@ -86,7 +86,9 @@ def test_commands_reach_it_and_its_token_ends_with_it(
     server.terminate()
     assert server.wait(timeout=PATIENCE) == 0
     (token,) = (
-        t for t in deniable.json("tokens", "list", "--all")["tokens"] if "serve" in t["label"]
+        t
+        for t in deniable.json("access", "tokens", "list", "--all")["tokens"]
+        if "serve" in t["label"]
     )
     assert token["revoked"] is not None
 
@@ -97,13 +99,13 @@ def test_a_url_and_a_token_reach_it_from_elsewhere(
     deniable, _ = running_one
     elsewhere = Deniable(tmp_path / "nowhere")
     url = address(deniable)
-    said = elsewhere.refused("tokens", "list", "--url", url)
+    said = elsewhere.refused("access", "tokens", "list", "--url", url)
     assert said.startswith("A valid token is needed: ")
     assert said.endswith("(set DENIABLE_TOKEN)")
     elsewhere.environ["DENIABLE_TOKEN"] = deniable.done(
-        "tokens", "new", "--role", "admin", "--label", "remote"
+        "access", "tokens", "new", "--role", "admin", "--label", "remote"
     ).strip()
-    assert len(elsewhere.json("tokens", "list", "--url", url)["tokens"]) == 3
+    assert len(elsewhere.json("access", "tokens", "list", "--url", url)["tokens"]) == 3
 
 
 def test_a_second_server_is_refused_and_the_first_stays(
@@ -203,7 +205,7 @@ def test_the_log_of_a_running_service_is_that_of_its_database(
 ) -> None:
     deniable, _ = running_one
     deniable.done("keys", "rotate")
-    shown = deniable.done("log", "verify", "--url", address(deniable))
+    shown = deniable.done("doctor", "verify-log", "--url", address(deniable))
     for what in ("of the database: ", f"of {address(deniable)}: ", "share their first"):
         assert what in shown
     assert "fail" not in shown
@@ -216,6 +218,6 @@ def test_a_stranger_verifies_the_log_with_the_public_key_alone(
     trust = (deniable.data / "trust").read_text().strip()
     stranger = Deniable(tmp_path)
     url = ("--url", address(deniable))
-    assert "fail" not in stranger.done("log", "verify", *url, "--trust", trust)
-    assert stranger("log", "verify", *url, "--trust", "ed25519:x").exit_code == 2
-    assert "is not prepared" in stranger.refused("log", "verify", *url)
+    assert "fail" not in stranger.done("doctor", "verify-log", *url, "--trust", trust)
+    assert stranger("doctor", "verify-log", *url, "--trust", "ed25519:x").exit_code == 2
+    assert "is not prepared" in stranger.refused("doctor", "verify-log", *url)

@@ -223,7 +223,7 @@ def test_export_takes_an_id_and_a_version(deniable: Deniable) -> None:
 
 
 def test_an_unknown_collection_is_said_to_be_unknown(deniable: Deniable) -> None:
-    for command in (("estimates",), ("epochs", "list"), ("collections", "export")):
+    for command in (("estimates",), ("collections", "epochs", "list"), ("collections", "export")):
         assert "No collection has this id or name" in deniable.refused(*command, "nothing")
 
 

@@ -75,11 +75,11 @@ def test_a_truncated_database_is_to_be_restored(deniable: Deniable) -> None:
     deniable.done("collections", "list")
     os.truncate(path, path.stat().st_size // 2 - 100)
     said = deniable.refused("collections", "list")
-    assert "deniable restore" in said
+    assert "deniable store restore" in said
 
 
 def test_a_database_of_garbage_is_to_be_restored(deniable: Deniable) -> None:
     (deniable.data / "deniable.db").write_bytes(b"garbage" * 1_000)
     said = deniable.refused("collections", "list")
     assert "is damaged or is not a SQLite database" in said
-    assert "deniable restore" in said
+    assert "deniable store restore" in said

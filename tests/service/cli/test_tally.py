@@ -1,4 +1,4 @@
-"""`deniable tally` as an operator runs it: real processes, killed and started again."""
+"""`deniable spool tally` as an operator runs it: real processes, killed and started again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_tally_says_what_it_counted_and_a_second_one_that_nothing_was_left(
     deniable: Deniable, tmp_path: Path
 ) -> None:
     made = prepare(tmp_path, 24, 3)
-    arguments = ["tally", "--spool", str(made.spool), "--processes", "2"]
+    arguments = ["spool", "tally", "--spool", str(made.spool), "--processes", "2"]
     said = deniable.json(*arguments)
     assert (said["blocks"], said["reports"], said["counted"]) == (3, 24, 24)
     assert (said["refused"], said["duplicates"], said["damaged"]) == ({}, 0, [])
@@ -58,7 +58,7 @@ def test_a_driver_killed_in_the_middle_leaves_no_process_and_the_next_run_ends_t
     deniable: Deniable, tmp_path: Path
 ) -> None:
     made = prepare(tmp_path, 400, 100)
-    arguments = ["tally", "--spool", str(made.spool), "--processes", "2", "--json"]
+    arguments = ["spool", "tally", "--spool", str(made.spool), "--processes", "2", "--json"]
     with held_up(made.spool), deniable.process(*arguments) as process:
         wait_until("a block is counted", lambda: made.blocks_done() > 0)
         workers = descendants(process.pid)
@@ -78,7 +78,7 @@ def test_a_killed_worker_is_an_error_that_says_what_to_do(
     deniable: Deniable, tmp_path: Path
 ) -> None:
     made = prepare(tmp_path, 400, 100)
-    arguments = ["tally", "--spool", str(made.spool), "--processes", "1"]
+    arguments = ["spool", "tally", "--spool", str(made.spool), "--processes", "1"]
     with held_up(made.spool), deniable.process(*arguments) as process:
         wait_until("a block is counted", lambda: made.blocks_done() > 0)
         os.kill(descendants(process.pid)[-1], signal.SIGKILL)
@@ -95,7 +95,7 @@ def test_a_damaged_block_is_named_and_the_rest_is_counted(
     made = prepare(tmp_path, 4, 2)
     path = sorted(made.spool.iterdir())[0]
     path.write_bytes(b"damaged")
-    result = deniable("tally", "--spool", made.spool, "--processes", "1")
+    result = deniable("spool", "tally", "--spool", made.spool, "--processes", "1")
     assert result.exit_code == 1
     assert f"of 1 blocks nothing was counted, the first: {path}" in result.stderr
     assert "Counted 2 of 2 reports" in result.stdout
@@ -111,6 +111,6 @@ def test_a_damaged_block_is_named_and_the_rest_is_counted(
 def test_an_option_of_the_other_engine_is_wrong_usage(
     deniable: Deniable, tmp_path: Path, options: list[str], said: str
 ) -> None:
-    result = deniable("tally", "--spool", tmp_path, *options)
+    result = deniable("spool", "tally", "--spool", tmp_path, *options)
     assert result.exit_code == 2
     assert said in result.stderr

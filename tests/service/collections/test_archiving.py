@@ -315,4 +315,4 @@ def test_the_commands_archive_delete_and_ask(tmp_path: Path) -> None:
     assert "add --yes" in deniable.refused("collections", "delete", "mistake")
     assert "mistake is deleted" in deniable.done("collections", "delete", "mistake", "--yes")
     assert "mistake" not in deniable.done("collections", "list", "--archived")
-    assert "deleted collections" in deniable.done("log", "verify")
+    assert "deleted collections" in deniable.done("doctor", "verify-log")

@@ -13,8 +13,7 @@ from contextlib import ExitStack, closing, suppress
 import httpx
 import pytest
 
-from deniable_aggregator.operations.loadgen.sealing import seal_reports
-from deniable_aggregator.operations.loadgen.target import fetch_target
+from deniable_aggregator.operations.loadgen.sealing import fetch_target, seal_reports
 from deniable_gateway.serving import SPARE_THREADS
 from deniable_shared.wire.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
 from support.processes.deniable_command import wait_until

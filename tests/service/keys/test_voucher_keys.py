@@ -156,11 +156,12 @@ def test_the_command_prints_the_key_alone_and_says_for_which_epochs(
 ) -> None:
     data = ["--data", str(world.service.settings.data)]
     world.service.close()
-    CliRunner().invoke(main, ["clock", "confirm", *data])  # the machine's own is not the world's
-    made = CliRunner().invoke(main, ["vouchers", "replace", "survey", "--yes", *data])
-    told = CliRunner().invoke(main, ["vouchers", "key", "survey", *data, "--json"])
+    # the machine's own clock is not the world's
+    CliRunner().invoke(main, ["doctor", "confirm-clock", *data])
+    made = CliRunner().invoke(main, ["keys", "vouchers", "replace", "survey", "--yes", *data])
+    told = CliRunner().invoke(main, ["keys", "vouchers", "show", "survey", *data, "--json"])
     document = json.loads(told.stdout)
-    again = ["vouchers", "key", "survey", "--epoch", str(document["next"]), *data]
+    again = ["keys", "vouchers", "show", "survey", "--epoch", str(document["next"]), *data]
     assert (made.exit_code, told.exit_code) == (0, 0)
     assert CliRunner().invoke(main, again).stdout == made.stdout
     assert made.stdout != document["key"] + "\n"

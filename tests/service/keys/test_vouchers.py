@@ -142,12 +142,12 @@ def test_the_commands_print_key_and_voucher_and_say_identified(
     epoch, key = TODAY, key_of(world, survey)
     data = world.service.settings.data
     world.service.close()
-    shown = CliRunner().invoke(main, ["vouchers", "key", "survey", "--data", str(data)])
+    shown = CliRunner().invoke(main, ["keys", "vouchers", "show", "survey", "--data", str(data)])
     assert (shown.exit_code, shown.stdout) == (0, f"{key}\n")
     issued = CliRunner().invoke(
         main,
         [
-            *("vouchers", "issue", "survey", "--person", "1042"),
+            *("keys", "vouchers", "issue", "survey", "--person", "1042"),
             *("--epoch", str(epoch), "--data", str(data)),
         ],
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import stat
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -21,12 +22,14 @@ from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store
 from deniable_aggregator.store.portable.snapshot import TableDigest, digests, snapshot
+from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.rows import BlockId, CommitStatus
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError, LockedError
 from support.builders.data_directory import NOON, Moment, prepared, prepared_on_postgres
 from support.builders.databases import KINDS, manifest_row
 from support.builders.ledgers import admitted, charge_row, result_row
+from support.builders.store_copies import copy_store, restore
 from support.builders.store_reports import COLLECTION, EPOCH, EVERY_EPOCH, arrival, arrivals, sums
 from support.processes import postgres_server
 
@@ -92,7 +95,14 @@ def empty(kind: str, folder: Path) -> Settings:
     return Settings(data=folder / "data", store=postgres_server.empty())
 
 
-def restored(target: Settings, path: Path, **more: bool) -> copying.RestoreResult:
+class Pipe(BytesIO):
+    """Read once, from its beginning to its end."""
+
+    def seekable(self) -> bool:
+        return False
+
+
+def restored(target: Settings, path: Path | BytesIO, **more: bool) -> copying.RestoreResult:
     return copying.restore(
         target,
         path,
@@ -178,22 +188,97 @@ def test_a_copy_there_and_back_is_the_same(settings: Settings, tmp_path: Path) -
     before = content(settings)
     there = empty(OTHER[kind_of(settings)], tmp_path)
     address = there.store or f"sqlite:///{tmp_path / 'copy.db'}"
-    assert copying.copy_store(settings, address) == before
+    assert copy_store(settings, address).tables == before
     back = f"sqlite:///{tmp_path / 'back.db'}"
-    copying.copy_store(replace(settings, store=address), back)
+    copy_store(replace(settings, store=address), back)
     assert content(replace(settings, store=back)) == before
     with pytest.raises(StoreError, match="empty"):
-        copying.copy_store(settings, address)
+        copy_store(settings, address)
     if there.shared:
         postgres_server.drop(there.store)
+
+
+def test_a_service_goes_on_with_a_copy(tmp_path: Path) -> None:
+    old = prepared(tmp_path / "old")
+    service = Service.open(old, clock=Moment())
+    service.tick()
+    service.close()
+    heads = (old.data / "heads.json").read_bytes()
+    copy = f"sqlite:///{tmp_path / 'copy.db'}"
+    copy_store(old, copy)
+    assert (old.data / "heads.json").read_bytes() == heads
+    for settings in (replace(old, store=copy), old):
+        service = Service.open(settings, clock=Moment())
+        service.tick()
+        assert not service.rollback_guard.behind
+        service.close()
+
+
+def count_one_report(store: Store) -> None:
+    store.commit(arrivals(range(50, 51), WIDE, epoch=EPOCH + 1), sums)
+
+
+def charge(store: Store) -> None:
+    store.charge(charge_row(3), admitted, audit=None)
+
+
+@pytest.mark.parametrize("act", [count_one_report, charge])
+def test_an_older_backup_is_no_copy(
+    settings: Settings, act: Callable[[Store], None], tmp_path: Path
+) -> None:
+    path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
+    with closing(open_store(settings)) as store:
+        act(store)
+    with pytest.raises(StoreError, match="stop the service"):
+        restore(settings, path, f"sqlite:///{tmp_path / 'copy.db'}")
+    assert not list(tmp_path.glob("copy.db*"))
+
+
+def test_a_copy_of_another_installation_is_refused(settings: Settings, tmp_path: Path) -> None:
+    path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
+    (settings.data / "trust").write_text("another operator\n")
+    with pytest.raises(DataDirectoryError, match="names another operator"):
+        restore(settings, path, f"sqlite:///{tmp_path / 'copy.db'}")
 
 
 def test_a_store_that_is_being_served_is_not_copied(settings: Settings, tmp_path: Path) -> None:
     lock = DirectoryLock.acquire(settings.data, shared=settings.shared)
     with pytest.raises(LockedError):
-        copying.copy_store(settings, f"sqlite:///{tmp_path / 'copy.db'}")
+        copy_store(settings, f"sqlite:///{tmp_path / 'copy.db'}")
     lock.release()
     assert not (tmp_path / "copy.db").exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cut_pipe_restores_nothing(kind: str, tmp_path: Path) -> None:
+    old = prepared(tmp_path / "old")
+    fill(old)
+    whole = BytesIO()
+    copying.write_backup(old, whole, None, NOON)
+    data, target = whole.getvalue(), empty(kind, tmp_path / "new")
+    for length in (0, 1, len(data) // 2, len(data) - 23, len(data) - 1):
+        with pytest.raises(StoreError, match="standard input is no backup, or was cut off"):
+            restored(target, Pipe(data[:length]))
+        assert {path.name for path in target.data.iterdir()} <= {"lock"}
+    restored(target, Pipe(data))
+    assert content(target)["seen"] == content(old)["seen"]
+    if target.shared:
+        postgres_server.drop(target.store)
+
+
+def test_a_backup_that_stops_half_way_restores_nothing(tmp_path: Path) -> None:
+    old, stream = prepared(tmp_path / "old"), BytesIO()
+
+    def watch(step: str) -> None:
+        if step == "Backing up users":
+            raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        copying.write_backup(old, stream, None, NOON, watch=watch)
+    target = Settings(data=tmp_path / "new" / "data")
+    with pytest.raises(StoreError, match="cut off"):
+        restored(target, Pipe(stream.getvalue()))
+    assert not (target.data / "deniable.db").exists()
 
 
 def test_a_backup_under_load_is_one_moment_of_the_store(settings: Settings, tmp_path: Path) -> None:

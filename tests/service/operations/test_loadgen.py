@@ -1,9 +1,11 @@
-"""`deniable loadgen`: bounded, honest about what came back, and never sent elsewhere by mistake."""
+"""The load generator: bounded, honest about what came back, and never sent elsewhere by mistake."""
 
 from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import cast
@@ -11,10 +13,15 @@ from typing import cast
 import pytest
 
 from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.operations.loadgen.__main__ import loadgen
 from deniable_aggregator.operations.loadgen.plan import LoadError, LoadPlan, require_this_machine
-from deniable_aggregator.operations.loadgen.result import LoadResult, percentile
-from deniable_aggregator.operations.loadgen.sending import UploadTarget, send
-from deniable_aggregator.operations.loadgen.target import fetch_target
+from deniable_aggregator.operations.loadgen.sealing import fetch_target
+from deniable_aggregator.operations.loadgen.sending import (
+    LoadResult,
+    UploadTarget,
+    percentile,
+    send,
+)
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
 from support.builders.api_world import authored
@@ -29,18 +36,18 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 
 @pytest.fixture
-def deniable(service: Live) -> Deniable:
-    return Deniable(service.settings.data.parent)
+def generator(service: Live) -> Deniable:
+    return Deniable(service.settings.data.parent, loadgen)
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize(("rate", "reports"), [(40, 1), (3, 50)])
 def test_what_is_said_to_be_kept_is_counted(
-    service: Live, deniable: Deniable, rate: int, reports: int
+    service: Live, generator: Deniable, rate: int, reports: int
 ) -> None:
     before = service.counted()
     size = ("--rate", str(rate), "--reports-per-request", str(reports), "--duration", "1")
-    found = deniable.json("loadgen", "settings", *size)
+    found = generator.json("settings", *size)
     assert (found["requests"], found["failed"], found["refused"]) == (rate, 0, 0)
     assert found["statuses"] == {"200": rate}
     assert found["accepted"] == rate * reports == service.counted() - before
@@ -48,25 +55,26 @@ def test_what_is_said_to_be_kept_is_counted(
 
 
 @pytest.mark.processes
-def test_the_relay_token_of_a_load_does_not_outlive_it(deniable: Deniable) -> None:
-    deniable.json("loadgen", "settings", "--rate", "1", "--duration", "1", *BATCH)
-    tokens = deniable.json("tokens", "list", "--all")["tokens"]
+def test_the_relay_token_of_a_load_does_not_outlive_it(service: Live, generator: Deniable) -> None:
+    generator.json("settings", "--rate", "1", "--duration", "1", *BATCH)
+    here = Deniable(service.settings.data.parent)
+    tokens = here.json("access", "tokens", "list", "--all")["tokens"]
     made = [token for token in tokens if token["label"] == "loadgen"]
     assert made
     assert all(token["revoked"] for token in made)
 
 
 @pytest.mark.processes
-def test_a_person_reads_throughput_and_latency(deniable: Deniable) -> None:
-    said = deniable.done("loadgen", "settings", "--rate", "5", "--duration", "1")
+def test_a_person_reads_throughput_and_latency(generator: Deniable) -> None:
+    said = generator.done("settings", "--rate", "5", "--duration", "1")
     assert said.startswith("5 of 5 requests answered in ")
     assert "p50 " in said
     assert "HTTP 200: 5" in said
 
 
 @pytest.mark.processes
-def test_an_unknown_collection_is_refused(deniable: Deniable) -> None:
-    assert "other" in deniable.refused("loadgen", "other", "--rate", "1", "--duration", "1")
+def test_an_unknown_collection_is_refused(generator: Deniable) -> None:
+    assert "other" in generator.refused("other", "--rate", "1", "--duration", "1")
 
 
 class Offering:
@@ -82,18 +90,27 @@ def test_reports_that_need_a_voucher_are_not_made_up() -> None:
         fetch_target(cast(ServiceClient, Offering()), "survey")
 
 
+@pytest.mark.processes
+def test_it_is_a_program_of_its_own() -> None:
+    program = [sys.executable, "-m", "deniable_aggregator.operations.loadgen", "--help"]
+    said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert "Send made-up reports" in said
+    options = ("--rate", "--connections", "--reports-per-request", "--duration", "--other-host")
+    assert all(option in said for option in (*options, "--url", "--data", "--json"))
+
+
 BATCH = ("--reports-per-request", "2")
 
 
 def test_no_load_without_a_running_service(tmp_path_factory: pytest.TempPathFactory) -> None:
-    deniable = Deniable(tmp_path_factory.mktemp("stopped"))
-    deniable.done("init")
-    assert "start `deniable serve`" in deniable.refused("loadgen", "settings")
+    folder = tmp_path_factory.mktemp("stopped")
+    Deniable(folder).done("init")
+    assert "start `deniable serve`" in Deniable(folder, loadgen).refused("settings")
 
 
 def test_another_host_is_refused_unless_told(tmp_path_factory: pytest.TempPathFactory) -> None:
-    deniable = Deniable(tmp_path_factory.mktemp("elsewhere"))
-    said = deniable.refused("loadgen", "settings", "--url", "https://telemetry.example.org")
+    generator = Deniable(tmp_path_factory.mktemp("elsewhere"), loadgen)
+    said = generator.refused("settings", "--url", "https://telemetry.example.org")
     assert "--other-host" in said
 
 

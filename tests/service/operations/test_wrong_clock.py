@@ -103,7 +103,9 @@ def test_a_confirmation_is_in_the_audit_log_once(world: World, boot: Moment) -> 
         pass_time(world, boot, 5)
     found = [audit.parse(row) for row in world.service.store.audit()]
     entries = [each for each in found if each.act == "clock-confirmed"]
-    assert [(each.at, each.actor) for each in entries] == [(confirmed, "deniable clock confirm")]
+    assert [(each.at, each.actor) for each in entries] == [
+        (confirmed, "deniable doctor confirm-clock")
+    ]
 
 
 ACTS = (
@@ -125,7 +127,7 @@ def test_what_an_admin_does_by_hand_is_refused_with_the_way_out_until_it_is_conf
     world.clock.now += 20 * DAY
     refused = world.send("POST", path)
     assert refused.status_code == 503
-    assert "run `deniable clock confirm`" in refused.get_json()["detail"]
+    assert "run `deniable doctor confirm-clock`" in refused.get_json()["detail"]
     assert state(world) == before
     record.write_confirmed(world.service.settings.data, world.service.clock_watch.read())
     assert world.send("POST", path).status_code == 200

@@ -123,7 +123,7 @@ def test_an_arrow_table_is_the_same(service: Service) -> None:
 @pytest.mark.parametrize(
     ("role", "collection", "slug", "cure"),
     [
-        (None, "theme", "unauthorized", "deniable tokens new --role viewer"),
+        (None, "theme", "unauthorized", "deniable access tokens new --role viewer"),
         ("viewer", "themes", "unknown-collection", "service.collections()"),
         ("viewer", "a/../b", "invalid-argument", "a/../b"),
     ],

@@ -1,4 +1,4 @@
-"""`deniable log verify` over releases: each is in the log behind its salt, and none is missing."""
+"""`deniable doctor verify-log` over releases: each is in the log, behind its salt."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def releases(made: ReleaseWorld, patch: pytest.MonkeyPatch) -> Iterator[Answer]:
             yield Answer(f"{page}{form}", answer.status_code, answer.text)
         answer = made.world.get(f"/v1{page}", "viewer")
         yield Answer(f"/v1{page}", answer.status_code, answer.text)
-        yield by_command(made.world, patch, ["releases", made.collection.id, row.release])
+        yield by_command(made.world, patch, ["releases", "show", made.collection.id, row.release])
 
 
 def by_form(made: ReleaseWorld) -> Iterator[Answer]:
@@ -145,7 +145,7 @@ def questions(made: ReleaseWorld, patch: pytest.MonkeyPatch) -> Iterator[Answer]
     answer = browser.client.post(page, data=data)
     yield Answer(f"POST {page}", answer.status_code, answer.text)
     for label in ("1", "5"):
-        words = ["release", made.collection.id, "--session", release, "--labels", label]
+        words = ["releases", "ask", made.collection.id, release, "--labels", label]
         yield by_command(made.world, patch, words)
 
 

@@ -40,7 +40,7 @@ SECONDS = 240
 
 
 class Run:
-    """A spool of 60 blocks, and `deniable tally` over it on the cluster."""
+    """A spool of 60 blocks, and `deniable spool tally` over it on the cluster."""
 
     def __init__(self, folder: Path, spark: Standalone) -> None:
         self.made: Prepared = prepare(folder, REPORTS, BLOCKS)
@@ -51,7 +51,9 @@ class Run:
     def begun(self) -> AbstractContextManager[subprocess.Popen[str]]:
         """A driver."""
         spool = ["--spool", str(self.made.spool), "--json"]
-        return self.deniable.process("tally", "--engine", "spark", "--master", self._master, *spool)
+        return self.deniable.process(
+            "spool", "tally", "--engine", "spark", "--master", self._master, *spool
+        )
 
     def in_the_middle(self, driver: subprocess.Popen[str]) -> None:
         """Wait until some blocks are counted and some are not."""
@@ -135,14 +137,23 @@ def test_processes_of_this_machine_finish_what_a_killed_driver_has_begun(
         driver.send_signal(signal.SIGKILL)
         driver.wait(30)
     done = run.made.blocks_done()
-    rest = run.deniable.json("tally", "--processes", "2", "--spool", str(run.made.spool))
+    rest = run.deniable.json("spool", "tally", "--processes", "2", "--spool", str(run.made.spool))
     assert (rest["blocks_before"], rest["counted"]) == (done, REPORTS - 4 * done)
     assert run.made.counted() == run.made.expected()
 
 
 def test_what_goes_wrong_on_an_executor_is_said_in_one_line(run: Run, tmp_path: Path) -> None:
     made = run.made
-    arguments = ["tally", "--engine", "spark", "--master", "local[1]", "--spool", str(made.spool)]
+    arguments = [
+        "spool",
+        "tally",
+        "--engine",
+        "spark",
+        "--master",
+        "local[1]",
+        "--spool",
+        str(made.spool),
+    ]
     with run.deniable.process(*arguments, "--keys", str(tmp_path / "none")) as process:
         _, errors = process.communicate(timeout=SECONDS)
     assert process.returncode == 1

@@ -37,7 +37,15 @@ def test_executors_open_blocks_in_parquet_from_a_bucket(tmp_path: Path) -> None:
         fill(address, records[3:])
         deniable = Deniable(tmp_path)
         deniable.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        run = ["tally", "--engine", "spark", "--master", "local-cluster[2,1,1024]", "--json"]
+        run = [
+            "spool",
+            "tally",
+            "--engine",
+            "spark",
+            "--master",
+            "local-cluster[2,1,1024]",
+            "--json",
+        ]
         with deniable.process(*run, "--spool", address) as process:
             said, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors[-2000:]

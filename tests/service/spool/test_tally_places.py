@@ -121,7 +121,7 @@ def test_a_driver_killed_over_an_object_store_leaves_the_rest_to_the_next_run(
         for block in blocks(open_spool(made.spool)):
             place.spool.put(block.name, open_spool(made.spool).get(block.name))
         deniable = Deniable(tmp_path / "made")
-        run = ["tally", "--spool", place.address, "--processes", "1", "--remove"]
+        run = ["spool", "tally", "--spool", place.address, "--processes", "1", "--remove"]
         with deniable.process(*run) as process:
             wait_until("a block is counted", lambda: made.blocks_done() > 0, 60)
             process.send_signal(signal.SIGKILL)

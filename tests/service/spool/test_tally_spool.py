@@ -214,7 +214,7 @@ def test_a_block_with_vouchers_is_left_to_those_who_redeem_them(
     )
     for name in ("first", "second"):
         summary = tally_spool(world.service, made, here, job=name, remove=True, progress=quiet)
-        assert "with vouchers: count it with `deniable open`" in summary.damaged[0]
+        assert "with vouchers: count it with `deniable spool drain`" in summary.damaged[0]
         assert len(blocks(made)) == 1
     assert counted(world) == expected
 

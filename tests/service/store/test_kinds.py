@@ -13,7 +13,7 @@ from deniable_aggregator.cli import main
 from deniable_aggregator.keys import initialise
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store.opening import open_read_only, open_store
-from deniable_aggregator.store.schema_version import current_revision, migrate
+from deniable_aggregator.store.schema_version import current_version, migrate
 from deniable_gateway.errors import SettingsError
 
 UNKNOWN = "mysql://me:secret@x"
@@ -34,7 +34,7 @@ def test_an_address_of_no_kind_is_refused_with_the_kinds_there_are(
     address: str, scheme: str
 ) -> None:
     settings = Settings(store=address)
-    for use in (open_store, open_read_only, current_revision):
+    for use in (open_store, open_read_only, current_version):
         with pytest.raises(SettingsError) as error:
             use(settings)
         assert str(error.value) == MESSAGE.replace("mysql", scheme)
@@ -59,7 +59,8 @@ def test_it_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize(
-    "command", ["serve", "init", "doctor", "migrate", "backup x.zip", "log verify"]
+    "command",
+    ["serve", "init", "doctor", "store migrate", "store backup x.zip", "doctor verify-log"],
 )
 def test_so_says_every_command(command: str, tmp_path: Path) -> None:
     runner = CliRunner(env={"DENIABLE_DATA": str(tmp_path / "data"), "DENIABLE_STORE": UNKNOWN})

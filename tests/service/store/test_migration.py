@@ -76,7 +76,7 @@ def tables(db: sqlite3.Connection) -> set[str]:
 
 
 def content(path: Path) -> list[str]:
-    """Every row and every statement of the schema, but for the revision."""
+    """Every row and every statement of the schema, but for the version."""
     db = sqlite3.connect(path)
     lines = [line for line in db.iterdump() if "alembic_version" not in line]
     db.close()
@@ -87,7 +87,7 @@ def test_a_database_of_the_first_schema_keeps_every_row_and_gets_a_ledger(tmp_pa
     old = of_the_first_schema(tmp_path)
     before = content(old)
     store = SqliteStore(old)
-    assert schema.revision_of(old) == HEAD
+    assert schema.version_of(old) == HEAD
     assert counted(store) == {EPOCH: (5, [5, 10]), EPOCH + 1: (3, [3, 6])}
     assert store.rejections(COLLECTION) == {"cannot-open": 2}
     assert store.is_closed(COLLECTION, EPOCH)

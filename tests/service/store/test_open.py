@@ -179,7 +179,7 @@ def test_a_file_that_another_process_upgrades_meanwhile_is_upgraded_once(
 
     monkeypatch.setattr(sqlite_schema, "_transaction", begin_late)
     assert sqlite_schema.migrate(path) is None
-    assert sqlite_schema.revision_of(path) == schema.HEAD
+    assert sqlite_schema.version_of(path) == schema.HEAD
 
 
 def test_the_database_of_a_newer_program_is_refused(database: Database) -> None:

@@ -12,7 +12,7 @@ from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store
-from deniable_aggregator.store.schema_version import current_revision
+from deniable_aggregator.store.schema_version import current_version
 from support.builders.data_directory import NOON, prepared, prepared_on_postgres
 from support.builders.databases import KINDS
 from support.builders.previous_schema import postgres_before, sqlite_before
@@ -24,8 +24,8 @@ READERS = (
     ("collections", "list"),
     ("ledger",),
     ("keys", "list"),
-    ("tokens", "list"),
-    ("audit",),
+    ("access", "tokens", "list"),
+    ("access", "audit"),
 )
 
 
@@ -54,15 +54,15 @@ def test_a_command_that_reads_leaves_an_older_schema_as_it_is(
 ) -> None:
     before = aged(deniable)
     answer = deniable(*command)
-    assert current_revision(Settings(data=deniable.data)) == before
-    assert "deniable migrate" in " ".join(answer.output.split())
+    assert current_version(Settings(data=deniable.data)) == before
+    assert "deniable store migrate" in " ".join(answer.output.split())
 
 
 def test_the_doctor_stops_at_an_older_schema_and_does_not_fail(deniable: Deniable) -> None:
     aged(deniable)
     answer = deniable("doctor")
     assert answer.exit_code == 0
-    assert "is not looked at until deniable migrate" in " ".join(answer.stdout.split())
+    assert "is not looked at until deniable store migrate" in " ".join(answer.stdout.split())
 
 
 def test_a_command_makes_no_database_where_it_is_missing(deniable: Deniable) -> None:
@@ -75,7 +75,7 @@ def test_a_command_makes_no_database_where_it_is_missing(deniable: Deniable) -> 
 def test_init_of_an_older_directory_refuses_and_migrates_nothing(deniable: Deniable) -> None:
     before = aged(deniable)
     assert "is prepared already" in deniable.refused("init")
-    assert current_revision(Settings(data=deniable.data)) == before
+    assert current_version(Settings(data=deniable.data)) == before
 
 
 def test_reconcile_goes_on_without_a_database_that_is_missing(deniable: Deniable) -> None:
@@ -86,7 +86,7 @@ def test_reconcile_goes_on_without_a_database_that_is_missing(deniable: Deniable
     said = " ".join(deniable.done("ledger", "reconcile").split())
     assert "No charge is missing" in said
     assert "settings-" in said
-    acts = deniable.json("audit")["entries"]
+    acts = deniable.json("access", "audit")["entries"]
     [entry] = [act for act in acts if act["act"] == "ledger-reconciled"]
     assert entry["details"]["lost"].startswith("settings-")
     assert "restore a backup that has it or register it again" in said
@@ -105,7 +105,7 @@ def test_a_service_that_migrates_says_so_in_the_audit_log(tmp_path: Path, kind: 
         before = postgres_before(made.store, old)
         settings = Settings(data=made.data, store=old)
     for _ in range(2):
-        Service.open(settings, clock=lambda: NOON, actor="deniable open").close()
+        Service.open(settings, clock=lambda: NOON, actor="deniable spool drain").close()
     [entry] = migrations(settings)
-    assert (entry.at, entry.actor) == (int(NOON), "deniable open")
+    assert (entry.at, entry.actor) == (int(NOON), "deniable spool drain")
     assert entry.details == {"before": before, "after": schema.HEAD}

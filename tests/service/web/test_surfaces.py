@@ -15,6 +15,7 @@ import pytest
 
 from deniable_aggregator.cli import main
 from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.releases.kinds import RELEASE_KINDS
 from deniable_estimators.inference.manipulation import UNREACHABLE
 from support.builders.api_world import TODAY, World, authored, opened
 from support.oracles.read_surfaces import COMMANDS, READING, Answer, everything
@@ -34,23 +35,27 @@ WAYS_IN = {"/sign-in", "/sign-in/provider", "/sign-in/provider/done"}
 OPERATORS = {"/metrics"}
 """Addresses that count reports for the operator, whom `read` hides nothing from."""
 OTHER_COMMANDS = {
-    *(("demo",), ("init",), ("serve",), ("doctor",), ("log", "verify")),
-    ("clock", "confirm"),
+    *(("demo",), ("init",), ("serve",)),
+    *(("doctor", verb) for verb in ("check", "verify-log", "confirm-clock")),
     *(
         ("collections", verb)
         for verb in ("new", "lint", "apply", "export", "close", "archive", "delete", "codegen")
     ),
     *(("keys", verb) for verb in ("list", "rotate", "delegate")),
-    *(("vouchers", verb) for verb in ("key", "issue", "replace")),
-    *(("tokens", verb) for verb in ("new", "list", "revoke")),
-    *(("users", verb) for verb in ("add", "list", "remove", "link")),
-    *(("sessions", verb) for verb in ("list", "end")),
-    ("audit",),
-    ("epochs", "close"),
-    *(("ledger", "reconcile"), ("backup",), ("restore",), ("copy-store",), ("migrate",)),
+    *(("keys", "vouchers", verb) for verb in ("show", "issue", "replace")),
+    *(("access", "tokens", verb) for verb in ("new", "list", "revoke")),
+    *(("access", "users", verb) for verb in ("add", "list", "remove", "link")),
+    *(("access", "sessions", verb) for verb in ("list", "end")),
+    ("access", "audit"),
+    ("releases", "ask"),
+    *(("releases", "make", kind) for kind in RELEASE_KINDS),
+    *(("releases", "quote", kind) for kind in RELEASE_KINDS),
+    ("collections", "epochs", "close"),
+    ("ledger", "reconcile"),
+    *(("store", verb) for verb in ("backup", "restore", "migrate")),
     ("plan",),
-    ("loadgen",),
-    *(("open",), ("relay", "serve"), ("relay", "status"), ("tally",)),
+    *(("relay", verb) for verb in ("serve", "status")),
+    *(("spool", verb) for verb in ("drain", "tally", "status")),
 }
 YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
 OFFERED = re.compile(r'<select id="mechanism".*?</select>', re.S)

@@ -127,7 +127,7 @@ def test_what_cannot_be_issued_is_refused_by_name(arguments: dict[str, Any], rea
 
 @pytest.mark.parametrize("key", ["", "dn_secretsecret", "vk_", "vk_short-secret", KEY + "A"])
 def test_a_key_that_is_none_is_refused_and_never_repeated(key: str) -> None:
-    with pytest.raises(ParameterError, match="`deniable vouchers key` prints it") as refused:
+    with pytest.raises(ParameterError, match="`deniable keys vouchers show` prints it") as refused:
         parse_key(key)
     assert "secret" not in str(refused.value)
 

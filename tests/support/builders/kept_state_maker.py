@@ -30,7 +30,7 @@ from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_client import Ceiling, Client, Outcome
 from deniable_client.transport import HttpTransport
 from deniable_gateway.spool import SpooledReport
-from support.builders import kept_state, spools
+from support.builders import kept_state, spools, store_copies
 from support.builders.api_world import TODAY, Moment, World, authored, opened
 from support.builders.kept_state import ORIGIN, PASSPHRASE, Kept
 from support.builders.manifest_text import manifest_of
@@ -246,7 +246,7 @@ def _keep(source: Path, target: Path) -> None:
 def _move_to_postgres(settings: Settings, kept: Kept, target: Path) -> None:
     """The same in PostgreSQL, where reports wait to be added up and somebody signs in again."""
     address = postgres_server.empty()
-    copying.copy_store(settings, address)
+    store_copies.copy_store(settings, address)
     _keep(settings.data.parent, target)
     (target / "data" / "deniable.db").unlink()
     for path in target.rglob("*"):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.store.sqlite.connections import read_file
-from deniable_aggregator.store.sqlite.schema import revision_of
+from deniable_aggregator.store.sqlite.schema import version_of
 from deniable_aggregator.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ def open_read_only(settings: Settings) -> AbstractContextManager[Statements]:
     return read_file(path_of(settings))
 
 
-def current_revision(settings: Settings) -> str | None:
+def current_version(settings: Settings) -> str | None:
     """None, too, where there is no file."""
     path = path_of(settings)
-    return revision_of(path) if path.is_file() else None
+    return version_of(path) if path.is_file() else None
 
 
 def path_of(settings: Settings) -> Path:

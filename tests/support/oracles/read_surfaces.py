@@ -87,19 +87,28 @@ NO_RELEASE = "0" * 16
 FORMS = ("application/json", "text/csv", "*/*")
 PRICED = {"mechanism": "histogram", "epsilon": "0.1"}
 """A release whose price is asked for: what it says may depend on closed epochs' n at most."""
+FORM_OPTIONS: list[list[str]] = [[], ["--json"], ["--csv"]]
 COMMANDS = {
     ("estimates",): [
         *([], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]),
-        *(["--plot"], ["--plot", "--by-epoch"], ["--parquet", "-"], ["--arrow", "-"]),
+        *(
+            ["--plot"],
+            ["--plot", "--by-epoch"],
+            ["--parquet", "-"],
+            ["--arrow", "-"],
+            ["--html", "-"],
+        ),
     ],
-    ("report",): [["--html", "-"]],
-    ("epochs", "list"): [[], ["--json"], ["--csv"]],
+    ("compare",): [
+        *(["--before-to", f"{TODAY - 1}", "--from", f"{TODAY}", *form] for form in FORM_OPTIONS),
+        ["--before-to", f"{TODAY - 2}", "--from", f"{TODAY - 1}", "--family", "each"],
+    ],
+    ("collections", "epochs", "list"): [[], ["--json"], ["--csv"]],
     ("collections", "list"): [[], ["--json"]],
-    ("release",): [
-        ["--mechanism", "histogram", "--epsilon", "0.1", "--cost"],
-        ["--mechanism", "exponential", "--epsilon", "0.1", "--cost", "--json"],
-    ],
-    ("releases",): [[], ["--json"], ["--csv"], ["{release_id}"]],
+    ("releases", "quote", "histogram"): [["--epsilon", "0.1"]],
+    ("releases", "quote", "exponential"): [["--epsilon", "0.1", "--json"]],
+    ("releases", "list"): [[], ["--json"], ["--csv"]],
+    ("releases", "show"): [["{release_id}"]],
     ("ledger", "show"): [[], ["--json"], ["--csv"]],
 }
 """Commands that read."""
@@ -137,7 +146,7 @@ def everything(
         answer = world.send("POST", path, role, json=PRICED)
         found.append(Answer(f"POST {path} {role}", answer.status_code, answer.text))
     for words, variants in COMMANDS.items():
-        name = [] if words[0] == "collections" else [collection.id]
+        name = [] if words == ("collections", "list") else [collection.id]
         for options in variants:
             given = [option.replace("{release_id}", release) for option in options]
             found.append(by_command(world, monkeypatch, [*words, *name, *given]))
@@ -149,7 +158,7 @@ def by_command(world: World, monkeypatch: pytest.MonkeyPatch, words: Sequence[st
     with monkeypatch.context() as patch:
         patch.setattr(Target, "connect", lambda target: connected(world))
         clock = SimpleNamespace(time=world.clock)
-        patch.setattr("deniable_aggregator.cli.report.time", clock)  # it tells the minute
+        patch.setattr("deniable_aggregator.cli.estimates.time", clock)  # a page says the minute
         result = CliRunner().invoke(main, [*words])
     return Answer(f"deniable {' '.join(words)}", result.exit_code, result.output)
 

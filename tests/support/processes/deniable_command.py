@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from click import Command
 from click.testing import CliRunner, Result
 
 from deniable_aggregator.cli import main
@@ -34,8 +36,9 @@ labels = ["dark_mode", "beta"]
 class Deniable:
     """Runs commands on the data directory `folder`/data."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: Command = main) -> None:
         self.folder = folder
+        self.program = program
         self.data = folder / "data"
         self.key = folder / "operator.key"
         self.environ: dict[str, str | None] = {
@@ -43,11 +46,13 @@ class Deniable:
             for name in os.environ
             if name.startswith("DENIABLE_") or name.lower().endswith("_proxy")
         }
+        self.environ["COLUMNS"] = None  # that of the person who runs the tests
         self.environ["DENIABLE_DATA"] = str(self.data)
 
     def __call__(self, *arguments: str | Path) -> Result:
         """The result, whatever the exit code; an error nobody foresaw is raised."""
-        result = CliRunner(env=self.environ).invoke(main, [str(part) for part in arguments])
+        runner = CliRunner(env=self.environ)
+        result = runner.invoke(self.program, [str(part) for part in arguments])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
@@ -84,6 +89,17 @@ class Deniable:
         """The environment of a real process."""
         environ = {**os.environ, **self.environ}
         return {name: value for name, value in environ.items() if value is not None}
+
+    def shell(self, line: str) -> subprocess.CompletedProcess[str]:
+        """What a line of the shell did, with real processes."""
+        program = f"{shlex.quote(sys.executable)} -m deniable_aggregator"
+        return subprocess.run(
+            ["/bin/sh", "-c", line.replace("deniable ", f"{program} ")],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self.process_environ(),
+        )
 
     @contextmanager
     def process(self, *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:

@@ -74,7 +74,7 @@ class LongWay:
 
     def counted(self) -> int:
         """Reports that are counted, by whatever way the commands have."""
-        epochs = self.deniable.json("epochs", "list", "settings")["epochs"]
+        epochs = self.deniable.json("collections", "epochs", "list", "settings")["epochs"]
         return sum(epoch["n"] for epoch in epochs)
 
 

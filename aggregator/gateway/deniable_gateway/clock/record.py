@@ -1,7 +1,7 @@
 """What a data directory remembers of the clock: two small files, 0600, each replaced in one step.
 
     clock.json              the last moment at which the clock was believed, once a minute
-    clock-confirmed.json    the moment of the last `deniable clock confirm`
+    clock-confirmed.json    the moment of the last `deniable doctor confirm-clock`
 
 Neither is synced to disk: a lost minute changes nothing, and a damaged file is as good as none.
 """

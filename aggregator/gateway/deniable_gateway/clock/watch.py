@@ -5,7 +5,7 @@ as a step, too, if the last moment noted in the data directory is in the future.
 
 * the steps cancel out,
 * the kernel says that a time service has synchronised its clock, or
-* an operator runs `deniable clock confirm`.
+* an operator runs `deniable doctor confirm-clock`.
 
 A gap in the past is no step: a machine may have been off. It only delays the deletion of tallies.
 """
@@ -172,7 +172,7 @@ class ClockWatch:
 
 def _sentence(step: float, *, confirmable: bool) -> str:
     """What is wrong, and the way out."""
-    way = "run `deniable clock confirm`" if confirmable else "start this process again"
+    way = "run `deniable doctor confirm-clock`" if confirmable else "start this process again"
     where = "ahead" if step > 0 else "back"
     return f"the clock jumped {_duration(abs(step))} {where}: set it right, or {way} if it is right"
 

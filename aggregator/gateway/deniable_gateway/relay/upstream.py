@@ -60,7 +60,7 @@ class Upstream:
         text = self._token_file.read_text(encoding="ascii").strip()
         if not text or len(text) > _LONGEST_TOKEN or not text.isprintable():
             raise UpstreamError(
-                f"{self._token_file} must hold one token, as `deniable tokens new` prints it"
+                f"{self._token_file} must hold one token, as `deniable access tokens new` prints it"
             )
         return text
 

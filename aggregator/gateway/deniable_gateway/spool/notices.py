@@ -55,7 +55,7 @@ def notices_reader(spool: Spool) -> Callable[[], Fetch]:
             answers = json.loads(spool.read_notices())
         except (OSError, ValueError) as error:
             raise SpoolError(
-                f"{name} cannot be read: has `deniable open` run with this spool?"
+                f"{name} cannot be read: has `deniable spool drain` run with this spool?"
             ) from error
 
         def fetch(path: str) -> bytes:

@@ -17,7 +17,8 @@ def sentence(error: DamagedError, newest: Manifest | None) -> str:
         period = f" of {_date(error.epoch, newest.epoch_seconds)}"
     return (
         f"the database has damaged {error.what} of {error.collection}{period}: they are not shown. "
-        "Run `deniable doctor` to see all damage, then restore a backup with `deniable restore`"
+        "Run `deniable doctor` to see all damage, then restore a backup with "
+        "`deniable store restore`"
     )
 
 

@@ -59,7 +59,7 @@ class DamagedError(StoreError):
     def __init__(self, collection: str, epoch: int | None = None, what: str = "counts") -> None:
         super().__init__(
             f"the database has damaged {what} of {collection}: "
-            "restore a backup with `deniable restore`"
+            "restore a backup with `deniable store restore`"
         )
         self.collection = collection
         self.epoch = epoch

@@ -1,4 +1,4 @@
-"""`deniable audit`: who did what that took a privilege, and whether the record still stands."""
+"""`deniable access audit`: who did what that took a privilege."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog=example("deniable audit", "deniable audit --verify", "deniable audit --verify --json")
+    epilog=example(
+        "deniable access audit",
+        "deniable access audit --verify",
+        "deniable access audit --verify --json",
+    )
 )
 @click.option("--verify", is_flag=True, help="Compute the chain of hashes again.")
 @click.option(

@@ -2,50 +2,39 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.codegen import codegen
-from deniable_aggregator.cli.collection_lifecycle import archive, close, delete
-from deniable_aggregator.cli.command_groups import CommandFailed
+from deniable_aggregator.cli.collection_files import FILES, apply, lint
+from deniable_aggregator.cli.command_groups import CommandFailed, CommandGroup
+from deniable_aggregator.cli.confirmation import require_yes, yes_option
+from deniable_aggregator.cli.epochs import epochs
 from deniable_aggregator.cli.options import (
     Target,
+    collection_argument,
     example,
     json_option,
-    operator_seed,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table, show
+from deniable_aggregator.cli.output import column_widths, plain_table, show, table_room
 from deniable_aggregator.collections.authoring.placeholders import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
-    from deniable_aggregator.client.service_client import ServiceClient
-    from deniable_aggregator.collections.authoring.linter import Finding
-    from deniable_aggregator.collections.authoring.registration import MinimalCeiling
     from deniable_aggregator.documents.collections import CollectionsDocument
-    from deniable_shared.manifest.model import Manifest
 
 REPEATS = ("once", "fresh", "memoized")
-FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def collections() -> None:
     """Write, check, sign and register collections.
 
     A collection is one agreed question with its privacy parameters: written in TOML, signed with
     the operator's key, and fixed from then on.
     """
-
-
-for command in (codegen, close, archive, delete):
-    collections.add_command(command)
 
 
 @collections.command(
@@ -109,149 +98,8 @@ def new(name: str, kind: str, repeat: str, purpose: str, **domain_options: objec
     click.echo(text, nl=False)
 
 
-@collections.command(
-    epilog=example(
-        "deniable collections lint settings.toml",
-        "deniable collections lint settings.toml theme.toml   # the ceiling that admits both",
-    )
-)
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
-@service_options
-@json_option
-def lint(files: tuple[Path, ...], target: Target, as_json: bool) -> None:
-    """Check collections without registering them.
-
-    Says what a device pays, when it stops answering, and the least ceiling that admits all files.
-    Exit code 1 if a file cannot be registered.
-    """
-    origin = target.origin()
-    manifests = [_parse_file(path, ingest=origin) for path in files]
-    findings = [_findings(manifest) for manifest in manifests]
-    failed = any(finding.level == "error" for of_file in findings for finding in of_file)
-    if as_json:
-        emit(_document(manifests, findings))
-    else:
-        _print_findings(manifests, findings)
-    if failed:
-        sys.exit(1)
-
-
-@collections.command(
-    epilog=example(
-        "deniable collections apply settings.toml --key operator.key --dry-run",
-        "deniable collections apply settings.toml theme.toml --key operator.key",
-    )
-)
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="The operator's key. [default: operator.key next to the data directory]",
-)
-@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
-@click.option(
-    "--replace",
-    is_flag=True,
-    help="Let the name move to a new collection, or this one to the service's address.",
-)
-@service_options
-@json_option
-def apply(
-    files: tuple[Path, ...],
-    key: Path | None,
-    dry_run: bool,
-    replace: bool,
-    target: Target,
-    as_json: bool,
-) -> None:
-    """Check, sign and register collections.
-
-    All files are checked before the first is registered. Doing it again changes nothing. What may
-    not change in a collection takes a new one: --replace lets the name move there; devices keep the
-    old budget. Where only the service's address is another one, --replace moves the collection:
-    devices whose app lists both addresses follow.
-    """
-    from deniable_aggregator.collections.authoring import registration as authored
-
-    seed = operator_seed(key, target.settings())
-    with target.connect() as client:
-        candidates = [
-            _candidate(path, client, target, seed=seed, replace=replace) for path in files
-        ]
-        _refuse_twice([each.manifest for each in candidates])
-        for each in candidates:
-            if not (dry_run or each.unchanged):
-                envelope = authored.sign(each.manifest, seed)
-                client.apply(each.manifest.collection, envelope, replace=replace)
-    _print_candidates(candidates, dry_run=dry_run, as_json=as_json)
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """The next version of a collection; `unchanged` if it is registered already."""
-
-    manifest: Manifest
-    findings: list[Finding]
-    unchanged: bool
-    left_origins: list[str]
-
-
-def _candidate(
-    path: Path, client: ServiceClient, target: Target, *, seed: bytes, replace: bool
-) -> _Candidate:
-    from deniable_aggregator.collections.authoring import registration as authored
-    from deniable_aggregator.operations.doctor import addresses
-    from deniable_shared.errors import ManifestError
-    from deniable_shared.wire import dsse
-
-    first = _parse_file(path, ingest=target.origin())
-    ingest = [target.origin_of(client.address)]
-    previous = authored.registered_manifest(client, first.name, dsse.public_key(seed))
-    try:
-        text = path.read_text(encoding="utf-8")
-        manifest = authored.next_manifest(text, previous, ingest=ingest, replace=replace)
-    except ManifestError as error:
-        raise CommandFailed(f"{path.name}: {error}") from error
-    findings = _findings(manifest)
-    _refuse_errors(path, findings)
-    findings += addresses.findings(manifest.ingest, client)
-    unchanged = previous is not None and previous.body == manifest.body
-    return _Candidate(manifest, findings, unchanged, _left_origins(previous, manifest))
-
-
-def _refuse_twice(manifests: list[Manifest]) -> None:
-    names = [manifest.name for manifest in manifests]
-    for name in names:
-        if names.count(name) > 1:
-            raise CommandFailed(f"two files are of the collection {name!r}: give one of them")
-
-
-def _print_candidates(candidates: list[_Candidate], *, dry_run: bool, as_json: bool) -> None:
-    manifests = [each.manifest for each in candidates]
-    findings = [each.findings for each in candidates]
-    if as_json:
-        created = any(not each.unchanged for each in candidates)
-        left_origins = [origin for each in candidates for origin in each.left_origins]
-        more = {"created": created, "dry_run": dry_run, "moved_from": left_origins}
-        emit(_document(manifests, findings) | more)
-        return
-    _print_findings(manifests, findings)
-    for each in candidates:
-        click.echo(_outcome_text(each.manifest, unchanged=each.unchanged, dry_run=dry_run))
-        if each.left_origins:
-            click.echo(_move_notice(each.manifest, each.left_origins))
-
-
-@collections.command(epilog=example("deniable collections export settings > settings.manifest"))
-@click.argument("collection")
-@click.option("--version", type=click.IntRange(1, 65535), help="Which; the newest by default.")
-@service_options
-def export(collection: str, version: int | None, target: Target) -> None:
-    """Print a signed manifest, for apps to ship."""
-    with target.connect() as client:
-        envelope = client.manifest(collection, version=version)
-    click.echo(envelope, nl=False)
+collections.add_command(lint)
+collections.add_command(apply)
 
 
 @collections.command("list", epilog=example("deniable collections list"))
@@ -270,117 +118,103 @@ def _print_list(document: CollectionsDocument, *, archived: bool) -> None:
     if archived:
         columns.insert(3, "archived")
     rows = document.collections
-    plain_table(columns, [[str(getattr(row, column)) for column in columns] for row in rows])
+    cells = [[str(getattr(row, column)) for column in columns] for row in rows]
+    if column_widths([columns, *cells], table_room(len(columns))) is not None:
+        plain_table(columns, cells)
+    else:
+        plain_table(columns[:-1], [row[:-1] for row in cells])
+        for name, *_, purpose in cells:
+            click.echo(f"{name}: {purpose}")
     for row in rows:
         if row.identified:
             click.echo(f"{row.collection} is identified: whose report is whose can be told.")
 
 
-def _parse_file(path: Path, *, ingest: str) -> Manifest:
-    from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
-    from deniable_shared.errors import ManifestError
-
-    try:
-        return manifest_from_toml(path.read_text(encoding="utf-8"), ingest=[ingest])
-    except (ManifestError, UnicodeDecodeError) as error:
-        raise CommandFailed(f"{path.name}: {error}") from error
-
-
-def _findings(manifest: Manifest) -> list[Finding]:
-    from deniable_aggregator.collections.authoring.linter import lint
-
-    return lint(manifest, now=time.time())
+@collections.command(epilog=example("deniable collections export settings > settings.manifest"))
+@collection_argument
+@click.option("--version", type=click.IntRange(1, 65535), help="Which; the newest by default.")
+@service_options
+def export(collection: str, version: int | None, target: Target) -> None:
+    """Print a signed manifest, for apps to ship."""
+    with target.connect() as client:
+        envelope = client.manifest(collection, version=version)
+    click.echo(envelope, nl=False)
 
 
-def _refuse_errors(path: Path, findings: list[Finding]) -> None:
-    errors = [finding for finding in findings if finding.level == "error"]
-    if errors:
-        said = "; ".join(f"{error.field}: {error.message}" for error in errors)
-        raise CommandFailed(f"{path.name}: {said}")
-
-
-def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[str, object]:
-    from deniable_aggregator.collections.authoring.mechanism_reasons import mechanism_reason
-
-    return {
-        "collections": [
-            {
-                "collection": manifest.collection,
-                "name": manifest.name,
-                "version": manifest.version,
-                "mechanism": manifest.mechanism_id,
-                **mechanism_reason(manifest),
-                "thresholds": _thresholds(manifest),
-                "epsilon": manifest.values["epsilon.report"],
-                "repeat": manifest.repeat,
-                "answers": manifest.answers,
-                "linkage": manifest.linkage,
-                "requires": list(manifest.requires),
-                "identified": manifest.identified,
-                "findings": [
-                    {"level": finding.level, "field": finding.field, "message": finding.message}
-                    for finding in of_manifest
-                ],
-            }
-            for manifest, of_manifest in zip(manifests, findings, strict=True)
-        ],
-        "ceiling": _ceiling(manifests).to_json(),
-    }
-
-
-def _print_findings(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
-    from deniable_aggregator.collections.authoring.mechanism_reasons import mechanism_reason
-
-    for manifest, of_manifest in zip(manifests, findings, strict=True):
-        click.echo(
-            f"{manifest.collection}  version {manifest.version}, {manifest.mechanism_id}, "
-            f"{', '.join(f'{name} = {value}' for name, value in _thresholds(manifest).items())}, "
-            f"ε = {manifest.values['epsilon.report']}"
-        )
-        click.echo(f"  {manifest.mechanism_id}: {mechanism_reason(manifest)['reason']}")
-        click.echo(f"  {manifest.repeat}: a device {manifest.answers}")
-        if manifest.identified:
-            click.echo(f"  identified: every report carries {', '.join(manifest.requires)}")
-        for finding in of_manifest:
-            click.echo(f"  {finding.level:<8}{finding.field}: {finding.message}")
-    click.echo(f"The least ceiling that admits it: {_ceiling(manifests)}")
-
-
-def _thresholds(manifest: Manifest) -> dict[str, str]:
-    """The integers that both ends recompute: T, and A of a second round."""
-    thresholds = {"T": manifest.threshold, "A": manifest.renewal_threshold}
-    return {name: f"0x{value:016x}" for name, value in thresholds.items() if value is not None}
-
-
-def _ceiling(manifests: list[Manifest]) -> MinimalCeiling:
-    from deniable_aggregator.collections.authoring.registration import MinimalCeiling
-
-    return MinimalCeiling.admitting(manifests)
-
-
-def _left_origins(previous: Manifest | None, manifest: Manifest) -> list[str]:
-    """The addresses at which the collection was, if this version leaves them."""
-    if previous is None or previous.collection != manifest.collection:
-        return []
-    return [origin for origin in previous.ingest if origin not in manifest.ingest]
-
-
-def _move_notice(manifest: Manifest, left_origins: list[str]) -> str:
-    from datetime import UTC, datetime
-
-    from deniable_shared.manifest.epochs import closes_at, epoch_at
-
-    epoch = epoch_at(time.time(), manifest.epoch_seconds)
-    closes = closes_at(epoch, manifest.epoch_seconds, manifest.grace_seconds)
-    return (
-        f"It moves from {', '.join(left_origins)} to {', '.join(manifest.ingest)}, for apps that "
-        "list both. Export it again, and let the old address lead to this service until "
-        f"{datetime.fromtimestamp(closes, UTC):%Y-%m-%d %H:%M} UTC at least."
+@collections.command(
+    epilog=example(
+        "deniable collections export settings > settings.manifest",
+        "deniable collections codegen settings.manifest > bindings.py",
     )
+)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
+@click.option("--trust", metavar="KEY", help="Refuse what this operator's public key did not sign.")
+def codegen(files: tuple[Path, ...], trust: str | None) -> None:
+    """Print a typed Python module made from signed manifests.
+
+    It holds the manifests, so that an app ships one file, a type for the answers of each, and a
+    function that records them: a wrong answer is then an error of the app's type checker.
+    """
+    from deniable_aggregator.collections.authoring.bindings import read_signed, render
+    from deniable_shared.errors import DeniableError
+
+    signed = []
+    for path in files:
+        try:
+            trusted = [trust] if trust else []
+            signed.append(read_signed(path.read_bytes().strip(), trusted=trusted))
+        except DeniableError as error:
+            raise CommandFailed(f"{path.name}: {error}") from error
+    click.echo(render(signed), nl=False)
 
 
-def _outcome_text(manifest: Manifest, *, unchanged: bool, dry_run: bool) -> str:
-    if unchanged:
-        return f"{manifest.collection} version {manifest.version} is registered already"
-    did = "would be registered" if dry_run else "is registered"
-    return f"{manifest.collection} version {manifest.version} {did}"
+collections.add_command(epochs)
+
+
+@collections.command(epilog=example("deniable collections close settings-4kqz0m"))
+@collection_argument
+@yes_option
+@service_options
+@json_option
+def close(collection: str, yes: bool, target: Target, as_json: bool) -> None:
+    """End a collection permanently: devices drop its queue, estimates can still be read."""
+    require_yes(f"This ends {collection}: it takes no more reports", yes=yes)
+    with target.connect() as client:
+        answer = client.close_collection(collection)
+    show(answer, lambda document: click.echo(f"{document.collection} is closed"), as_json=as_json)
+
+
+@collections.command(
+    epilog=example(
+        "deniable collections archive settings-4kqz0m",
+        "deniable collections archive settings-4kqz0m --undo",
+    )
+)
+@collection_argument
+@click.option("--undo", is_flag=True, help="Put it on the lists again.")
+@service_options
+@json_option
+def archive(collection: str, undo: bool, target: Target, as_json: bool) -> None:
+    """Take a collection off every list; nothing else of it changes.
+
+    Devices go on reporting, and estimates stay readable by its name or id.
+    """
+    with target.connect() as client:
+        answer = client.archive(collection, undo=undo)
+    where = "on the lists again" if undo else "archived: `collections list --archived` shows it"
+    show(answer, lambda document: click.echo(f"{document.collection} is {where}"), as_json=as_json)
+
+
+@collections.command(epilog=example("deniable collections delete settings-4kqz0m"))
+@collection_argument
+@yes_option
+@service_options
+def delete(collection: str, yes: bool, target: Target) -> None:
+    """Delete a collection before its first epoch begins; its entry in the log stays.
+
+    Later, end it with `collections close` and hide it with `collections archive`.
+    """
+    require_yes(f"This deletes {collection}: devices find no such collection", yes=yes)
+    with target.connect() as client:
+        client.delete_collection(collection)
+    click.echo(f"{collection} is deleted")

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.client.remote import remote
+from deniable_aggregator.client.remote import TIMEOUT_SECONDS, remote
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.operations.process import running_server
 
@@ -30,12 +30,23 @@ def connect(
     migrate: bool = False,
 ) -> ServiceClient:
     """The client a command uses; see the module for the order and `local` for `migrate`."""
+    return running(settings, url, environ) or local(settings, migrate=migrate)
+
+
+def running(
+    settings: Settings,
+    url: str | None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> ServiceClient | None:
+    """A client of the service at `url`, else of the one that runs in the directory, else None."""
     if url:
-        return remote(url, environ.get("DENIABLE_TOKEN"))
+        return remote(url, environ.get("DENIABLE_TOKEN"), timeout_seconds=timeout_seconds)
     live = running_server.find(settings.data)
-    if live is not None:
-        return remote(live.address, live.token, trust_env=False)
-    return local(settings, migrate=migrate)
+    if live is None:
+        return None
+    return remote(live.address, live.token, trust_env=False, timeout_seconds=timeout_seconds)
 
 
 def local(settings: Settings, *, migrate: bool = False) -> ServiceClient:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from deniable_aggregator.cli import check_output
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.command_groups import DefaultGroup
+from deniable_aggregator.cli.options import (
+    Target,
+    data_option,
+    example,
+    json_option,
+    service_options,
+    settings_for,
+)
 from deniable_aggregator.cli.output import emit
+from deniable_aggregator.cli.verify_log import verify_log
 
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
@@ -18,11 +30,27 @@ if TYPE_CHECKING:
     from deniable_aggregator.operations.doctor.checkup import Check
 
 
-@click.command(epilog=example("deniable doctor", "deniable doctor --url https://t.example.org"))
+class DoctorGroup(DefaultGroup):
+    """`deniable doctor` is `deniable doctor check`."""
+
+    default = "check"
+
+
+@click.group(cls=DoctorGroup)
+def doctor() -> None:
+    """Check this installation, its log and its clock.
+
+    `deniable doctor` is short for `deniable doctor check`.
+    """
+
+
+@doctor.command(
+    epilog=example("deniable doctor", "deniable doctor check --url https://t.example.org")
+)
 @service_options
 @json_option
-def doctor(target: Target, as_json: bool) -> None:
-    """Check this installation.
+def check(target: Target, as_json: bool) -> None:
+    """Check this installation; it changes nothing.
 
     One line a check: ok, warn or fail. Exit code 1 if anything fails.
     """
@@ -33,6 +61,37 @@ def doctor(target: Target, as_json: bool) -> None:
         check_output.print_checks(results)
     if check_output.has_failure(results):
         sys.exit(1)
+
+
+doctor.add_command(verify_log)
+
+
+@doctor.command(
+    epilog=example("deniable doctor confirm-clock", "deniable doctor confirm-clock --data relay")
+)
+@data_option
+@json_option
+def confirm_clock(data: Path | None, as_json: bool) -> None:
+    """Say that this machine's clock is right.
+
+    A service or relay whose clock jumped by more than five minutes refuses uploads, and closes,
+    deletes and signs nothing. Check the time this command prints: it is what epochs close by and
+    tallies are deleted by. Every process of the data directory goes on within half a minute.
+    """
+    from deniable_gateway.clock.reading import Reading, boot_id, boot_time
+    from deniable_gateway.clock.record import write_confirmed
+    from deniable_gateway.errors import DataDirectoryError
+
+    folder = settings_for(data).data
+    if not folder.is_dir():
+        raise DataDirectoryError(f"there is no directory {folder}: name the service's by --data")
+    now = Reading(time.time(), boot_time(), boot_id())
+    write_confirmed(folder, now)
+    if as_json:
+        emit({"now": int(now.wall)})
+        return
+    moment = datetime.fromtimestamp(now.wall, UTC)
+    click.echo(f"Confirmed for {folder}: it is {moment:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def _checks(target: Target) -> Iterator[Check]:

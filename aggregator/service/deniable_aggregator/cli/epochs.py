@@ -1,4 +1,4 @@
-"""`deniable epochs`: the time units reports are counted in."""
+"""`deniable collections epochs`: the time units reports are counted in."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.access_tables import moment
-from deniable_aggregator.cli.command_groups import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed, CommandGroup
 from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
+    collection_argument,
     csv_option,
     example,
     json_option,
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
     )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def epochs() -> None:
     """List and close a collection's epochs."""
 
 
-@epochs.command("list", epilog=example("deniable epochs list settings"))
-@click.argument("collection")
+@epochs.command("list", epilog=example("deniable collections epochs list settings"))
+@collection_argument
 @service_options
 @json_option
 @csv_option
@@ -66,9 +67,12 @@ def _print_epochs(document: EpochsDocument) -> None:
 
 
 @epochs.command(
-    epilog=example("deniable epochs close settings", "deniable epochs close settings --epoch 20780")
+    epilog=example(
+        "deniable collections epochs close settings",
+        "deniable collections epochs close settings --epoch 20780",
+    )
 )
-@click.argument("collection")
+@collection_argument
 @click.option("--epoch", type=click.IntRange(min=0), help="Which; needed if several are open.")
 @yes_option
 @service_options

@@ -15,8 +15,13 @@ from deniable_aggregator.cli.evidence_tables import (
     fabrication_table,
     sentences_of,
 )
-from deniable_aggregator.cli.interval_bars import Scale, scale_over
-from deniable_aggregator.cli.output import console, escape_control_characters, escape_markup, table
+from deniable_aggregator.cli.interval_bars import NARROWEST, WIDEST, Scale, bar_room, scale_over
+from deniable_aggregator.cli.output import (
+    console,
+    escape_control_characters,
+    escape_markup,
+    plain_table,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,8 +33,6 @@ if TYPE_CHECKING:
     )
     from deniable_aggregator.operations.demo.run import CollectionResult
 
-NARROWEST, WIDEST = 12, 40
-LONGEST_LABEL = 24
 NUMBERS = frozenset({"truth", "estimate", "frequency", "projected", "± 1 se", "to leave"})
 
 
@@ -95,14 +98,17 @@ def quantities_table(document: EstimatesDocument) -> None:
     rows = document.quantities
     if rows:
         names = ["quantity", "value", "± 1 se", _interval_name(document.confidence)]
+        cells = [
+            [
+                row.name,
+                _plain(row.value),
+                _plain(row.std_error),
+                f"{_plain(row.lower)} to {_plain(row.upper)}",
+            ]
+            for row in rows
+        ]
         numbers = frozenset({"value", "± 1 se"})
-        rich_table = table(names, title=escape_markup(title_of(document)), numbers=numbers)
-        for row in rows:
-            ends = f"{_plain(row.lower)} to {_plain(row.upper)}"
-            rich_table.add_row(
-                escape_markup(row.name), _plain(row.value), _plain(row.std_error), ends
-            )
-        console().print(rich_table)
+        plain_table(names, cells, title=title_of(document), numbers=numbers)
     step = f"told to the nearest step of {clipped.step}"
     console().print(f"Clipped to {clipped.low} … {clipped.high}, {step}.")
 
@@ -193,25 +199,21 @@ def _print(
     *,
     legend: bool = False,
 ) -> None:
+    """With a bar for each line, unless there is no room for one beside the other columns."""
     screen = console()
-    scale = _scale(screen, [(*columns, last), *((*line.left, line.right) for line in lines)], lines)
-    names = [*columns, scale.ends(), last]
-    rich_table = table(
-        names, title=escape_markup(title), numbers=NUMBERS, whole=frozenset(names) - {"label"}
-    )
-    rich_table.columns[0].min_width = min(max(len(line.left[0]) for line in lines), LONGEST_LABEL)
-    if legend:
-        rich_table.caption, rich_table.caption_justify = scale.legend(), "left"
-    for line in lines:
-        rich_table.add_row(*map(escape_markup, line.left), line.bar(scale), line.right)
-    screen.print(rich_table)
+    room = bar_room(screen, [(*columns, last), *((*line.left, line.right) for line in lines)])
+    names, cells = [*columns, last], [[*line.left, line.right] for line in lines]
+    if room >= NARROWEST:
+        scale = _scale(screen, room, lines)
+        names.insert(-1, scale.ends())
+        cells = [[*line.left, line.bar(scale), line.right] for line in lines]
+    plain_table(names, cells, title=title, numbers=NUMBERS, whole=frozenset(names) - {"label"})
+    if legend and room >= NARROWEST:
+        screen.print(scale.legend())
 
 
-def _scale(screen: Console, cells: Sequence[Sequence[str]], lines: Sequence[BarRow]) -> Scale:
+def _scale(screen: Console, room: int, lines: Sequence[BarRow]) -> Scale:
     """As wide as the screen has room for beside the other columns."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    widths[0] = min(widths[0], LONGEST_LABEL)
-    room = screen.width - sum(widths) - 3 * (len(widths) + 1) - 1
     values = (
         value
         for line in lines
@@ -220,7 +222,7 @@ def _scale(screen: Console, cells: Sequence[Sequence[str]], lines: Sequence[BarR
     )
     return scale_over(
         values,
-        width=min(max(room, NARROWEST), WIDEST),
+        width=min(room, WIDEST),
         ascii_only=not screen.encoding.lower().startswith("utf"),
     )
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from deniable_aggregator.cli.options import (
     Target,
+    collection_argument,
     csv_option,
     example,
     json_option,
@@ -15,7 +18,11 @@ from deniable_aggregator.cli.options import (
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import show
+from deniable_aggregator.cli.output import say, show
+
+if TYPE_CHECKING:
+    from deniable_aggregator.client.connection import Arguments
+    from deniable_aggregator.client.service_client import ServiceClient
 
 ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
@@ -28,6 +35,7 @@ OUTPUT = click.File("wb", lazy=True)
         "deniable estimates settings --from 2026-12-01 --projection clip --json",
         "deniable estimates settings --csv > settings.csv",
         "deniable estimates settings --plot --by-epoch",
+        "deniable estimates settings --from 2026-12-01 --html december.html",
         "deniable estimates settings --by-epoch --parquet settings.parquet",
         "deniable estimates fleet --marginal os,browser",
         "deniable estimates words --candidate tea --candidate coffee",
@@ -35,7 +43,7 @@ OUTPUT = click.File("wb", lazy=True)
         "deniable estimates browser --significant holm --set firefox,chrome --liars 0.01",
     )
 )
-@click.argument("collection")
+@collection_argument
 @click.option("--from", "first", metavar="EPOCH|DATE", help="First epoch, or a date.")
 @click.option("--to", "last", metavar="EPOCH|DATE", help="Last epoch, inclusive.")
 @click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True)
@@ -107,6 +115,7 @@ OUTPUT = click.File("wb", lazy=True)
 @click.option("--plot", is_flag=True, help="Draw the intervals, as wide as the screen.")
 @click.option("--arrow", type=OUTPUT, metavar="FILE", help="Write an Apache Arrow stream.")
 @click.option("--parquet", type=OUTPUT, metavar="FILE", help="Write a Parquet file.")
+@click.option("--html", type=OUTPUT, metavar="FILE", help="Write a page to mail, print and keep.")
 def estimates(
     collection: str,
     first: str | None,
@@ -128,13 +137,16 @@ def estimates(
     plot: bool,
     arrow: BinaryIO | None,
     parquet: BinaryIO | None,
+    html: BinaryIO | None,
 ) -> None:
     """Read debiased frequencies with their intervals.
 
     Frequencies are raw and unbiased, so a rare label's may be negative. Exit code 75: too few
     reports yet.
     """
-    one_form(json=as_json, csv=as_csv, plot=plot, arrow=arrow, parquet=parquet)
+    one_form(json=as_json, csv=as_csv, plot=plot, arrow=arrow, parquet=parquet, html=html)
+    if html is not None and by_epoch:
+        raise click.UsageError("--html draws every epoch: leave out --by-epoch")
     arguments = {
         "from": first,
         "to": last,
@@ -154,11 +166,16 @@ def estimates(
 
     with target.connect() as client:
         read = client.estimates_by_epoch if by_epoch else client.estimates
-        for kind, file in ((ARROW, arrow), (PARQUET, parquet)):
+        for file, kind in ((arrow, ARROW), (parquet, PARQUET)):
             if file is not None:
                 columns = read(collection, arguments, accept=kind).body
                 file.write(columns)  # which opens it
                 return
+        if html is not None:
+            page = _page(client, collection, arguments, marginals)
+            html.write(page)
+            say(f"{html.name} is written")
+            return
         form = media_type(as_csv=as_csv)
         if by_epoch:
             epochs = client.estimates_by_epoch(collection, arguments, accept=form)
@@ -169,3 +186,21 @@ def estimates(
             show(
                 pooled, plot_estimates if plot else estimates_table, as_json=as_json, as_csv=as_csv
             )
+
+
+def _page(
+    client: ServiceClient, collection: str, arguments: Arguments, tables: Sequence[str]
+) -> bytes:
+    """The estimates as one HTML file."""
+    from deniable_aggregator.web.dashboard.estimates_file import estimates_file, series_labels
+
+    document = client.estimates(collection, arguments).document
+    labels = [] if tables else series_labels(document)
+    names = ("from", "to", "confidence", "family")
+    wanted = {**{name: arguments[name] for name in names}, "label": labels}
+    series = client.series(collection, wanted).rows if labels else []
+    envelope = client.manifest(collection)
+    together = arguments["family"] == "all"
+    return estimates_file(
+        envelope, document, series, tables=tables, together=together, now=time.time()
+    ).encode()

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.cli.output import LONGEST_LABEL
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 TEN_PERCENT = 0.1
+NARROWEST, WIDEST = 12, 40
+"""Of a bar in a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +90,10 @@ def scale_over(values: Iterable[float], *, width: int = 32, ascii_only: bool = F
 
 def _floor_to_tenth(value: float) -> float:
     return (value * 10 // 1) / 10
+
+
+def bar_room(screen: Console, lines: Sequence[Sequence[str]]) -> int:
+    """What a table of these cells leaves for a column of bars."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths[0] = min(widths[0], LONGEST_LABEL)
+    return screen.width - sum(widths) - 3 * (len(widths) + 1) - 1

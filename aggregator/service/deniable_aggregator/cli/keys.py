@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deniable_aggregator.cli.access_tables import moment
+from deniable_aggregator.cli.command_groups import CommandGroup
 from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
@@ -20,6 +21,7 @@ from deniable_aggregator.cli.options import (
     settings_for,
 )
 from deniable_aggregator.cli.output import emit, plain_table, show
+from deniable_aggregator.cli.vouchers import vouchers
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.collections import RotatedDocument
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 SUITES = {1: "X25519", 2: "MLKEM768-X25519"}
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def keys() -> None:
-    """List and replace the keys that reports are sealed to.
+    """Manage the keys of reports and of vouchers.
 
     A new key is pending for a day, then active; the one it replaces is expired, opens what is still
     under way, and is destroyed when the epochs of that moment are closed.
@@ -124,8 +126,11 @@ def delegate(key: Path | None, data: Path | None, as_json: bool) -> None:
         click.echo(f"The online key may sign key lists until {moment(expires)}")
 
 
+keys.add_command(vouchers)
+
+
 def _read(envelope: bytes) -> dict[str, Any]:
-    """As it was given: whether to trust it is what `doctor` and `log verify` look at."""
+    """As it was given: whether to trust it is what `doctor` and `doctor verify-log` look at."""
     from deniable_shared.wire import dsse
     from deniable_shared.wire.key_list import KEYS_TYPE
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -14,6 +15,12 @@ import click
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.client.service_client import ServiceClient
+
+EXAMPLE_WIDTH = 74
+"""Of a line of an example, without its indentation and the backslash."""
+
+COMPLETION_SECONDS = 2.0
+"""How long a shell waits for the names of collections."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,6 +52,29 @@ class Target:
         from deniable_aggregator.cli.command_client import connect
 
         return connect(self.settings(), self.url, migrate=migrate)
+
+
+def collection_argument(command: Callable[P, R]) -> Callable[P, R]:
+    """COLLECTION, by id or name; a shell completes it from a service that runs."""
+    return click.argument("collection", shell_complete=_collection_names)(command)
+
+
+def _collection_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The collections that begin so; none where no service answers: this opens no directory."""
+    from deniable_aggregator.base.errors import AggregatorError
+    from deniable_aggregator.cli.command_client import running
+    from deniable_shared.errors import DeniableError
+
+    target = Target(ctx.params.get("url"), ctx.params.get("data"))
+    try:
+        client = running(target.settings(), target.url, timeout_seconds=COMPLETION_SECONDS)
+        if client is None:
+            return []
+        with client:
+            rows = client.collections().document.collections
+    except (AggregatorError, DeniableError, OSError):
+        return []  # a shell has no place for an error
+    return [row.collection for row in rows if row.collection.startswith(incomplete)]
 
 
 def settings_for(data: Path | None) -> Settings:
@@ -114,7 +144,7 @@ def spool_option(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """--spool PLACE."""
     return click.option(
-        "--spool", required=required, type=_Spool(), metavar="PLACE", help=help_text
+        "--spool", "place", required=required, type=_Spool(), metavar="PLACE", help=help_text
     )
 
 
@@ -143,8 +173,19 @@ def one_form(**given: object) -> None:
 
 
 def example(*lines: str) -> str:
-    """The examples that end a command's help, kept line by line."""
-    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+    """The examples that end a command's help, line by line; long ones break before an option."""
+    return "\b\nExample:\n" + "\n".join(f"  {_broken(line)}" for line in lines)
+
+
+def _broken(line: str) -> str:
+    """The line, with a backslash and a new line before the option that would make it too long."""
+    first, *parts = re.split(r" (?=--|> )", line)
+    broken, width = first, len(first)
+    for part in parts:
+        if width + len(part) > EXAMPLE_WIDTH:
+            broken, width = f"{broken} \\\n     ", len("     ")
+        broken, width = f"{broken} {part}", width + 1 + len(part)
+    return broken
 
 
 def checked_epsilon(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO, TypeVar
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from deniable_aggregator.client.answers import Answer
 
 PIPE_WIDTH = 100
+IDS = frozenset({"collection", "id", "release"})
+"""Columns that never break: what is in them is copied into other commands."""
+
+LONGEST_LABEL = 24
+"""A longer word of a label may break."""
 
 Document = TypeVar("Document", bound="Struct")
 
@@ -53,19 +59,93 @@ def say(message: str) -> None:
 
 
 def console(stream: TextIO | None = None) -> Console:
-    """A rich console, on standard output unless told; 100 characters wide in a pipe."""
+    """A rich console, on standard output by default.
+
+    As wide as COLUMNS says, else as the terminal, else 100 characters.
+    """
     from rich.console import Console
 
     file = stream or sys.stdout
-    return Console(file=file, width=None if file.isatty() else PIPE_WIDTH, highlight=False)
+    is_known = file.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(file=file, width=None if is_known else PIPE_WIDTH, highlight=False)
 
 
-def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table of text."""
-    rich_table = table(columns)
+def plain_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    title: str = "",
+    numbers: frozenset[str] = frozenset({"n"}),
+    whole: frozenset[str] = IDS,
+) -> None:
+    """A table of text; where the screen is too narrow for it, a line for each cell.
+
+    Columns in `numbers` are set to the right, those in `whole` never break.
+    """
+    screen = console()
+    if title:
+        screen.print(escape_markup(title), style="bold")
+    widths = column_widths([columns, *rows], table_room(len(columns)), whole=whole)
+    if widths is None:
+        _print_records(columns, rows, screen.width)
+        return
+    rich_table = table(columns, numbers=numbers, widths=widths)
     for row in rows:
         rich_table.add_row(*map(escape_markup, row))
-    console().print(rich_table)
+    screen.print(rich_table)
+
+
+def table_room(columns: int) -> int:
+    """What the screen has for the cells of so many columns."""
+    return console().width - 3 * columns - 1
+
+
+def column_widths(
+    lines: Sequence[Sequence[str]], room: int, *, whole: frozenset[str] = IDS
+) -> list[int] | None:
+    """Widths of columns that take `room` together and break no word; None if there are none.
+
+    The first line names the columns. Cells of columns in `whole` do not break at all.
+    """
+    columns = list(zip(*lines, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    least = [
+        width if column[0] in whole else _longest_word(column)
+        for width, column in zip(widths, columns, strict=True)
+    ]
+    if sum(least) > room:
+        return None
+    while sum(widths) > room:
+        shrinking = (place for place, width in enumerate(widths) if width > least[place])
+        widths[max(shrinking, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _longest_word(column: Sequence[str]) -> int:
+    """The least width of a column; labels may be as long as they like, and fold."""
+    longest = max((len(word) for cell in column for word in cell.split()), default=1)
+    return min(longest, LONGEST_LABEL) if column[0] == "label" else longest
+
+
+def _print_records(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> None:
+    """Each cell on a line of its own, broken between words alone: ids stay whole."""
+    indent = max(map(len, columns)) + 2
+    for row in rows:
+        for column, cell in zip(columns, row, strict=True):
+            click.echo(_hanging(f"{column:<{indent}}{cell}", indent, width))
+        click.echo()
+
+
+def _hanging(text: str, indent: int, width: int) -> str:
+    from textwrap import fill
+
+    return fill(
+        text,
+        max(width, indent + 1),
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def table(
@@ -73,19 +153,19 @@ def table(
     *,
     title: str | None = None,
     numbers: frozenset[str] = frozenset({"n"}),
-    whole: frozenset[str] = frozenset(),
+    widths: Sequence[int] | None = None,
 ) -> Table:
-    """An empty table; columns in `numbers` are set to the right, those in `whole` never break."""
+    """An empty table; columns in `numbers` are set to the right."""
     from rich import box
     from rich.table import Table
 
     rich_table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
-    for column in columns:
+    for place, column in enumerate(columns):
         rich_table.add_column(
             escape_markup(column),
             justify="right" if column in numbers else "left",
-            no_wrap=column in whole,
             overflow="fold",
+            width=None if widths is None else widths[place],
         )
     return rich_table
 

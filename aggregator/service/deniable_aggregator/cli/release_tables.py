@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deniable_aggregator.cli.interval_bars import Scale, scale_over
-from deniable_aggregator.cli.output import console, escape_markup, plain_table, table
+from deniable_aggregator.cli.interval_bars import NARROWEST, WIDEST, Scale, bar_room, scale_over
+from deniable_aggregator.cli.output import console, escape_markup, plain_table
 from deniable_aggregator.documents.describe import (
     cost_words,
     epochs_words,
@@ -23,6 +23,8 @@ from deniable_aggregator.documents.describe import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from deniable_aggregator.documents.releases import (
         AnswerDocument,
         BarDocument,
@@ -36,7 +38,6 @@ Row = Mapping[str, Any]
 """Of a table in a result: its columns depend on the mechanism."""
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
-NARROWEST, WIDEST = 12, 40
 FIRST = ("epoch", "good", "label", "labels", "price", "prices", "frequency", "share")
 """What comes first of a result; JSON keeps its members in alphabetical order."""
 
@@ -50,7 +51,10 @@ def release_table(document: ReleaseDocument) -> None:
     _print_error_bars(document.error_bars)
     _print_lines(typical_words(document))
     if document.questions:
-        click.echo(f"It takes questions: --session {document.release} --labels A,B")
+        click.echo(
+            "It takes questions: "
+            f"deniable releases ask {document.collection} {document.release} --labels A,B"
+        )
     click.echo(
         f"Release {document.release}, charged {moment(document.created)}: "
         f"{cost_words(document.guarantee)} to {_epochs_text(document)}."
@@ -146,26 +150,23 @@ def _print_rows(name: str, rows: Sequence[Row]) -> None:
     if any(_interval(row) for row in rows):
         names.append("95% interval")
         lines = [[*cells, _limits(row)] for cells, row in zip(lines, rows, strict=True)]
-        scale = _scale([names, *lines], rows)
-        names.append(scale.ends())
-        lines = [[*cells, _bar(row, scale)] for cells, row in zip(lines, rows, strict=True)]
-    title = escape_markup(name.replace("_", " "))
-    rich_table = table(names, title=title, numbers=numbers, whole=frozenset(names[1:]))
-    for cells in lines:
-        rich_table.add_row(*map(escape_markup, cells))
-    console().print(rich_table)
+        screen = console()
+        room = bar_room(screen, [names, *lines])
+        if room >= NARROWEST:
+            scale = _scale(screen, room, rows)
+            names.append(scale.ends())
+            lines = [[*cells, _bar(row, scale)] for cells, row in zip(lines, rows, strict=True)]
+    title = name.replace("_", " ")
+    plain_table(names, lines, title=title, numbers=numbers, whole=frozenset(names[1:]))
 
 
-def _scale(cells: Sequence[Sequence[str]], rows: Sequence[Row]) -> Scale:
+def _scale(screen: Console, room: int, rows: Sequence[Row]) -> Scale:
     """As wide as the screen has room for beside the other columns."""
-    screen = console()
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    room = screen.width - sum(widths) - 3 * (len(widths) + 1) - 1
     ends = [end for row in rows for end in _interval(row) or ()]
     middles = [middle for row in rows if (middle := _middle(row)) is not None]
     return scale_over(
         [*ends, *middles],
-        width=min(max(room, NARROWEST), WIDEST),
+        width=min(room, WIDEST),
         ascii_only=not screen.encoding.lower().startswith("utf"),
     )
 

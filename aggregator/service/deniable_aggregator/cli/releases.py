@@ -1,4 +1,4 @@
-"""`deniable releases`: what was released of a collection; reading it is free."""
+"""`deniable releases`: central releases of a collection, what they cost and what they answer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deniable_aggregator.cli.command_groups import CommandGroup
 from deniable_aggregator.cli.options import (
     Target,
+    collection_argument,
     csv_option,
     example,
     json_option,
@@ -17,38 +19,103 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import plain_table, show
+from deniable_aggregator.cli.release_kinds import KindGroup, Request, read_labels
+from deniable_aggregator.cli.release_tables import answer_table, quote_table, release_table
 from deniable_aggregator.documents.describe import cost_words, epochs_words, moment, request_text
 
 if TYPE_CHECKING:
+    from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.documents.releases import ReleaseSummary
 
 
-@click.command(
-    epilog=example("deniable releases theme", "deniable releases theme 0123456789abcdef --json")
-)
-@click.argument("collection")
-@click.argument("release", required=False)
+@click.group(cls=CommandGroup)
+def releases() -> None:
+    """Make central releases, and read those that were made.
+
+    A release is charged to every epoch it reads, in the budget that the collection's manifest
+    promises, before it is drawn. The same request again shows the same release and is free. Begin
+    with `deniable releases quote`.
+    """
+
+
+@releases.command("list", epilog=example("deniable releases list theme"))
+@collection_argument
 @service_options
 @json_option
 @csv_option
-def releases(
-    collection: str, release: str | None, target: Target, as_json: bool, as_csv: bool
-) -> None:
-    """List what was released, or show one release again.
-
-    Nothing is charged. One that was charged and not made is made by the same request, for nothing.
-    """
+def list_releases(collection: str, target: Target, as_json: bool, as_csv: bool) -> None:
+    """List what was released of a collection; free."""
     one_form(json=as_json, csv=as_csv)
-    if as_csv and release is not None:
-        raise click.UsageError("--csv is of the list: name no release, or use --json")
-    from deniable_aggregator.cli.release_tables import release_table
-
     with target.connect() as client:
-        if release is not None:
-            show(client.release(collection, release), release_table, as_json=as_json)
-            return
         answer = client.releases(collection, accept=media_type(as_csv=as_csv))
     show(answer, lambda document: release_list(document.releases), as_json=as_json, as_csv=as_csv)
+
+
+@releases.command(
+    "show",
+    epilog=example(
+        "deniable releases show theme 0123456789abcdef",
+        "deniable releases show theme 0123456789abcdef --json",
+    ),
+)
+@collection_argument
+@click.argument("release")
+@service_options
+@json_option
+def show_release(collection: str, release: str, target: Target, as_json: bool) -> None:
+    """Show one release again; free.
+
+    One that was charged and not made is made by the same request, for nothing.
+    """
+    with target.connect() as client:
+        show(client.release(collection, release), release_table, as_json=as_json)
+
+
+def _quote(client: ServiceClient, collection: str, request: Request, as_json: bool) -> None:
+    show(client.quote(collection, request), quote_table, as_json=as_json)
+
+
+def _make(client: ServiceClient, collection: str, request: Request, as_json: bool) -> None:
+    show(client.make_release(collection, request), release_table, as_json=as_json)
+
+
+releases.add_command(
+    KindGroup(
+        "quote",
+        _quote,
+        help_text="Say what a release would cost; nothing is drawn or charged.",
+        notes="Shows the price, and how far off the answer may be. Nothing is drawn or charged.",
+    )
+)
+releases.add_command(
+    KindGroup(
+        "make",
+        _make,
+        help_text="Charge and make a release; the same request again is free.",
+        notes="It is charged to every epoch it reads; the same request again is free. "
+        "Exit code 75: an epoch is still open, or too few reports yet.",
+    )
+)
+
+
+@releases.command(epilog=example("deniable releases ask theme 0123456789abcdef --labels dark,auto"))
+@collection_argument
+@click.argument("release")
+@click.option("--labels", required=True, metavar="A,B", help="The labels that are asked for.")
+@service_options
+@json_option
+def ask(collection: str, release: str, labels: str, target: Target, as_json: bool) -> None:
+    """Ask a release that takes questions; free.
+
+    A release of the kind `queries` takes as many as it was made for. The same question has the
+    same answer.
+    """
+    try:
+        named = read_labels(labels)
+    except ValueError as error:
+        raise click.UsageError(f"--labels {labels!r:.80} is no JSON list: {error}") from error
+    with target.connect() as client:
+        show(client.ask(collection, release, named), answer_table, as_json=as_json)
 
 
 def release_list(rows: Sequence[ReleaseSummary]) -> None:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 @click.option("--access-log", is_flag=True, help="Log requests, without addresses.")
 @spool_option(
     required=False,
-    help_text="Take reports without any key and put them there, for `deniable open`: a directory, "
-    "s3://…, gs://… or postgresql://….",
+    help_text="Take reports without any key and put them there, for `deniable spool drain`: a "
+    "directory, s3://…, gs://… or postgresql://….",
 )
 @click.option(
     "--spool-format",
@@ -58,7 +58,7 @@ def serve(
     port: int | None,
     workers: int | None,
     access_log: bool,
-    spool: str | None,
+    place: str | None,
     spool_format: str | None,
     spool_wait_ms: int | None,
 ) -> None:
@@ -68,13 +68,13 @@ def serve(
     Ctrl-C or SIGTERM lets requests under way finish. Commands find it by the data directory.
 
     With --spool it needs no data directory: it takes uploads and answers what is public, as
-    `deniable open` has written it there, and nothing else.
+    `deniable spool drain` has written it there, and nothing else.
     """
     from deniable_aggregator.operations.process import serving, sign_in_link
 
     given = {"block_format": spool_format, "wait_ms": spool_wait_ms}
     options = {name: value for name, value in given.items() if value is not None}
-    if options and spool is None:
+    if options and place is None:
         raise click.UsageError("--spool-format and --spool-wait-ms need --spool")
     settings = settings_for(data)
     if workers is not None:
@@ -85,8 +85,8 @@ def serve(
             f"Warning: plain HTTP on {settings.host} can be read on the way: "
             "let a proxy end TLS in front of it."
         )
-    if spool is not None:
-        _serve_without_keys(settings, spool, options, access_log=access_log)
+    if place is not None:
+        _serve_without_keys(settings, place, options, access_log=access_log)
     with serving.signals_as_interrupt(), serving.running(settings, access_log=access_log) as server:
         click.echo(f"Serving {settings.data} at {server.address} (Ctrl-C stops)")
         if server.suspended is not None:

@@ -1,4 +1,4 @@
-"""`deniable users`: let people in to the pages."""
+"""`deniable access users`: let people in to the pages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import click
 
 from deniable_aggregator.cli.access_tables import access_table, collection_option, moment
+from deniable_aggregator.cli.command_groups import CommandGroup
 from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, escape_control_characters, show
@@ -15,17 +16,17 @@ ROLES = ("viewer", "analyst", "admin")
 COLUMNS = ("name", "role", "collections", "created")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def users() -> None:
     """Let people in, with a password or once.
 
     There is no default password. Until the first person has signed in, `deniable serve` shows a
-    one-time link on a terminal, or writes it to sign-in-link in the data directory. `deniable users
-    link` makes another.
+    one-time link on a terminal, or writes it to sign-in-link in the data directory.
+    `deniable access users link` makes another.
     """
 
 
-@users.command(epilog=example("deniable users add ana --role analyst"))
+@users.command(epilog=example("deniable access users add ana --role analyst"))
 @click.argument("name")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="What they may do.")
 @collection_option
@@ -48,7 +49,7 @@ def add(
     show(made, lambda _: click.echo(added), as_json=as_json)
 
 
-@users.command("list", epilog=example("deniable users list"))
+@users.command("list", epilog=example("deniable access users list"))
 @service_options
 @json_option
 def list_users(target: Target, as_json: bool) -> None:
@@ -58,7 +59,7 @@ def list_users(target: Target, as_json: bool) -> None:
     show(answer, lambda document: access_table(COLUMNS, document.users), as_json=as_json)
 
 
-@users.command(epilog=example("deniable users remove ana"))
+@users.command(epilog=example("deniable access users remove ana"))
 @click.argument("name")
 @yes_option
 @service_options
@@ -80,7 +81,9 @@ def remove(name: str, yes: bool, target: Target, as_json: bool) -> None:
 
 
 @users.command(
-    epilog=example("deniable users link", "deniable users link --name Ana --role viewer")
+    epilog=example(
+        "deniable access users link", "deniable access users link --name Ana --role viewer"
+    )
 )
 @click.option("--name", default="one-time link", show_default=True, help="Whose it is.")
 @click.option("--role", type=click.Choice(ROLES), default="admin", show_default=True)

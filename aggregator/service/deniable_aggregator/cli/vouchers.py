@@ -1,4 +1,4 @@
-"""`deniable vouchers`: one report a person, by the word of the operator's own backend."""
+"""`deniable keys vouchers`: one report a person, by the word of the operator's own backend."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deniable_aggregator.cli.command_groups import CommandGroup
 from deniable_aggregator.cli.confirmation import require_yes, yes_option
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.options import (
+    Target,
+    collection_argument,
+    example,
+    json_option,
+    service_options,
+)
 from deniable_aggregator.cli.output import say, show
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.access import VoucherKeyDocument
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def vouchers() -> None:
     """Let a backend vouch for people: one report each, and no anonymity.
 
@@ -24,9 +31,12 @@ def vouchers() -> None:
 
 
 @vouchers.command(
-    epilog=example("deniable vouchers key survey", "deniable vouchers key survey --epoch 20801")
+    "show",
+    epilog=example(
+        "deniable keys vouchers show survey", "deniable keys vouchers show survey --epoch 20801"
+    ),
 )
-@click.argument("collection")
+@collection_argument
 @click.option(
     "--epoch",
     type=click.IntRange(0, 2**32 - 1),
@@ -35,7 +45,7 @@ def vouchers() -> None:
 )
 @service_options
 @json_option
-def key(collection: str, epoch: int | None, target: Target, as_json: bool) -> None:
+def show_key(collection: str, epoch: int | None, target: Target, as_json: bool) -> None:
     """Print the key that the backend of a collection needs.
 
     It is the same until it is replaced. Keep it as a password is kept: who has it can issue
@@ -46,8 +56,8 @@ def key(collection: str, epoch: int | None, target: Target, as_json: bool) -> No
     show(answer, _print_key, as_json=as_json)
 
 
-@vouchers.command(epilog=example("deniable vouchers replace survey"))
-@click.argument("collection")
+@vouchers.command(epilog=example("deniable keys vouchers replace survey"))
+@collection_argument
 @yes_option
 @service_options
 @json_option
@@ -55,7 +65,8 @@ def replace(collection: str, yes: bool, target: Target, as_json: bool) -> None:
     """Make another key for epochs in which no one can have reported yet, and print it.
 
     Epochs before keep their key, so that each person counts once in each: the backend needs both
-    until those are closed. Where the old key got out, close them with `deniable epochs close`.
+    until those are closed. Where the old key got out, close them with
+    `deniable collections epochs close`.
     """
     act = f"This replaces the key of {collection}: later epochs take no voucher of the present one"
     require_yes(act, yes=yes)
@@ -75,11 +86,11 @@ def _print_key(made: VoucherKeyDocument) -> None:
 @vouchers.command(
     "issue",
     epilog=example(
-        "deniable vouchers issue survey --person 1042",
-        "deniable vouchers issue survey --person 1042 --epoch 20801",
+        "deniable keys vouchers issue survey --person 1042",
+        "deniable keys vouchers issue survey --person 1042 --epoch 20801",
     ),
 )
-@click.argument("collection")
+@collection_argument
 @click.option(
     "--person", required=True, help="Your own name for the person, always the same: 1 to 256 bytes."
 )

@@ -15,6 +15,7 @@ def remote(
     token: str | None,
     *,
     trust_env: bool = True,
+    timeout_seconds: float = TIMEOUT_SECONDS,
     cures: Mapping[str, str] = COMMAND_CURES,
 ) -> ServiceClient:
     """Speak HTTP to a service; `trust_env` lets proxy variables of the environment apply.
@@ -27,7 +28,7 @@ def remote(
     address = url.rstrip("/")
     try:
         http = httpx.Client(
-            base_url=address, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=trust_env
+            base_url=address, headers=headers, timeout=timeout_seconds, trust_env=trust_env
         )
     except httpx.InvalidURL as error:
         raise UnreachableError(f"url must be http(s)://host[:port], got {url!r}") from error

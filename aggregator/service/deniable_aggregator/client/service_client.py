@@ -33,6 +33,7 @@ from deniable_aggregator.documents.collections import (
     ReadyDocument,
     RotatedDocument,
 )
+from deniable_aggregator.documents.comparison import ComparisonDocument
 from deniable_aggregator.documents.estimates import (
     EstimatesByEpochDocument,
     EstimatesDocument,
@@ -148,6 +149,13 @@ class ServiceClient:
         given = {**arguments, "group_by": "epoch"}
         path = f"{_path_of(collection)}/estimates"
         return self._service.read(EstimatesByEpochDocument, path, given, accept=accept)
+
+    def comparison(
+        self, collection: str, arguments: Arguments, *, accept: str = JSON
+    ) -> Answer[ComparisonDocument]:
+        """What changed between the two periods that the arguments choose."""
+        path = f"{_path_of(collection)}/comparison"
+        return self._service.read(ComparisonDocument, path, arguments, accept=accept)
 
     def series(self, collection: str, arguments: Arguments) -> SeriesDocument:
         """Raw estimates, a row for each epoch and label: all pages as one."""

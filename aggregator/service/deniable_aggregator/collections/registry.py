@@ -301,13 +301,13 @@ class Registry:
         except DeniableError as error:
             raise StoreError(
                 f"manifest {row.version} of {row.collection} in the database is refused: {error}. "
-                "Restore a backup with `deniable restore`"
+                "Restore a backup with `deniable store restore`"
             ) from error
         signed = (manifest.collection, manifest.version, manifest.name, manifest.digest)
         if signed != (row.collection, row.version, row.name, row.digest):
             raise StoreError(
                 f"manifest {manifest.version} of {manifest.collection} in the database has other "
-                "columns than were signed: restore a backup with `deniable restore`"
+                "columns than were signed: restore a backup with `deniable store restore`"
             )
         return manifest
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.base.spans import Tracer
 from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
@@ -25,18 +26,37 @@ from deniable_shared.wire.report import ReportStatus
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.collections.registry import Collection, Registry
-    from deniable_aggregator.ingest.metrics import IngestMetrics
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.keys.cohorts import Cohorts
     from deniable_aggregator.store.protocols import Reports
 
-__all__ = ["Ingest"]
+__all__ = ["Ingest", "IngestMetrics"]
 
 _REJECTIONS = {
     CommitStatus.CLOSED: ReportError.EPOCH_CLOSED,
     CommitStatus.SPENT: ReportError.VOUCHER_SPENT,
 }
 _ACCEPTED = (CommitStatus.COUNTED, CommitStatus.DUPLICATE)
+
+
+class IngestMetrics(Protocol):
+    """Counts and times what happens to uploads. Thread-safe."""
+
+    def commit(self, reports: int) -> AbstractContextManager[None]:
+        """Times the commit in the block; counts it as failed if the block raises."""
+        ...
+
+    def count_reports(self, collection: str, outcome: str, reports: int) -> None:
+        """`collection` is the id of a registered one; `outcome` a verdict or a code's slug."""
+        ...
+
+    def count_upload(self, status: str, seconds: float) -> None:
+        """An upload that was answered with this status in so many seconds."""
+        ...
+
+    def count_request(self, operation: str | None, status: int) -> None:
+        """Another request; `operation` is None if none takes it."""
+        ...
 
 
 class Ingest:

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.base.spans import Tracer
     from deniable_aggregator.collections.registry import Registry
-    from deniable_aggregator.ingest import Ingest
-    from deniable_aggregator.ingest.metrics import IngestMetrics
+    from deniable_aggregator.ingest import Ingest, IngestMetrics
     from deniable_gateway.suspension import Suspension
 
 logger = logging.getLogger(__name__)

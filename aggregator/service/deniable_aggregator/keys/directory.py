@@ -87,9 +87,9 @@ def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialis
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.store import schema
     from deniable_aggregator.store.opening import open_store
-    from deniable_aggregator.store.schema_version import current_revision
+    from deniable_aggregator.store.schema_version import current_version
 
-    if current_revision(settings) not in (None, schema.HEAD):  # opening it would migrate it
+    if current_version(settings) not in (None, schema.HEAD):  # opening it would migrate it
         raise DataDirectoryError(_PREPARED.format(settings.data))
     store = open_store(settings)
     try:

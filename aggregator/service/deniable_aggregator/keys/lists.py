@@ -185,7 +185,7 @@ class KeyLists:
         except DeniableError as error:
             raise StoreError(
                 f"key list {row.version} in the database is refused: {error}. "
-                "Restore a backup with `deniable restore`"
+                "Restore a backup with `deniable store restore`"
             ) from error
 
     def _entered(self, key: PublicKey, last: int) -> int:

@@ -6,9 +6,9 @@
     vouchers.key                        the secret
     vouchers-<collection>-<epoch>.key   the key that counts from this epoch on
 
-The operator's backend is given the keys of its own collections (`deniable vouchers key`), never the
-secret. Every epoch has one key for ever, so that nobody gets two vouchers for it. The folder is
-looked into each time: a key that another process made counts here at once.
+The operator's backend is given the keys of its own collections, never the secret: see
+`deniable keys vouchers show`. Every epoch has one key for ever, so that nobody gets two vouchers
+for it. The folder is looked into each time: a key that another process made counts here at once.
 """
 
 from __future__ import annotations

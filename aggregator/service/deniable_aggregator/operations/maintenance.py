@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections import retention
 from deniable_aggregator.queries.sql_views import publish
-from deniable_aggregator.store.spool_progress import counted_time
+from deniable_aggregator.store.epoch_closing import counted_time
 from deniable_shared.manifest.epochs import closes_at
 
 if TYPE_CHECKING:

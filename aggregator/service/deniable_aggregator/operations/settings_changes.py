@@ -27,7 +27,7 @@ def record(store: Audit, settings: Settings, at: float) -> None:
 
 def record_confirmation(store: Audit, at: float) -> None:
     """Append an entry: an operator confirmed the clock of this machine at that time."""
-    store.record_act(AuditEntry.of("clock-confirmed", actor="deniable clock confirm", at=at))
+    store.record_act(AuditEntry.of("clock-confirmed", actor="deniable doctor confirm-clock", at=at))
 
 
 def last(store: Audit, act: str) -> AuditEntry | None:

@@ -12,9 +12,9 @@ from deniable_aggregator.collections import retention
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.collections import EpochDocument, EpochsDocument
 from deniable_aggregator.queries.epoch_ranges import epoch_index
+from deniable_aggregator.store.epoch_closing import counted_time
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
-from deniable_aggregator.store.spool_progress import counted_time
 from deniable_gateway.problem import Problem, refuse
 from deniable_shared.manifest.epochs import closes_at, epoch_at, epoch_end, epoch_start
 from deniable_shared.manifest.model import Manifest

@@ -7,7 +7,7 @@ from deniable_aggregator.client.errors import QueryError
 __all__ = ["CURES", "MissingExtraError"]
 
 CURES = {
-    "unauthorized": "give connect() a valid token: deniable tokens new --role viewer",
+    "unauthorized": "give connect() a valid token: deniable access tokens new --role viewer",
     "forbidden": "ask for a token of that role, or for this collection",
     "too-few-reports": "widen first and last, or wait for more reports",
     "unknown-collection": "service.collections() lists what there is",

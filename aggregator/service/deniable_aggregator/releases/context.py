@@ -19,9 +19,9 @@ from deniable_aggregator.collections.retention import first_kept
 from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
 from deniable_aggregator.releases.request import EpochSelection
+from deniable_aggregator.store.epoch_closing import counted_time
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
-from deniable_aggregator.store.spool_progress import counted_time
 from deniable_central.accounting import Installation
 from deniable_gateway.problem import Problem
 from deniable_shared.manifest.epochs import closes_at, epoch_at

@@ -119,7 +119,9 @@ def _voucher_problem(loaded: LoadedContext, records: Iterable[SpooledReport]) ->
     for collection in {record.collection for record in records}:
         context = loaded.contexts.get(collection)
         if context is not None and context.collection.manifest.requires:
-            return f"has reports of {collection} with vouchers: count it with `deniable open`"
+            return (
+                f"has reports of {collection} with vouchers: count it with `deniable spool drain`"
+            )
     return None
 
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 _UNRELAYED = (
     "relay_batch must be 0 where a spool is tallied: a block does not say whether its reports came "
-    "through a relay. `deniable open` counts them, and its notices let the intake take no others"
+    "through a relay. `deniable spool drain` counts them, and its notices let the intake take no "
+    "others"
 )
 """Why nothing can be promised of a relay's batches where anybody may have written the blocks."""
 

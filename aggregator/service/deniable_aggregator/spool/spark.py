@@ -87,7 +87,7 @@ def _session(master: str | None) -> Iterator[SparkSession]:
         yield active
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("deniable tally")
+    builder = SparkSession.builder.appName("deniable spool tally")
     spark = (builder if master is None else builder.master(master)).getOrCreate()
     try:
         yield spark

@@ -1,9 +1,9 @@
-"""Collections, key lists, and the log that has an entry of each."""
+"""Collections, which of them lists leave out or were deleted, key lists, and the log of both."""
 
 from __future__ import annotations
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.store import audit_log, collection_rows, transparency_log
+from deniable_aggregator.store import audit_log, transparency_log
 from deniable_aggregator.store.common_tables import CommonTables
 from deniable_aggregator.store.rows import (
     CollectionRow,
@@ -12,7 +12,29 @@ from deniable_aggregator.store.rows import (
     KeyListRow,
     ManifestRow,
 )
+from deniable_aggregator.store.statements import Statements, read_rows
 from deniable_shared.wire.transparency_log import LogEntry
+
+_ARCHIVE = "update collections set archived = ? where number = ? and archived <> ?"
+_USED = """
+select 1 from cells where collection = ?
+union all select 1 from closed_epochs where collection = ?
+union all select 1 from charges where collection = ?
+limit 1"""
+_NOTE = """
+insert into deleted_manifests (number, position, collection, version)
+select (select coalesce(max(number), 0) from deleted_manifests)
+    + row_number() over (order by position), position, ?, version
+from manifests where collection = ?"""
+_DELETE_ALL = (
+    "delete from rejections where collection = ?",
+    "delete from shown_collections where collection = ?",
+    "delete from manifests where collection = ?",
+    "delete from collections where number = ?",
+)
+_DELETED = """
+select collection, version, body_hash as digest from deleted_manifests join log using (position)
+order by number"""
 
 
 class CollectionTables(CommonTables):
@@ -42,7 +64,7 @@ class CollectionTables(CommonTables):
     ) -> None:
         number = self._number(collection)
         with self._connections.write() as db:
-            if collection_rows.set_archived(db, number, archived=archived):
+            if _set_archived(db, number, archived=archived):
                 audit_log.append(db, audit)
 
     def delete_collection(
@@ -50,14 +72,14 @@ class CollectionTables(CommonTables):
     ) -> None:
         number = self._number(collection)
         with self._connections.write() as db:
-            collection_rows.delete(db, number, collection, may)
+            _delete(db, number, collection, may)
             audit_log.append(db, audit)
         self._numbers.pop(collection, None)
         self._rejections.forget(number)
 
     def deleted_manifests(self) -> list[DeletedManifest]:
         with self._connections.read() as db:
-            return collection_rows.read_deleted(db)
+            return _read_deleted(db)
 
     def add_key_list(self, row: KeyListRow, *, log_size: int, audit: AuditEntry | None) -> bool:
         with self._connections.write() as db:
@@ -92,3 +114,24 @@ class CollectionTables(CommonTables):
         with self._connections.read() as db:
             head = transparency_log.head_at(db, size)
         return None if head is None else head.hex()
+
+
+def _set_archived(db: Statements, number: int, *, archived: bool) -> bool:
+    """False where it was so before."""
+    return bool(db.execute(_ARCHIVE, (int(archived), number, int(archived))).rowcount)
+
+
+def _delete(db: Statements, number: int, collection: str, may: DeletionCheck) -> None:
+    """Note its manifests as deleted, then delete all that there is of it before its first report.
+
+    Foreign keys refuse to delete a collection that has more.
+    """
+    may(bool(db.execute(_USED, (number,) * 3).fetchall()))
+    db.execute(_NOTE, (collection, number))
+    for statement in _DELETE_ALL:
+        db.execute(statement, (number,))
+
+
+def _read_deleted(db: Statements) -> list[DeletedManifest]:
+    """In the order of deleting."""
+    return list(read_rows(DeletedManifest, db.execute(_DELETED)))

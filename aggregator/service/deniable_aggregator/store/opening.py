@@ -30,7 +30,7 @@ class StoreKind(Protocol):
     def open_read_only(self, settings: Settings) -> AbstractContextManager[Statements]:
         """The database for reading alone, whether or not a service has it open."""
 
-    def current_revision(self, settings: Settings) -> str | None:
+    def current_version(self, settings: Settings) -> str | None:
         """The schema that is there, read without a change; None where there is none."""
 
 
@@ -72,7 +72,7 @@ def require_portable(settings: Settings) -> None:
     """Raises StoreError for a store whose rows no code reads and writes one by one."""
     if store_kind(settings) not in (sqlite, postgres):
         raise StoreError(
-            "backup, restore, copy-store and doctor know SQLite and PostgreSQL stores, "
+            "backup, restore and doctor know SQLite and PostgreSQL stores, "
             f"got {_scheme(settings)}://…"
         )
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deniable_aggregator.base.errors import StoreError
-from deniable_aggregator.store import (
-    epoch_closing,
-    spool_blocks,
-    spool_progress,
-    sql_views,
-    stored_tallies,
-)
+from deniable_aggregator.store import batches, epoch_closing, sql_views, stored_tallies
 from deniable_aggregator.store.common_tables import CommonTables
 from deniable_aggregator.store.rows import CollectionView, EpochView
 
@@ -21,7 +15,7 @@ class ReportTables(CommonTables):
 
     def blocks(self, job: str) -> frozenset[str]:
         with self._connections.read() as db:
-            return spool_blocks.counted_names(db, job)
+            return batches.counted_names(db, job)
 
     def is_closed(self, collection: str, epoch: int) -> bool:
         number = self._number(collection)
@@ -42,15 +36,15 @@ class ReportTables(CommonTables):
 
     def set_spool_progress(self, place: str, until: float) -> None:
         with self._connections.write() as db:
-            spool_progress.set_counted_until(db, place, int(until))
+            epoch_closing.set_counted_until(db, place, int(until))
 
     def spool_progress(self) -> dict[str, int]:
         with self._connections.read() as db:
-            return spool_progress.counted_until(db)
+            return epoch_closing.counted_until(db)
 
     def remove_spool(self, place: str) -> bool:
         with self._connections.write() as db:
-            return spool_progress.remove(db, place)
+            return epoch_closing.forget_spool(db, place)
 
     def collection_view(self, collection: str) -> CollectionView | None:
         number = self._number(collection)
@@ -78,7 +72,7 @@ class ReportTables(CommonTables):
             if stored_tallies.has_unsealed_epochs(db):
                 raise StoreError(
                     "the database is damaged: an epoch that was closed or deleted cannot be read. "
-                    "Restore a backup with `deniable restore`"
+                    "Restore a backup with `deniable store restore`"
                 )
 
     def _finish_sweeps(self) -> None:

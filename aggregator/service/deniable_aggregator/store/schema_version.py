@@ -22,9 +22,9 @@ def migrate(settings: Settings, clock: Clock = time.time) -> tuple[str | None, s
     require_known_kind(settings)
     lock = DirectoryLock.acquire(settings.data)
     try:
-        before = current_revision(settings)
+        before = current_version(settings)
         if before != schema.HEAD:
-            open_migrated(settings, actor="deniable migrate", at=clock()).close()
+            open_migrated(settings, actor="deniable store migrate", at=clock()).close()
         return before, schema.HEAD
     finally:
         lock.release()
@@ -43,23 +43,23 @@ def open_migrated(settings: Settings, *, actor: str, at: float) -> Store:
 
 def require_current(settings: Settings) -> None:
     """Raises StoreError, with the way out, unless the database has this program's schema."""
-    version = current_revision(settings)
+    version = current_version(settings)
     schema.refuse_newer(version, "the database")
     if version is None:
         raise StoreError(
-            "the database is missing or empty: put it back or `deniable restore` a backup; "
+            "the database is missing or empty: put it back or `deniable store restore` a backup; "
             "`deniable ledger reconcile` makes an empty one and goes on without what was in it"
         )
     if version != schema.HEAD:
         raise StoreError(
             f"the database has schema {version}, this program's is {schema.HEAD}: back it up with "
-            "the version that wrote it, then run `deniable migrate` or `deniable serve`"
+            "the version that wrote it, then run `deniable store migrate` or `deniable serve`"
         )
 
 
-def current_revision(settings: Settings) -> str | None:
+def current_version(settings: Settings) -> str | None:
     """The schema that is there, read without a change; None where there is none. StoreError."""
-    return store_kind(settings).current_revision(settings)
+    return store_kind(settings).current_version(settings)
 
 
 def _record(store: Store, *, actor: str, at: float) -> None:

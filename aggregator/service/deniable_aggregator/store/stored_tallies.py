@@ -1,14 +1,18 @@
-"""Counts read back from the database and held against their checksums."""
+"""Tallies in the database: kept in pages, read back and compared with their checksums.
+
+A page has PAGE_SIZE counts; pages of zeros are left out.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from deniable_aggregator.base.errors import DamagedError
-from deniable_aggregator.store.checksums import CELL_IS_SEALED, body, seal_check_sql
+from deniable_aggregator.store.checksums import BODY_MASK, CELL_IS_SEALED, body, seal_check_sql
 from deniable_aggregator.store.rows import PAGE_SIZE, Counts, EpochRow, KeyedTally, TallyKey
 from deniable_aggregator.store.statements import Rows, Statements, read_rows
 from deniable_estimators.inference.protocols import Estimator
@@ -144,3 +148,36 @@ def require_possible(estimator: Estimator, row: KeyedTally) -> KeyedTally:
     except ParameterError as error:
         raise DamagedError(row.key.collection, row.key.epoch) from error
     return row
+
+
+_READ_PAGE = "select counts from pages where cell = ? and page = ?"
+_WRITE_PAGE = """
+insert into pages (cell, page, counts) values (?, ?, ?)
+on conflict (cell, page) do update set counts = excluded.counts"""
+
+
+def add_to_pages(db: Statements, cell: int, delta: Counts) -> None:
+    """Add a tally to a cell's pages. The caller holds the lock that keeps others from doing so."""
+    add_pages(db, cell, changed_pages(delta))
+
+
+def add_pages(db: Statements, cell: int, pages: Iterable[tuple[int, Counts]]) -> None:
+    """A page whose length is wrong is begun again: the cell's body shows what is missing then."""
+    for page, part in pages:
+        stored = db.execute(_READ_PAGE, (cell, page)).fetchone()
+        fits = stored is not None and len(stored[0]) == part.nbytes
+        total = part + np.frombuffer(stored[0], "<i8") if fits else part
+        db.execute(_WRITE_PAGE, (cell, page, total.astype("<i8", copy=False).tobytes()))
+
+
+def body_of_pages(pages: Iterable[tuple[int, Counts]]) -> int:
+    """The body of a tally from the pages that it changes: the others have counts of 0."""
+    return sum(body(part, page) for page, part in pages) & BODY_MASK
+
+
+def changed_pages(delta: Counts) -> Iterator[tuple[int, Counts]]:
+    """The pages that change."""
+    for page, start in enumerate(range(0, len(delta), PAGE_SIZE)):
+        part = delta[start : start + PAGE_SIZE]
+        if part.any():
+            yield page, part

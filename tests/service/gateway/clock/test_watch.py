@@ -95,7 +95,7 @@ def test_the_sentence_says_how_far_and_the_way_out(
 ) -> None:
     watched.clocks.step(seconds)
     watched.watch.tick()
-    way = "set it right, or run `deniable clock confirm` if it is right"
+    way = "set it right, or run `deniable doctor confirm-clock` if it is right"
     assert watched.reason == f"{said}: {way}"
 
 
@@ -297,7 +297,7 @@ def test_what_is_settled_was_believed_an_hour_ago(watched: Watched) -> None:
 def test_short_runs_settle_as_one_long_run_does(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `deniable open --once` from a timer: each process ticks once."""
+    """As `deniable spool drain --once` from a timer: each process ticks once."""
     for number in range(5):
         reboot(watched, monkeypatch, f"boot {number}")
         watched.watch.tick()

@@ -50,7 +50,7 @@ def test_it_is_confirmed_as_a_service_is(
 ) -> None:
     clock.now += DAY
     world.relay.tick()
-    assert b"deniable clock confirm" in world.get("/readyz").body
+    assert b"deniable doctor confirm-clock" in world.get("/readyz").body
     folder = Path(world.options.data)
     record.write_confirmed(folder, Reading(clock.now, 1_000.0, boot_id()))
     world.relay.tick()

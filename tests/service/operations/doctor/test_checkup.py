@@ -13,8 +13,7 @@ import pytest
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import DELEGATION_SECONDS
 from deniable_aggregator.operations import readiness
-from deniable_aggregator.operations.doctor import checkup, installation
-from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.doctor import Check, checkup, installation
 from deniable_aggregator.operations.process import running_server
 from deniable_aggregator.store import schema
 from support.builders.data_directory import DAY, NOON, prepared
@@ -95,13 +94,13 @@ def test_settings_that_do_not_fit_a_proxy_are_told_of(wrong: dict[str, object], 
 
 
 @pytest.mark.parametrize(
-    ("revision", "level"), [(schema.HEAD, "ok"), ("0001", "warn"), ("9999", "fail")]
+    ("version", "level"), [(schema.HEAD, "ok"), ("0001", "warn"), ("9999", "fail")]
 )
 def test_a_schema_that_is_not_this_programs_is_told_of(
-    settings: Settings, revision: str, level: str
+    settings: Settings, version: str, level: str
 ) -> None:
     with closing(sqlite3.connect(settings.database)) as db:
-        db.execute("update alembic_version set version_num = ?", (revision,))
+        db.execute("update alembic_version set version_num = ?", (version,))
         db.commit()
     assert installation.schema_check(settings).level == level
 

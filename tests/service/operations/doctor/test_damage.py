@@ -68,7 +68,7 @@ def verdicts(made: Original, right: Found, folder: Path, number: int) -> Counter
 
 def judged(found: Found, right: Found) -> str:
     if found.refusal:
-        named = "`deniable restore`" in found.refusal
+        named = "`deniable store restore`" in found.refusal
         return "not opened" if named else f"not opened, without a cure: {found.refusal}"
     verdict = "same"
     for address, (status, said) in found.answers.items():
@@ -230,7 +230,7 @@ def test_doctor_names_a_manifest_whose_envelope_is_damaged(tmp_path: Path, part:
         checks = list(damage_checks(settings))
         assert {check.level for check in checks} == {"fail"}
         assert all(found.id in check.message for check in checks)
-        assert all("`deniable restore`" in check.message for check in checks)
+        assert all("`deniable store restore`" in check.message for check in checks)
 
 
 def test_the_formulas_of_checksums_never_change() -> None:

@@ -12,6 +12,7 @@ from deniable_aggregator.collections.authoring.toml_manifest import manifest_fro
 from deniable_aggregator.collections.registry import Collection
 from support.builders.api_world import DAY, INGEST, TODAY, TOML, World, authored, opened
 
+FIGURES = ("frequency", "lower", "upper", "std_error", "count", "reports_to_leave_interval")
 BOTH = {"dark_mode": True, "beta": True}
 DARK = {"dark_mode": True, "beta": False}
 
@@ -54,7 +55,7 @@ def test_every_number_of_the_table_is_the_api_s(world: World) -> None:
     expected = [
         told[label][name]
         for label in sorted(told, key=lambda label: -told[label]["frequency"])
-        for name in ("frequency", "count", "reports_to_leave_interval")
+        for name in FIGURES
     ]
     assert values(text_of(world, "?confidence=0.8")) == expected
 

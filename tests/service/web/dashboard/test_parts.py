@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.web.dashboard import sparkline
+from deniable_aggregator.web.dashboard import svg
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
 from deniable_aggregator.web.dashboard.formatting import (
     amount,
@@ -18,7 +18,7 @@ from deniable_aggregator.web.dashboard.formatting import (
     share,
     when,
 )
-from deniable_aggregator.web.dashboard.guarantees import _times
+from deniable_aggregator.web.dashboard.guarantees import _times, _up
 from deniable_aggregator.web.dashboard.page import Page
 from deniable_aggregator.web.dashboard.pages import menu, pages
 from deniable_aggregator.web.dashboard.paging import paginate
@@ -59,10 +59,10 @@ def test_no_bound_is_rounded_down(epsilon: float) -> None:
 
 
 def test_a_line_goes_from_the_left_edge_to_the_right_one() -> None:
-    points = sparkline.points([0, 5, 10]).split()
-    assert points[0] == f"0.0,{sparkline.HEIGHT - 2:.1f}"
-    assert points[-1] == f"{sparkline.WIDTH}.0,2.0"
-    assert sparkline.points([3]) == sparkline.points([0, 0]) == ""
+    points = svg.spark_points([0, 5, 10]).split()
+    assert points[0] == f"0.0,{svg.SPARK_HEIGHT - 2:.1f}"
+    assert points[-1] == f"{svg.SPARK_WIDTH}.0,2.0"
+    assert svg.spark_points([3]) == svg.spark_points([0, 0]) == ""
 
 
 def test_a_list_is_shown_some_at_a_time_and_never_beyond_its_end() -> None:
@@ -81,7 +81,7 @@ def test_a_chart_is_refused_whose_table_does_not_fit_its_columns() -> None:
 
 
 def test_every_page_has_a_template_of_its_name_and_every_template_a_page() -> None:
-    folder = Path(sparkline.__file__).parent
+    folder = Path(svg.__file__).parent
     assert {path.stem for path in (folder / "templates" / "pages").glob("*.html")} == set(pages())
     assert menu()[0][0] == "overview"
 
@@ -104,3 +104,55 @@ def test_epochs_are_said_by_their_days_and_short_ones_by_their_times() -> None:
         "2024-10-04 to 2024-10-06, 2024-10-14"
     )
     assert days_of([1, 2], 3_600) == "1970-01-01 01:00 to 1970-01-01 02:00"
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        ([0.39, 0.49], 0.0, 0.5),
+        ([-0.02, 0.2], -0.05, 0.2),
+        ([0.0], 0.0, 0.01),
+        ([], 0.0, 0.01),
+        ([float("nan"), None, 1.0], 0.0, 1.0),
+    ],
+)
+def test_an_axis_of_shares_holds_0_and_every_value_in_round_steps(
+    values: list[float | None], low: float, high: float
+) -> None:
+    axis = svg.axis_over(values)
+    assert (axis.low, axis.high) == pytest.approx((low, high))
+    assert axis.place(axis.low) == 0
+    assert axis.place(axis.high) == 100
+    assert axis.place(-1e9) == 0
+
+
+def test_an_axis_has_round_ticks_with_their_unit() -> None:
+    ticks = svg.Axis(-0.05, 0.1, 0.05).ticks
+    assert [tick.name for tick in ticks] == [f"{n}{THIN}%" for n in ("−5", "0", "5", "10")]
+    assert [tick.zero for tick in ticks] == [False, True, False, False]
+    assert [tick.name for tick in svg.Axis(0.0, 5.0, 2.5, shares=False).ticks] == ["0", "2.5", "5"]
+
+
+@pytest.mark.parametrize(("low", "high", "step"), [(0.0, 0.0, 0.1), (0.0, 1.0, 0.0)])
+def test_an_axis_that_is_empty_is_refused(low: float, high: float, step: float) -> None:
+    with pytest.raises(ValueError, match="low < high and step > 0"):
+        svg.Axis(low, high, step)
+
+
+def test_a_band_goes_along_the_upper_ends_and_back_along_the_lower_ones() -> None:
+    ends = {7: svg.Interval(0.5, 0.25, 0.75), 9: svg.Interval(0.5, 0.0, 1.0)}
+    band = svg.band_over(svg.Axis(0.0, 1.0, 0.5), ends)
+    assert band.area == "0.000,25.000 100.000,0.000 100.000,100.000 0.000,75.000"
+    assert band.line == "0.000,50.000 100.000,50.000"
+
+
+def test_a_period_without_an_estimate_leaves_its_place_in_a_band() -> None:
+    ends = {epoch: svg.Interval(0.5, 0.5, 0.5) for epoch in (0, 1, 4)}
+    band = svg.band_over(svg.Axis(0.0, 1.0, 0.5), ends)
+    assert band.line == "0.000,50.000 25.000,50.000 100.000,50.000"
+
+
+def test_what_a_device_can_do_is_rounded_up() -> None:
+    assert float(_up(0.26651)) == 0.267
+    assert float(_up(1.2301)) == 1.24
+    assert _up(0.0) == "0"

@@ -7,26 +7,30 @@
 
 It is made of one snapshot and is the same whichever database it came from. It holds tallies, token
 hashes and sessions, so it is written for its owner alone (0600); without the keys nothing in it
-opens a report.
+opens a report. The manifest comes last: an archive that was cut off has none.
 """
 
 from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.portable.chain_heads import ChainHeads, read_chain_heads
-from deniable_aggregator.store.portable.integrity import require_integrity
+from deniable_aggregator.store.portable.integrity import (
+    ChainHeads,
+    read_chain_heads,
+    require_integrity,
+)
 from deniable_aggregator.store.portable.snapshot import Snapshot, TableDigest
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
 
@@ -44,6 +48,11 @@ class Manifest:
     tables: dict[str, TableDigest]
     ends: ChainHeads
     spec: str = SPEC
+
+    @property
+    def rows(self) -> int:
+        """Of all tables."""
+        return sum(table.rows for table in self.tables.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,65 +82,81 @@ def archive_path(place: Path, now: float) -> Path:
     return place / f"deniable-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}.zip"
 
 
-def write(
-    path: Path, database: Snapshot, *, trust: bytes, sealed_keys: bytes | None, now: float
-) -> Manifest:
-    """Whole, on disk and 0600, or not at all; StoreError rather than overwrite anything.
-
-    StoreError, too, where the database is damaged: a backup must be one that can be restored.
-    """
+@contextmanager
+def new_file(path: Path) -> Iterator[IO[bytes]]:
+    """Whole, on disk and 0600, or not at all; StoreError rather than overwrite anything."""
     if path.exists():
         raise StoreError(f"{path} is there already: choose another name")
-    require_integrity(database)
     draft = path.with_name(path.name + ".new")
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with os.fdopen(descriptor, "w+b") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped:
-                tables = {table.name: _write_table(zipped, table, database) for table in TABLES}
-                manifest = Manifest(
-                    schema.HEAD, int(now), tables, read_chain_heads(database.statements)
-                )
-                zipped.writestr(_TRUST, trust)
-                if sealed_keys is not None:
-                    zipped.writestr(_KEYS, sealed_keys)
-                zipped.writestr(_MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.link(draft, path)  # unlike a rename it never replaces
     finally:
         draft.unlink()
+
+
+def write(
+    stream: IO[bytes],
+    database: Snapshot,
+    *,
+    trust: bytes,
+    sealed_keys: bytes | None,
+    now: float,
+    watch: Callable[[str], object],
+) -> Manifest:
+    """Write the archive to a file or a pipe. `watch` gets a sentence for each step.
+
+    Raises StoreError where the database is damaged: a backup must be one that can be restored.
+    """
+    watch("Checking every count")
+    require_integrity(database)
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped:
+        tables = {}
+        for table in TABLES:
+            watch(f"Backing up {table.name}")
+            tables[table.name] = _write_table(zipped, table, database)
+        manifest = Manifest(schema.HEAD, int(now), tables, read_chain_heads(database.statements))
+        zipped.writestr(_TRUST, trust)
+        if sealed_keys is not None:
+            zipped.writestr(_KEYS, sealed_keys)
+        zipped.writestr(_MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     return manifest
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[Archive]:
-    """StoreError for a file that is no archive, or one of another schema."""
+def open_archive(source: Path | IO[bytes]) -> Iterator[Archive]:
+    """StoreError for what is no archive, was cut off, or has another schema."""
+    name = source if isinstance(source, Path) else "standard input"
     try:
-        zipped = zipfile.ZipFile(path)
+        zipped = zipfile.ZipFile(source)
     except zipfile.BadZipFile as error:
-        raise StoreError(f"{path} is no backup: {error}") from error
+        raise StoreError(f"{name} is no backup, or was cut off: {error}") from error
     with zipped:
         try:
             manifest = msgspec.json.decode(_read(zipped, _MANIFEST), type=Manifest)
             trust = _read(zipped, _TRUST)
         except (KeyError, msgspec.DecodeError, zipfile.BadZipFile) as error:
-            raise StoreError(f"{path} is no backup of ours: {error}") from error
-        _require_readable(manifest, path)
+            raise StoreError(f"{name} is no backup, or was cut off: {error}") from error
+        _require_readable(manifest, name)
         sealed = _read(zipped, _KEYS) if _KEYS in zipped.namelist() else None
         yield Archive(manifest, trust, sealed, zipped)
 
 
-def _require_readable(manifest: Manifest, path: Path) -> None:
+def _require_readable(manifest: Manifest, name: object) -> None:
     if manifest.spec != SPEC:
-        raise StoreError(f"{path} must be {SPEC}, it is {manifest.spec[:40]!r}")
+        raise StoreError(f"{name} must be {SPEC}, it is {manifest.spec[:40]!r}")
     if manifest.schema != schema.HEAD:
         raise StoreError(
-            f"{path} has schema {manifest.schema[:10]}, this program {schema.HEAD}: restore it "
-            "with the deniable-aggregator that wrote it, then run `deniable migrate` with this one"
+            f"{name} has schema {manifest.schema[:10]}, this program {schema.HEAD}: restore it "
+            "with the deniable-aggregator that wrote it, then run `deniable store migrate` with "
+            "this one"
         )
     if manifest.tables.keys() != {table.name for table in TABLES}:
-        raise StoreError(f"{path} must name every table of schema {schema.HEAD}")
+        raise StoreError(f"{name} must name every table of schema {schema.HEAD}")
 
 
 def _write_table(zipped: zipfile.ZipFile, table: Table, database: Snapshot) -> TableDigest:

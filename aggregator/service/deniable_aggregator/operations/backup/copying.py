@@ -1,16 +1,23 @@
-"""Backup, restore and copy: what is read, where it goes, and what the directory then knows.
+"""Backup and restore: what is read, where it goes, and what the directory then knows.
 
 A restored directory keeps a heads.json that lies in it: if the backup is older, releases wait for
 `deniable ledger reconcile`. Without one nobody knows what was released since the backup: then the
 whole budget is at stake, unless the operator says that nothing was.
+
+To copy is to restore into another database while the directory keeps its own. The backup must then
+hold what the directory's database holds, and heads.json goes on knowing it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from typing import IO
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.errors import StoreError
@@ -24,10 +31,11 @@ from deniable_aggregator.releases.rollback_guard.heads import Heads, heads_of
 from deniable_aggregator.store import audit_log
 from deniable_aggregator.store.ledger_chain import ChainHead
 from deniable_aggregator.store.opening import require_portable
-from deniable_aggregator.store.portable.chain_heads import ChainHeads, read_chain_heads
-from deniable_aggregator.store.portable.fill import Source, fill
-from deniable_aggregator.store.portable.integrity import require_integrity
-from deniable_aggregator.store.portable.snapshot import Snapshot, TableDigest, digests, snapshot
+from deniable_aggregator.store.portable.fill import fill
+from deniable_aggregator.store.portable.integrity import read_chain_heads, require_integrity
+from deniable_aggregator.store.portable.snapshot import Snapshot, digests, snapshot
+from deniable_aggregator.store.portable.tables import Row, Table
+from deniable_aggregator.store.schema_version import current_version
 from deniable_gateway.clock import record as clock_record
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
@@ -39,6 +47,13 @@ _ALLOWED_FILES = {
     *(clock_record.NAME, clock_record.CONFIRMED),
 }
 
+Watch = Callable[[str], object]
+"""Gets a sentence for each step."""
+
+
+def _unwatched(_sentence: str) -> None:
+    """Shows nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
@@ -49,114 +64,160 @@ class RestoreResult:
     behind: bool
 
 
-def back_up(settings: Settings, place: Path, passphrase: str | None, now: float) -> Path:
-    """One snapshot, beside a service that runs or of a directory at rest; where it was written."""
+def back_up(
+    settings: Settings,
+    place: Path,
+    passphrase: str | None,
+    now: float,
+    *,
+    watch: Watch = _unwatched,
+) -> Path:
+    """One snapshot, also while a service runs, in a new file; where it was written."""
+    path = archive.archive_path(place, now)
+    with archive.new_file(path) as file:
+        write_backup(settings, file, passphrase, now, watch=watch)
+    return path
+
+
+def write_backup(
+    settings: Settings,
+    stream: IO[bytes],
+    passphrase: str | None,
+    now: float,
+    *,
+    watch: Watch = _unwatched,
+) -> Manifest:
+    """The same into a file or a pipe; what it holds."""
     trust = read_trust(settings.data)
     sealed = (
         None if passphrase is None else sealed_keys.seal_keys(settings.data / "keys", passphrase)
     )
-    path = archive.archive_path(place, now)
     with snapshot(settings) as database:
-        archive.write(path, database, trust=f"{trust}\n".encode(), sealed_keys=sealed, now=now)
-    return path
+        return archive.write(
+            stream, database, trust=f"{trust}\n".encode(), sealed_keys=sealed, now=now, watch=watch
+        )
 
 
 def restore(
     settings: Settings,
-    path: Path,
+    source: Path | IO[bytes],
     *,
     passphrase: Callable[[], str],
     nothing_released_since: bool,
+    database: str | None = None,
     clock: Clock = time.time,
+    watch: Watch = _unwatched,
 ) -> RestoreResult:
-    """Into an empty data directory and an empty store; every row and both heads are verified.
+    """Into an empty data directory and store; every row and both heads are verified.
 
-    The audit log gets one entry more, which says so.
+    With `database` into the store of that address. Where the directory has a store already, and
+    no process writes to it, that makes a copy: the two then hold the same.
 
-    `passphrase` is asked only if the archive holds keys that the directory lacks.
+    `passphrase` is called only if the archive holds keys that the directory lacks.
     """
-    require_portable(settings)
-    _require_empty(settings.data)
-    with archive.open_archive(path) as backup:
-        make_directory(settings.data)
-        lock = DirectoryLock.acquire(settings.data)
-        try:
-            return _restored(settings, backup, passphrase, nothing_released_since, clock())
-        finally:
-            lock.release()
-
-
-def copy_store(settings: Settings, url: str) -> dict[str, TableDigest]:
-    """Copy everything into the empty store at `url`, while no process writes; the digests."""
-    target = replace(settings, store=url, workers=1)
+    target = settings if database is None else replace(settings, store=database, workers=1)
     require_portable(target)
-    if target.store == settings.store:
-        raise StoreError("the store to copy to must be another than the present one")
+    copies = database is not None and current_version(settings) is not None
+    if not copies:
+        _require_empty(settings.data)
+        make_directory(settings.data)
     lock = DirectoryLock.acquire(settings.data)
     try:
-        with snapshot(settings) as database:
-            require_integrity(database)
-            wanted = digests(database)
-            fill(
-                target,
-                Source(database.rows, lambda: wanted),
-                _require_chain_heads(read_chain_heads(database.statements)),
-            )
+        with _whole(source, settings.data, watch) as whole, archive.open_archive(whole) as backup:
+            _keep_trust(settings.data, backup.trust)
+            if copies:
+                _require_same(settings, backup.manifest, watch)
+                _fill(target, backup, watch)
+                behind = False
+            else:
+                _restore_keys(settings.data / "keys", backup, passphrase)
+                behind = _restore(target, backup, watch, clock(), nothing_released_since)
+            return RestoreResult(backup.manifest, (settings.data / "keys").is_dir(), behind)
     finally:
         lock.release()
-    return wanted
 
 
-def _restored(
-    settings: Settings,
-    backup: Archive,
-    passphrase: Callable[[], str],
-    nothing_released_since: bool,
-    now: float,
-) -> RestoreResult:
-    _keep_trust(settings.data, backup.trust)
-    folder = settings.data / "keys"
-    if backup.sealed_keys is not None and not folder.exists():
-        sealed_keys.restore_keys(folder, backup.sealed_keys, passphrase())
+def _restore(
+    settings: Settings, backup: Archive, watch: Watch, now: float, nothing_released_since: bool
+) -> bool:
+    """Fill the store and write heads.json; whether releases wait."""
     heads = heads_file.read(settings.data)
-    if heads is None:  # whatever ends this run, the directory says that something may be missing
+    if heads is None:  # however this run ends, the directory says that something may be missing
         heads_file.write(settings.data, Heads(unknown=True))
-    manifest = backup.manifest
     after: list[Heads] = []
 
-    def check(filled: Snapshot) -> None:
-        _require_chain_heads(manifest.ends)(filled)
+    def finish(filled: Snapshot) -> None:
         audit_log.append(filled.statements, _entry(heads, now))
         after.append(heads_of(filled.statements))
 
     try:
-        fill(settings, Source(backup.rows, lambda: manifest.tables), check)
+        _fill(settings, backup, watch, finish)
     except BaseException:
         if heads is None:
             heads_file.remove(settings.data)
         raise
-    if heads is None:
-        heads = replace(after[0], unknown=not nothing_released_since)
-    heads = replace(heads, audit=after[0].audit)
-    heads_file.write(settings.data, heads)
-    same = (heads.ledger, heads.log) == (after[0].ledger, after[0].log)
-    return RestoreResult(manifest, folder.is_dir(), heads.unknown or not same)
+    latest = heads or replace(after[0], unknown=not nothing_released_since)
+    heads_file.write(settings.data, replace(latest, audit=after[0].audit))
+    return latest.unknown or (latest.ledger, latest.log) != (after[0].ledger, after[0].log)
+
+
+def _fill(
+    settings: Settings,
+    backup: Archive,
+    watch: Watch,
+    finish: Callable[[Snapshot], None] | None = None,
+) -> None:
+    def rows(table: Table) -> Iterator[Row]:
+        watch(f"Restoring {table.name}")
+        return backup.rows(table)
+
+    def check(filled: Snapshot) -> None:
+        watch("Checking every count")
+        require_integrity(filled)
+        if read_chain_heads(filled.statements) != backup.manifest.ends:
+            raise StoreError("ledger and log do not lead to their heads: nothing was written")
+        if finish is not None:
+            finish(filled)
+
+    fill(settings, rows, backup.manifest.tables, check)
+
+
+def _require_same(settings: Settings, manifest: Manifest, watch: Watch) -> None:
+    watch("Comparing with the present database")
+    with snapshot(settings) as present:
+        if digests(present) != manifest.tables:
+            raise StoreError(
+                "the backup is not of this directory's database as it is now: stop the service, "
+                "then run `deniable store backup - | deniable store restore --database URL`. To "
+                "restore an older backup, choose an empty directory with --data"
+            )
+
+
+def _restore_keys(folder: Path, backup: Archive, passphrase: Callable[[], str]) -> None:
+    if backup.sealed_keys is not None and not folder.exists():
+        sealed_keys.restore_keys(folder, backup.sealed_keys, passphrase())
+
+
+@contextmanager
+def _whole(source: Path | IO[bytes], data: Path, watch: Watch) -> Iterator[Path | IO[bytes]]:
+    """What can be read from its end, where an archive has its list: a pipe is kept in a file.
+
+    The file has no name: whatever ends this process, nothing of it is left.
+    """
+    if isinstance(source, Path) or source.seekable():
+        yield source
+        return
+    watch("Receiving the backup")
+    with TemporaryFile(dir=data) as file:
+        copyfileobj(source, file)
+        yield file
 
 
 def _entry(heads: Heads | None, now: float) -> AuditEntry:
     """What the audit log says of it: also where it was known to end, which may be further on."""
     was = heads.audit if heads is not None else ChainHead()
     end = f"{was.size}:{was.head}" if was.size else None
-    return AuditEntry.of("restored", actor="deniable restore", at=now, known_to_end=end)
-
-
-def _require_chain_heads(wanted: ChainHeads) -> Callable[[Snapshot], None]:
-    def check(filled: Snapshot) -> None:
-        require_integrity(filled)
-        if read_chain_heads(filled.statements) != wanted:
-            raise StoreError("ledger and log do not lead to their heads: nothing was written")
-
-    return check
+    return AuditEntry.of("restored", actor="deniable store restore", at=now, known_to_end=end)
 
 
 def _require_empty(data: Path) -> None:

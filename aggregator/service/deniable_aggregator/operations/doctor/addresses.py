@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.authoring.lint_findings import Finding
-from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.doctor import Check
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest.ingest_origins import is_loopback
 from deniable_shared.manifest.model import MANIFEST_TYPE

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import AuditRow
-from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.doctor import Check
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.store.ledger_chain import ChainHead
 from deniable_aggregator.store.opening import open_read_only
-from deniable_aggregator.store.schema_version import current_revision
+from deniable_aggregator.store.schema_version import current_version
 from deniable_shared.errors import DeniableError, ForkError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _ROWS = "select entry, head from audit order by position"
 
 def audit_check(settings: Settings) -> Iterator[Check]:
     """One line; none for a database from before there was an audit log."""
-    if (current_revision(settings) or "") < _FIRST_WITH_AUDIT:
+    if (current_version(settings) or "") < _FIRST_WITH_AUDIT:
         return
     try:
         with open_read_only(settings) as db:

@@ -19,14 +19,13 @@ from deniable_aggregator.client.errors import ServiceError
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.documents.collections import CollectionDocument
 from deniable_aggregator.operations import readiness
-from deniable_aggregator.operations.doctor import installation
+from deniable_aggregator.operations.doctor import Check, installation
 from deniable_aggregator.operations.doctor.audit_view import audit_check
-from deniable_aggregator.operations.doctor.check import Check
 from deniable_aggregator.operations.doctor.damage import damage_checks
 from deniable_aggregator.operations.process import running_server
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import is_postgres, open_read_only
-from deniable_aggregator.store.schema_version import current_revision
+from deniable_aggregator.store.schema_version import current_version
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import LockedError
 from deniable_shared.errors import DeniableError
@@ -99,7 +98,7 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
 def can_open(settings: Settings) -> bool:
     """Whether looking at the service leaves the database's schema as it is."""
     runs = running_server.find(settings.data) is not None
-    return runs or current_revision(settings) == schema.HEAD
+    return runs or current_version(settings) == schema.HEAD
 
 
 def of_service(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import AggregatorError, StoreError
 from deniable_aggregator.keys import read_trust
-from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.doctor import Check
 from deniable_aggregator.store import schema, transparency_log
 from deniable_aggregator.store.opening import open_read_only, require_portable
 from deniable_aggregator.store.portable.integrity import find_damage
 from deniable_aggregator.store.portable.snapshot import Snapshot, snapshot
-from deniable_aggregator.store.schema_version import current_revision
+from deniable_aggregator.store.schema_version import current_version
 from deniable_aggregator.store.sqlite.connections import INDEXED_TABLES, require_intact
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest.model import MANIFEST_TYPE
@@ -33,7 +33,7 @@ def damage_checks(settings: Settings) -> Iterator[Check]:
         yield Check("warn", "counts", str(error))
         return
     try:
-        if current_revision(settings) != schema.HEAD:  # another check speaks of that
+        if current_version(settings) != schema.HEAD:  # another check speaks of that
             return
         if not settings.shared:
             _require_whole_file(settings)
@@ -58,7 +58,7 @@ def _signature_checks(database: Snapshot, trust: str) -> Iterator[str]:
         except DeniableError as error:
             yield (
                 f"manifest {row.version} of {row.collection} in the database is refused: {error}. "
-                "Restore a backup with `deniable restore`"
+                "Restore a backup with `deniable store restore`"
             )
 
 
@@ -70,5 +70,5 @@ def _require_whole_file(settings: Settings) -> None:
         if verdict != "ok":
             raise AggregatorError(
                 f"{settings.database} is damaged ({str(verdict)[:100]}): "
-                "restore a backup with `deniable restore`"
+                "restore a backup with `deniable store restore`"
             )

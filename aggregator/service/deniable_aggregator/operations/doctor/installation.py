@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from deniable_aggregator.base.errors import AggregatorError
-from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.doctor import Check
 from deniable_aggregator.store import schema
+from deniable_aggregator.store.epoch_closing import counted_until
 from deniable_aggregator.store.opening import open_read_only
-from deniable_aggregator.store.schema_version import current_revision
-from deniable_aggregator.store.spool_progress import counted_until
+from deniable_aggregator.store.schema_version import current_version
 from deniable_aggregator.store.sqlite.schema import LEAST_SQLITE
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def proxies(settings: Settings) -> Iterator[Check]:
 def schema_check(settings: Settings) -> Check:
     """Whether the database has this program's schema."""
     try:
-        present = current_revision(settings)
+        present = current_version(settings)
         schema.refuse_newer(present, "the database")
     except AggregatorError as error:
         return Check("fail", "schema", str(error))
@@ -115,7 +115,7 @@ def schema_check(settings: Settings) -> Check:
     if present != schema.HEAD:
         message = (
             f"{present}, this program's is {schema.HEAD}: the service is not looked at until "
-            "deniable migrate, or serve, has upgraded it"
+            "deniable store migrate, or serve, has upgraded it"
         )
         return Check("warn", "schema", message)
     return Check("ok", "schema", present)
@@ -137,7 +137,7 @@ def key_age(settings: Settings, now: float) -> Check:
 def spools(settings: Settings, now: float) -> Iterator[Check]:
     """Whether the spools that epochs wait for are counted."""
     try:
-        if current_revision(settings) != schema.HEAD:
+        if current_version(settings) != schema.HEAD:
             return
         with open_read_only(settings) as db:
             deadline = counted_until(db)
@@ -148,7 +148,7 @@ def spools(settings: Settings, now: float) -> Iterator[Check]:
         if days > UNCOUNTED_DAYS:
             message = (
                 f"{place} was not counted for {UNCOUNTED_DAYS} days, and epochs wait for it: run "
-                "deniable open, and once with --last if it is given up"
+                "deniable spool drain, and once with --last if it is given up"
             )
             yield Check("warn", "spool", message)
         else:

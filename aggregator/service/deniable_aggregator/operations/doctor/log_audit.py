@@ -1,4 +1,4 @@
-"""What `deniable log verify` looks at: is the log one chain, and is everything signed in it?
+"""What `deniable doctor verify-log` looks at: is the log one chain, and is everything signed in it?
 
 The database keeps, beside each entry, the head it led to, and the signed bodies apart from them.
 The service shows entries and signs heads. All of it is computed anew from the entries alone.
@@ -161,9 +161,9 @@ def compare_chains(kept: Chain, served: Chain) -> Check:
     return Check("ok", "one log", f"database and service share their first {size:,} entries")
 
 
-def _is_since(db: Statements, revision: str) -> bool:
+def _is_since(db: Statements, version: str) -> bool:
     """Whether the database has had a program of that schema."""
-    return db.execute(READ_VERSION).fetchall() >= [(revision,)]
+    return db.execute(READ_VERSION).fetchall() >= [(version,)]
 
 
 def _releases(chain: Chain, results: Iterable[tuple[int, str, bytes, bytes]]) -> Check:

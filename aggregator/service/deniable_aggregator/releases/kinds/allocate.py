@@ -54,7 +54,7 @@ from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
     Parameter("none", "the label of who takes nothing", "none"),
-    Parameter("supply", "units of every good alike, or a list of one number a good"),
+    Parameter("supply", 'units of every good alike, like "100", or a list of one number a good'),
     Parameter(
         "buyers", "how many people the supply is for, or reports: as many as answered", "reports"
     ),

@@ -153,7 +153,7 @@ class PreparedRelease(Protocol):
 
     @property
     def expected(self) -> tuple[ErrorBar, ...]:
-        """How far off the answer may be, from public facts alone: what `--cost` shows."""
+        """How far off the answer may be, from public facts alone: what `releases quote` shows."""
 
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
         """One draw. Never raises for what the tallies hold; `coins` are for tests."""

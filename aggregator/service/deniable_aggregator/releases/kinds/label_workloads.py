@@ -22,7 +22,9 @@ from deniable_shared.errors import ParameterError
 
 MOST_ENTRIES = 1 << 22
 WORKLOAD = Parameter(
-    "workload", 'points, prefixes, intervals, or a list of {"labels": [...]}, at most 4,096 of them'
+    "workload",
+    'questions like "points", "prefixes" or "intervals", or a list of {"labels": [...]}, at most '
+    "4,096 of them",
 )
 _MOST_LISTED = 4096
 

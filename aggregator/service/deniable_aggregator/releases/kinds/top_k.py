@@ -1,4 +1,4 @@
-"""`top-k`: k labels in the order drawn, by k draws of the exponential mechanism at ε/k each."""
+"""`top-k`: several labels, as drawn, by k draws of the exponential mechanism at ε/k each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deniable_central.selection import TopK, shortfall
 
 MOST_PICKS = 1000
 PARAMETERS = (
-    Parameter("k", f"how many labels, from 1 to {MOST_PICKS:,} or all there are"),
+    Parameter("k", f'how many labels, like "2", from 1 to {MOST_PICKS:,} or all there are'),
     EPSILON,
 )
 VERSION = 1

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store.opening import require_portable
@@ -30,7 +30,6 @@ from deniable_aggregator.store.statements import Statements
 
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
-    from deniable_aggregator.store.postgres.pool import Transaction
 
 Check = Callable[[Snapshot], None]
 """Looks at a database that has been filled, before it counts; raises to undo it."""
@@ -39,54 +38,32 @@ Rows = Callable[[Table], Iterator[Row]]
 _IDENTITIES = {"collections": "number", "cells": "number", "tokens": "rowid", "users": "rowid"}
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Rows to write, and what their tables must hash to once all of them were read."""
-
-    rows: Rows
-    digests: Callable[[], Mapping[str, TableDigest]]
-
-
-def fill(settings: Settings, source: Source, check: Check) -> None:
-    """StoreError where the database is not empty, or what was written is not what was read."""
-    with _empty(settings) as target:
+def fill(settings: Settings, rows: Rows, wanted: Mapping[str, TableDigest], check: Check) -> None:
+    """StoreError where the database is not empty, or what was written has not these digests."""
+    require_portable(settings)
+    with _empty_server(settings.store) if settings.shared else _new_file(settings.database) as new:
         for table in TABLES:
-            target.insert(table, source.rows(table))
-        target.finish()
-        written, wanted = digests(target.filled()), source.digests()
+            new.insert(table, rows(table))
+        written = digests(new.snapshot())
         for table in TABLES:
             if written[table.name] != wanted[table.name]:
                 raise StoreError(
                     f"{table.name} has {written[table.name].rows:,} rows that are not the "
                     f"{wanted[table.name].rows:,} that should be there: nothing was written"
                 )
-        check(target.filled())
+        check(new.snapshot())
 
 
-class _Target(Protocol):
-    def insert(self, table: Table, rows: Iterator[Row]) -> None: ...
-    def finish(self) -> None: ...
-    def filled(self) -> Snapshot: ...
+@dataclass(frozen=True, slots=True)
+class _New:
+    """An empty database inside a transaction."""
 
-
-@contextmanager
-def _empty(settings: Settings) -> Iterator[_Target]:
-    require_portable(settings)
-    if not settings.shared:
-        with _new_file(settings.database) as target:
-            yield target
-        return
-    with require_driver():
-        from deniable_aggregator.store.postgres import schema as postgres_schema
-        from deniable_aggregator.store.postgres.pool import write_once
-    postgres_schema.migrate(settings.store)
-    with write_once(settings.store) as session:
-        _require_empty(session)
-        yield _PostgresTarget(session)
+    insert: Callable[[Table, Iterator[Row]], None]
+    snapshot: Callable[[], Snapshot]
 
 
 @contextmanager
-def _new_file(path: Path) -> Iterator[_Target]:
+def _new_file(path: Path) -> Iterator[_New]:
     if path.exists():
         raise StoreError(f"{path} is there already: an empty place is needed")
     draft = path.with_name(path.name + ".filling")
@@ -94,9 +71,15 @@ def _new_file(path: Path) -> Iterator[_Target]:
     try:
         sqlite_schema.migrate(draft)
         with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+
+            def insert(table: Table, rows: Iterator[Row]) -> None:
+                marks = ", ".join("?" * len(table.columns))
+                statement = f"insert into {table.name} ({table.names}) values ({marks})"  # noqa: S608
+                connection.executemany(statement, rows)
+
             connection.execute("pragma foreign_keys = on")
             connection.execute("begin immediate")
-            yield _SqliteTarget(connection)
+            yield _New(insert, lambda: SqliteSnapshot(connection))
             connection.execute("commit")
         draft.replace(path)
         _sync(path.parent)
@@ -106,45 +89,27 @@ def _new_file(path: Path) -> Iterator[_Target]:
         draft.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _SqliteTarget:
-    connection: sqlite3.Connection
+@contextmanager
+def _empty_server(url: str) -> Iterator[_New]:
+    with require_driver():
+        from deniable_aggregator.store.postgres import schema as postgres_schema
+        from deniable_aggregator.store.postgres.pool import write_once
+    postgres_schema.migrate(url)
+    with write_once(url) as session:
 
-    def insert(self, table: Table, rows: Iterator[Row]) -> None:
-        marks = ", ".join("?" * len(table.columns))
-        statement = f"insert into {table.name} ({table.names}) values ({marks})"  # noqa: S608
-        self.connection.executemany(statement, rows)
+        def insert(table: Table, rows: Iterator[Row]) -> None:
+            statement = f"copy {table.name} ({table.names}) from stdin".encode()
+            with session.connection.cursor() as cursor, cursor.copy(statement) as copy:
+                for row in rows:
+                    copy.write_row(row)
 
-    def finish(self) -> None:
-        """Numbers go on by themselves."""
-
-    def filled(self) -> Snapshot:
-        return SqliteSnapshot(self.connection)
-
-
-@dataclass(frozen=True, slots=True)
-class _PostgresTarget:
-    session: Transaction
-
-    def insert(self, table: Table, rows: Iterator[Row]) -> None:
-        statement = f"copy {table.name} ({table.names}) from stdin"
-        with (
-            self.session.connection.cursor() as cursor,
-            cursor.copy(statement.encode()) as copy,
-        ):
-            for row in rows:
-                copy.write_row(row)
-
-    def finish(self) -> None:
-        """Numbers go on after the largest that was carried."""
-        for table, column in _IDENTITIES.items():
-            self.session.execute(
+        _require_empty(session)
+        yield _New(insert, lambda: PostgresSnapshot(session))
+        for table, column in _IDENTITIES.items():  # numbers go on after the largest
+            session.execute(
                 f"select setval(pg_get_serial_sequence('{table}', '{column}'),"  # noqa: S608
                 f" coalesce(max({column}), 1), max({column}) is not null) from {table}"
             ).fetchall()
-
-    def filled(self) -> Snapshot:
-        return PostgresSnapshot(self.session)
 
 
 def _require_empty(db: Statements) -> None:

@@ -1,4 +1,7 @@
-"""Whether every stored count, manifest and entry is as it was written, in one snapshot."""
+"""Whether every stored count, manifest and entry is as it was written, in one snapshot.
+
+The heads of ledger and log are computed from every row of theirs.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ import numpy as np
 from deniable_aggregator.base import damage
 from deniable_aggregator.base.errors import DamagedError, StoreError
 from deniable_aggregator.store import checksums, ledger_rows, transparency_log
+from deniable_aggregator.store.ledger_chain import ChainHead, ledger_head
 from deniable_aggregator.store.portable.snapshot import Snapshot
 from deniable_aggregator.store.portable.tables import TABLES, Row
 from deniable_aggregator.store.rows import TallyKey
+from deniable_aggregator.store.statements import Statements
 from deniable_aggregator.store.stored_tallies import UncheckedTally, require_possible
 from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.mechanisms import estimator_for
@@ -21,6 +26,7 @@ from deniable_shared.errors import DeniableError
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.wire import dsse
+from deniable_shared.wire.transparency_log import GENESIS, LOG_PAGE, extend
 
 _TABLES = {table.name: table for table in TABLES}
 _FACTS = (("closed_epochs", "closed_at"), ("expired_epochs", "expired_at"))
@@ -140,6 +146,26 @@ def _whole(value: object) -> int:
     if not isinstance(value, int):
         raise StoreError(
             "the database is damaged: a row has no number where its table needs one. "
-            "Restore a backup with `deniable restore`"
+            "Restore a backup with `deniable store restore`"
         )
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class ChainHeads:
+    """Size and head of both chains."""
+
+    ledger: ChainHead
+    log: ChainHead
+
+
+def read_chain_heads(db: Statements) -> ChainHeads:
+    """StoreError where the log's own heads are not those of its entries."""
+    size, stored = transparency_log.head(db)
+    head, done = GENESIS, 0
+    while entries := transparency_log.entries(db, done):
+        head, done = extend(head, entries), done + min(len(entries), LOG_PAGE)
+    if (done, head) != (size, bytes(stored)):
+        raise StoreError(f"the log's {size:,} entries do not lead to the head that it names")
+    rows = ledger_rows.ledger(db, 0)
+    return ChainHeads(ChainHead(len(rows), ledger_head(rows).hex()), ChainHead(size, head.hex()))

@@ -180,14 +180,14 @@ def _deltas(session: Transaction) -> dict[int, _Backlog]:
 
 def _require_schema(db: Statements) -> None:
     try:
-        [[revision]] = db.execute(schema.READ_VERSION).fetchall()
+        [[version]] = db.execute(schema.READ_VERSION).fetchall()
     except (StoreError, sqlite3.Error, ValueError):
         raise StoreError("the database is empty: there is nothing to read") from None
-    schema.refuse_newer(revision, "the database")
-    if revision != schema.HEAD:
+    schema.refuse_newer(version, "the database")
+    if version != schema.HEAD:
         raise StoreError(
-            f"the database has schema {revision} and this program {schema.HEAD}: "
-            "run `deniable migrate` first"
+            f"the database has schema {version} and this program {schema.HEAD}: "
+            "run `deniable store migrate` first"
         )
 
 

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from types import GenericAlias
 
 Row = tuple[int | str | bytes | None, ...]
+_KINDS: dict[str, object] = {
+    **{"int": int, "str": str, "bytes": bytes},
+    **{"int?": int | None, "str?": str | None},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,90 +36,69 @@ class Table:
         return GenericAlias(tuple, tuple(self.columns.values()))
 
 
-_MAYBE = str | None
+def _table(name: str, columns: str, order: str) -> Table:
+    kinds = (column.split() for column in columns.split(","))
+    return Table(name, {column: _KINDS[kind] for column, kind in kinds}, order)
+
+
 TABLES = (
-    Table("collections", {"number": int, "id": str, "closed": int, "archived": int}, "number"),
-    Table("log", {"position": int, "type": str, "body_hash": bytes, "head": bytes}, "position"),
-    Table(
+    _table("collections", "number int, id str, closed int, archived int", "number"),
+    _table("log", "position int, type str, body_hash bytes, head bytes", "position"),
+    _table(
         "manifests",
-        {
-            **{"position": int, "collection": int, "version": int},
-            **{"name": str, "digest": bytes, "envelope": bytes},
-        },
+        "position int, collection int, version int, name str, digest bytes, envelope bytes",
         "position",
     ),
-    Table(
-        "deleted_manifests",
-        {"number": int, "position": int, "collection": str, "version": int},
-        "number",
-    ),
-    Table(
+    _table("deleted_manifests", "number int, position int, collection str, version int", "number"),
+    _table(
         "key_lists",
-        {
-            **{"version": int, "position": int, "issued": int, "expires": int},
-            **{"digest": bytes, "envelope": bytes},
-        },
+        "version int, position int, issued int, expires int, digest bytes, envelope bytes",
         "version",
     ),
-    Table(
+    _table(
         "cells",
-        {
-            **{"number": int, "collection": int, "epoch": int, "manifest_version": int},
-            **{"cohort": int, "n": int, "tally_size": int, "seal": int, "body": int},
-        },
+        "number int, collection int, epoch int, manifest_version int, cohort int, n int, "
+        "tally_size int, seal int, body int",
         "number",
     ),
-    Table("pages", {"cell": int, "page": int, "counts": bytes}, "cell, page"),
-    Table("seen", {"collection": int, "epoch": int, "id": bytes}, "collection, epoch, id"),
-    Table(
-        "vouchers", {"collection": int, "epoch": int, "serial": bytes}, "collection, epoch, serial"
-    ),
-    Table(
+    _table("pages", "cell int, page int, counts bytes", "cell, page"),
+    _table("seen", "collection int, epoch int, id bytes", "collection, epoch, id"),
+    _table("vouchers", "collection int, epoch int, serial bytes", "collection, epoch, serial"),
+    _table(
         "closed_epochs",
-        {"collection": int, "epoch": int, "closed_at": int, "seal": int},
+        "collection int, epoch int, closed_at int, seal int",
         "collection, epoch",
     ),
-    Table(
+    _table(
         "expired_epochs",
-        {"collection": int, "epoch": int, "expired_at": int, "seal": int},
+        "collection int, epoch int, expired_at int, seal int",
         "collection, epoch",
     ),
-    Table("spools", {"place": str, "counted_until": int}, "place {bytes}"),
-    Table("counted_blocks", {"job": str, "block": str}, "job {bytes}, block {bytes}"),
-    Table("rejections", {"collection": int, "reason": str, "n": int}, "collection, reason {bytes}"),
-    Table(
+    _table("spools", "place str, counted_until int", "place {bytes}"),
+    _table("counted_blocks", "job str, block str", "job {bytes}, block {bytes}"),
+    _table("rejections", "collection int, reason str, n int", "collection, reason {bytes}"),
+    _table(
         "tokens",
-        {
-            **{"rowid": int, "id": str, "role": str, "label": str, "hash": bytes},
-            **{"created": int, "expires": int | None, "revoked": int | None},
-            **{"collections": _MAYBE},
-        },
+        "rowid int, id str, role str, label str, hash bytes, created int, expires int?, "
+        "revoked int?, collections str?",
         "rowid",
     ),
-    Table(
+    _table(
         "users",
-        {
-            **{"rowid": int, "name": str, "role": str, "collections": _MAYBE},
-            **{"password": str, "created": int},
-        },
+        "rowid int, name str, role str, collections str?, password str, created int",
         "rowid",
     ),
-    Table("audit", {"position": int, "entry": bytes, "head": bytes}, "position"),
-    Table(
+    _table("audit", "position int, entry bytes, head bytes", "position"),
+    _table(
         "charges",
-        {
-            **{"position": int, "collection": int, "release": str, "request": bytes},
-            **{"terms": bytes, "epochs": str, "epsilon": _MAYBE, "rho": _MAYBE},
-            **{"delta": str, "adjacency": str, "created": int, "checksum": int},
-        },
+        "position int, collection int, release str, request bytes, terms bytes, epochs str, "
+        "epsilon str?, rho str?, delta str, adjacency str, created int, checksum int",
         "position",
     ),
-    Table(
-        "results", {"release": str, "position": int, "salt": bytes, "document": bytes}, "position"
-    ),
-    Table(
+    _table("results", "release str, position int, salt bytes, document bytes", "position"),
+    _table(
         "session_records",
-        {"release": str, "number": int, "record": bytes, "checksum": int},
+        "release str, number int, record bytes, checksum int",
         "release {bytes}, number",
     ),
 )

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.store import batches, epoch_closing, spool_blocks, vouchers
+from deniable_aggregator.store import batches, epoch_closing, vouchers
 from deniable_aggregator.store.checksums import (
     CELL_IS_SEALED,
     body,
@@ -139,7 +139,7 @@ def commit_blocks(
     tally: TallyKernel,
 ) -> tuple[list[Counter[tuple[str, CommitStatus]] | None], Mapping[TallyKey, CellRow]]:
     """The same for blocks; the status counts of each, and the cells that are new."""
-    batch = spool_blocks.BlockBatch(db, numbers, blocks)
+    batch = batches.BlockBatch(db, numbers, blocks)
     _lock_open(db, batch.epoch_keys)
     closed = _select_closed(db, batch.epoch_keys)
     for epoch_key in batch.epoch_keys:
@@ -187,7 +187,7 @@ def _insert_new(
 
 
 def _insert_many(
-    db: Statements, epoch_key: spool_blocks.EpochKey, ids: Sequence[bytes]
+    db: Statements, epoch_key: batches.EpochKey, ids: Sequence[bytes]
 ) -> Iterator[tuple[int, int, bytes]]:
     """The same for very many ids of one epoch."""
     for start in range(0, len(ids), IDS_AT_ONCE):

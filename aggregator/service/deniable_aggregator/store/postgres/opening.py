@@ -28,12 +28,12 @@ def open_read_only(settings: Settings) -> AbstractContextManager[Statements]:
     return read_once(settings.store)
 
 
-def current_revision(settings: Settings) -> str | None:
+def current_version(settings: Settings) -> str | None:
     """None in an empty database."""
     with require_driver():
-        from deniable_aggregator.store.postgres.schema import revision_of
+        from deniable_aggregator.store.postgres.schema import version_of
     with open_read_only(settings) as db:
-        return revision_of(db)
+        return version_of(db)
 
 
 @contextmanager

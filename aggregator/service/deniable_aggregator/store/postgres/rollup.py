@@ -17,7 +17,7 @@ import numpy as np
 from deniable_aggregator.store.checksums import BODY_MASK, CELL_IS_SEALED, PRIME, seal
 from deniable_aggregator.store.rows import Counts, RollupBacklog
 from deniable_aggregator.store.statements import Row, Rows, Statements, read_rows
-from deniable_aggregator.store.tally_pages import add_to_pages
+from deniable_aggregator.store.stored_tallies import add_to_pages
 
 FOLD_DELTAS = 2_000
 FOLD_BYTES = 1 << 26

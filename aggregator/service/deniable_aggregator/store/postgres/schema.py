@@ -34,21 +34,21 @@ def migrate(url: str) -> str | None:
     with translate_errors(), closing(psycopg.connect(conninfo(url))) as connection:
         _check_server(connection)
         make_durable(connection)
-        if revision_of(Transaction(connection)) == schema.HEAD:
+        if version_of(Transaction(connection)) == schema.HEAD:
             return None
         connection.execute(_HOLD, (int(Lock.MIGRATION),))
         connection.commit()  # the lock stays until the connection ends
-        revision = revision_of(Transaction(connection))
-        schema.refuse_newer(revision, "the database")
+        version = version_of(Transaction(connection))
+        schema.refuse_newer(version, "the database")
         connection.commit()
-        if revision == schema.HEAD:
+        if version == schema.HEAD:
             return None
         _upgrade(connection)
-        return revision
+        return version
 
 
-def revision_of(db: Statements) -> str | None:
-    """The schema's revision; None in an empty database."""
+def version_of(db: Statements) -> str | None:
+    """The schema's version; None in an empty database."""
     [[exists]] = db.execute(_TABLE).fetchall()
     row = db.execute(schema.READ_VERSION).fetchone() if exists else None
     return None if row is None else str(row[0])

@@ -12,8 +12,13 @@ from contextlib import suppress
 from functools import cache
 
 from deniable_aggregator.base.errors import StoreError
-from deniable_aggregator.store import epoch_closing, spool_blocks, vouchers
-from deniable_aggregator.store.batches import group_by_epoch, length_error, tally_payloads
+from deniable_aggregator.store import epoch_closing, vouchers
+from deniable_aggregator.store.batches import (
+    BlockBatch,
+    group_by_epoch,
+    length_error,
+    tally_payloads,
+)
 from deniable_aggregator.store.checksums import (
     BODY_MASK,
     CELL_IS_SEALED,
@@ -31,7 +36,7 @@ from deniable_aggregator.store.rows import (
     TallyKey,
 )
 from deniable_aggregator.store.statements import Row, Statements, read_rows
-from deniable_aggregator.store.tally_pages import add_pages, body_of_pages, changed_pages
+from deniable_aggregator.store.stored_tallies import add_pages, body_of_pages, changed_pages
 
 IDS_AT_ONCE = 128
 """Ids in one statement; there is one prepared statement for each number up to it."""
@@ -97,7 +102,7 @@ def commit_blocks(
     tally: TallyKernel,
 ) -> list[Counter[tuple[str, CommitStatus]] | None]:
     """Insert the ids that are new, in their order, and add what the blocks have of them."""
-    batch = spool_blocks.BlockBatch(db, numbers, blocks)
+    batch = BlockBatch(db, numbers, blocks)
     for number, epoch in batch.epoch_keys:
         if epoch_closing.is_closed(db, number, epoch):
             batch.refuse((number, epoch))

@@ -181,7 +181,7 @@ def require_intact(db: Statements, where: str, tables: Sequence[str] = INDEXED_T
         if messages != ["ok"]:
             raise StoreError(
                 f"{where} is damaged ({table}: {str(messages[0])[:100]}): "
-                "restore a backup with `deniable restore`"
+                "restore a backup with `deniable store restore`"
             )
 
 
@@ -198,4 +198,4 @@ def _remedy(error: sqlite3.Error) -> str:
     # A plain DatabaseError: SQLITE_CORRUPT and SQLITE_NOTADB have no class of their own.
     if type(error) is not sqlite3.DatabaseError:
         return ""
-    return ": put back a copy of the file or `deniable restore` a backup into a new directory"
+    return ": put back a copy of the file or `deniable store restore` a backup into a new directory"

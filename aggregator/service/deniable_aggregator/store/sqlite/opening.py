@@ -25,9 +25,9 @@ def open_read_only(settings: Settings) -> AbstractContextManager[Statements]:
     return read_file(settings.database)
 
 
-def current_revision(settings: Settings) -> str | None:
+def current_version(settings: Settings) -> str | None:
     """None, too, where there is no file."""
-    from deniable_aggregator.store.sqlite.schema import revision_of
+    from deniable_aggregator.store.sqlite.schema import version_of
 
     path = settings.database
-    return revision_of(path) if path.is_file() else None
+    return version_of(path) if path.is_file() else None

@@ -22,16 +22,16 @@ def migrate(path: Path) -> str | None:
     """
     _check_library()
     _create(path)
-    revision = revision_of(path)
-    schema.refuse_newer(revision, str(path))
-    if revision == schema.HEAD:
+    version = version_of(path)
+    schema.refuse_newer(version, str(path))
+    if version == schema.HEAD:
         return None
     _upgrade(path)
-    return revision
+    return version
 
 
-def revision_of(path: Path) -> str | None:
-    """The schema's revision; None in an empty file."""
+def version_of(path: Path) -> str | None:
+    """The schema's version; None in an empty file."""
     with closing(sqlite3.connect(path)) as connection:
         try:
             row = connection.execute(schema.READ_VERSION).fetchone()
@@ -40,7 +40,7 @@ def revision_of(path: Path) -> str | None:
         except sqlite3.DatabaseError as error:
             raise StoreError(
                 f"{path} is damaged or is not a SQLite database ({error}): put back a copy of it "
-                "or `deniable restore` a backup into a new directory"
+                "or `deniable store restore` a backup into a new directory"
             ) from error
     return None if row is None else str(row[0])
 

@@ -10,23 +10,52 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from deniable_aggregator.web.dashboard.svg import Axis, Interval
+
 Drawing = Mapping[str, object]
 Kind = Literal["bars", "columns", "heat", "lines"]
+
+DRAWN = ""
+"""The name of a column of intervals that are drawn along the axis of its table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the table: what is read, the exact number behind it, where it leads."""
+    """One cell of the table: what is read, the exact number behind it, where it leads.
 
-    text: str
+    `to` is the upper end of an interval. `interval` is drawn. `shade` is from 0 to 10.
+    """
+
+    text: str = ""
     value: float | int | None = None
     href: str | None = None
     note: str = ""
+    to: Cell | None = None
+    interval: Interval | None = None
+    shade: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
-    """`name` is its id on the page and the name of its files; `summary` says it in a sentence.
+class Table:
+    """`name` is its id on the page; a column DRAWN has intervals along `axis`."""
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    axis: Axis | None = None
+
+    def __post_init__(self) -> None:
+        uneven = [row for row in self.rows if len(row) != len(self.columns)]
+        if uneven:
+            raise ValueError(
+                f"rows must have {len(self.columns)} cells each, got {len(uneven[0])} in one"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart(Table):
+    """`name` is also the name of its files; `summary` says it in a sentence.
 
     bars      drawing: rows of {label, value, lower, upper, text, sure}, drawn downwards
     columns   the same, drawn side by side: for what has an order
@@ -38,24 +67,13 @@ class Chart:
     `key` names the lines.
     """
 
-    name: str
-    title: str
     summary: str
     kind: Kind
     drawing: Drawing
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
     unit: str = "share"
     digits: int = 1
     files: Mapping[str, str] | None = None
     key: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        uneven = [row for row in self.rows if len(row) != len(self.columns)]
-        if uneven:
-            raise ValueError(
-                f"rows must have {len(self.columns)} cells each, got {len(uneven[0])} in one"
-            )
 
     @property
     def document(self) -> Drawing:

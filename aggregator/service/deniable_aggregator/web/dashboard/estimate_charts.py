@@ -9,16 +9,23 @@ from msgspec import UnsetType
 from deniable_aggregator.documents.estimates import (
     EstimatesDocument,
     LabelEstimate,
-    QuantityDocument,
 )
 from deniable_aggregator.queries.label_series import LabelSeries
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
+from deniable_aggregator.web.dashboard.estimate_tables import (
+    INTERVAL,
+    NumberText,
+    axis_of,
+    interval_cells,
+    people_cell,
+)
 from deniable_aggregator.web.dashboard.formatting import amount, count, digits_for, share, when
 from deniable_shared.domains import Record
 
 Follow = Callable[[str], str | None]
 
-RAW = ("Estimate", "Interval", "People", "Made-up reports that would move it")
+RAW = ("Estimate", *INTERVAL, "People", "Made-up reports that would move it")
+LIARS = ("Interval if so many reports are made up", "Made-up reports with which it reaches 0")
 
 
 def bar_chart(
@@ -42,7 +49,8 @@ def bar_chart(
         }
         for row in rows
     ]
-    columns = ("Answer", *(("Projected",) if projected else ()), *RAW)
+    liars = any(not isinstance(row.liars_to_zero, UnsetType) for row in rows)
+    columns = ("Answer", *(("Projected",) if projected else ()), *RAW, *(LIARS if liars else ()))
     return Chart(
         name="estimates",
         title=title,
@@ -51,6 +59,7 @@ def bar_chart(
         drawing={"rows": drawn_rows},
         columns=columns,
         rows=[_cells(row, digits, projected, follow) for row in rows],
+        axis=axis_of(rows),
         digits=digits,
         files=files,
     )
@@ -63,6 +72,7 @@ def cross_table(
     *,
     title: str,
     files: Mapping[str, str],
+    name: str = "estimates",
 ) -> Chart:
     """Two attributes against each other, cell by cell."""
     down, across = (_attribute(domain, name) for name in names)
@@ -72,8 +82,9 @@ def cross_table(
     ]
     digits = digits_for(map(_width, document.estimates))
     projected = any(not isinstance(cell.projected, UnsetType) for row in rows for cell in row)
+    most = max((_value(cell, projected) or 0.0 for cell in document.estimates), default=0.0)
     return Chart(
-        name="estimates",
+        name=name,
         title=title,
         summary=_summary(title, document.estimates, digits),
         kind="heat",
@@ -84,9 +95,9 @@ def cross_table(
             "lower": [[None if projected else cell.lower for cell in row] for row in rows],
             "upper": [[None if projected else cell.upper for cell in row] for row in rows],
         },
-        columns=("", *across),
+        columns=(names[0], *across),
         rows=[
-            (Cell(label), *(_cell(cell, digits, projected) for cell in row))
+            (Cell(label), *(_cell(cell, digits, projected, most) for cell in row))
             for label, row in zip(down, rows, strict=True)
         ],
         digits=digits,
@@ -155,44 +166,41 @@ def line_chart(
     )
 
 
-def quantity_rows(
-    document: EstimatesDocument,
-) -> list[tuple[str, QuantityDocument, int]]:
-    """Mean and quantiles of numbers: what they are called, what they are, how many decimals."""
-    if isinstance(document.clipped, UnsetType):
-        return []
-    steps = len(document.clipped.step.partition(".")[2])
-    quantiles = () if isinstance(document.quantiles, UnsetType) else document.quantiles
-    rows = [(_quantile(each.name), each, steps) for each in quantiles]
-    if isinstance(document.mean, UnsetType):
-        return rows
-    middle = document.mean
-    return [("Mean", middle, digits_for([middle.upper - middle.lower])), *rows]
-
-
-def _quantile(name: str) -> str:
-    return "Median" if name == "p50" else f"{name.removeprefix('p')} % are at or below"
-
-
 def _cells(row: LabelEstimate, digits: int, projected: bool, follow: Follow) -> list[Cell]:
+    def as_text(value: float | None) -> str:
+        return share(value, digits)
+
     unsure = _sure(row) is False
     cells = [Cell(row.label, href=follow(row.label), note="not significant" if unsure else "")]
     if projected and not isinstance(row.projected, UnsetType):
-        cells.append(Cell(share(row.projected, digits), row.projected))
+        cells.append(Cell(as_text(row.projected), row.projected))
     fakes = row.reports_to_leave_interval
     cells += [
-        Cell(share(row.frequency, digits), row.frequency),
-        Cell(f"{share(row.lower, digits)} to {share(row.upper, digits)}"),
-        Cell("–" if row.count is None else count(round(row.count)), row.count),
+        Cell(as_text(row.frequency), row.frequency),
+        *interval_cells(row, as_text),
+        people_cell(row.count),
         Cell("none can" if fakes is None else count(fakes), fakes),
+        *_liars_cells(row, as_text),
     ]
     return cells
 
 
-def _cell(cell: LabelEstimate, digits: int, projected: bool) -> Cell:
+def _liars_cells(row: LabelEstimate, as_text: NumberText) -> list[Cell]:
+    """Limits that hold under lies, where they were asked for."""
+    lower, upper, zero = row.lower_under_lies, row.upper_under_lies, row.liars_to_zero
+    if isinstance(lower, UnsetType) or isinstance(upper, UnsetType) or isinstance(zero, UnsetType):
+        return []
+    return [
+        Cell(as_text(lower), lower, to=Cell(as_text(upper), upper)),
+        Cell(as_text(zero), zero),
+    ]
+
+
+def _cell(cell: LabelEstimate, digits: int, projected: bool, most: float) -> Cell:
     value = _value(cell, projected)
     between = f"{share(cell.lower, digits)} to {share(cell.upper, digits)}"
-    return Cell(share(value, digits), value, note="" if projected else between)
+    shade = None if value is None or most <= 0 else round(10 * max(value, 0.0) / most)
+    return Cell(share(value, digits), value, note="" if projected else between, shade=shade)
 
 
 def _value(cell: LabelEstimate, projected: bool) -> float | None:

@@ -77,19 +77,28 @@ def fabrication_limits(
     """What made-up reports could do to these estimates; `row` is the example."""
     influence = document.trust.influence
     if influence is not None:
-        unit = f"{influence:.3g}" if collection.estimator.estimand == "mean" else _up(influence)
-        yield f"One device can move an estimate by at most {unit}, whatever it sends."
-    if row is None or row.frequency is None or collection.manifest.domain.type == "number":
-        return
+        shares = collection.estimator.estimand != "mean"
+        most = f"{_up(100 * influence)} percentage points" if shares else _up(influence)
+        yield f"One device can move an estimate by at most {most}, whatever it sends."
+    if (
+        row is not None
+        and row.frequency is not None
+        and collection.manifest.domain.type != "number"
+    ):
+        yield _limit_of(row, document.n)
+    yield (
+        "Intervals speak of chance alone: who took part, and the noise that every device adds to "
+        "its answer. They know nothing of lies."
+    )
+
+
+def _limit_of(row: LabelEstimate, n: int) -> str:
     needed = row.reports_to_leave_interval
     if needed is None:
-        yield f"No number of made-up reports pushes “{row.label}” out of its interval."
-        return
-    of_all = f" – {share(needed / document.n)} of those counted" if document.n else ""
-    yield (
-        f"{plural(needed, 'made-up report')} would push “{row.label}” out of its interval{of_all}. "
-        "The interval speaks of chance alone, never of lies."
-    )
+        return f"No number of made-up reports pushes “{row.label}” out of its interval."
+    of_all = f" – {share(needed / n)} of those counted" if n else ""
+    fakes = plural(needed, "made-up report")
+    return f"{fakes} would push “{row.label}” out of its interval{of_all}."
 
 
 def excess_error(collection: Collection) -> tuple[str, str] | None:
@@ -114,7 +123,9 @@ def _sure(epsilon: Fraction) -> str:
     return f"{max_posterior_percent(epsilon)}\u202f%"
 
 
-def _up(value: float, digits: int = 2) -> str:
-    """A share, never rounded down."""
-    step = 10.0 ** -(digits + 2)
-    return share(min(ceil(value / step) * step, 1.0), digits)
+def _up(value: float) -> str:
+    """To three figures, never rounded down."""
+    if value <= 0:
+        return "0"
+    step = 10.0 ** (floor(log10(value)) - 2)
+    return f"{ceil(value / step - 1e-9) * step:.3g}"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 from flask import Response
-from msgspec import UnsetType
 
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries import estimates as queries
@@ -21,13 +20,6 @@ from deniable_aggregator.web.dashboard.estimate_charts import (
     bar_chart,
     cross_table,
     line_chart,
-    quantity_rows,
-)
-from deniable_aggregator.web.dashboard.guarantees import (
-    excess_error,
-    fabrication_limits,
-    relay_guarantees,
-    report_guarantees,
 )
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import paginate
@@ -36,6 +28,7 @@ from deniable_aggregator.web.dashboard.query_args import (
     can_test,
     default_show,
 )
+from deniable_aggregator.web.dashboard.results import promises, results, title_of
 from deniable_aggregator.web.dashboard.row_selection import (
     MOST_COLUMNS,
     PageView,
@@ -49,7 +42,6 @@ from deniable_aggregator.web.formats import estimates_as
 from deniable_gateway.problem import Problem
 from deniable_shared.domains import Record
 from deniable_shared.manifest.epochs import epoch_start
-from deniable_shared.randomness.dyadic import format_epsilon
 
 ROWS = 25
 _EMPTY_STATES = ("too-few-reports", "read-refused")
@@ -76,17 +68,9 @@ def _file(page_view: PageView) -> Response:
 
 def _collection_context(page_view: PageView) -> Context:
     """What holds whatever was reported."""
-    collection, manifest = page_view.collection, page_view.collection.manifest
-    domain = manifest.domain
+    collection, domain = page_view.collection, page_view.collection.manifest.domain
     return {
-        "collection": collection,
-        "manifest": manifest,
-        "epsilon": format_epsilon(manifest.epsilon_report),
-        "optimum": excess_error(collection),
-        "revealed": [
-            *report_guarantees(manifest),
-            *relay_guarantees(collection, service().settings.relay_batch),
-        ],
+        **promises(collection, service().settings.relay_batch),
         "query": page_view.query,
         "show": page_view.show,
         "default_show": default_show(collection),
@@ -116,17 +100,8 @@ def _estimates_context(page_view: PageView) -> Context:
     rows = matching_rows(page_view, document)
     return {
         "missing": None,
-        "document": document,
-        "typical": _typical_half_width(document),
-        "quantities": quantity_rows(document),
-        "warnings": () if isinstance(document.warnings, UnsetType) else document.warnings,
-        "associations": (
-            () if isinstance(document.associations, UnsetType) else document.associations
-        ),
-        "fakes": list(
-            fabrication_limits(page_view.collection, document, rows[0] if rows else None)
-        ),
-        "held_out": document.evidence == "held-out",
+        "as_table": page_view.query.view == "table",
+        **results(page_view.collection, document, rows[0] if rows else None),
         **_chart_context(page_view, document, rows),
     }
 
@@ -141,7 +116,7 @@ def _chart_context(
         "followed": followed,
         "estimates": (
             _estimates_chart(page_view, document, part.items, followed)
-            if document.estimates
+            if document.estimates or not document.quantities
             else None
         ),
         "chips": follow_chips(page_view, followed, part.items),
@@ -163,19 +138,11 @@ def _estimates_chart(
         return cross_table(document, domain, page_view.crossed_attributes, title=title, files=files)
     return bar_chart(
         rows,
-        title=_TITLES.get(domain.type, "Who has what"),
+        title=title_of(page_view.collection),
         files=files,
         follow=follow_links(page_view, followed),
         ordered=is_ordered(page_view),
     )
-
-
-_TITLES = {
-    "bits": "How many say yes",
-    "choice": "How many choose what",
-    "number": "Where people are",
-    "text": "What people write",
-}
 
 
 def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
@@ -196,16 +163,6 @@ def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
         files=download_links(page_view.address, by="epoch"),
         unit="" if page_view.collection.manifest.domain.type == "number" else "share",
     )
-
-
-def _typical_half_width(document: EstimatesDocument) -> float | None:
-    """Half the middle one of all intervals, as a share."""
-    widths = sorted(
-        row.upper - row.lower
-        for row in document.estimates
-        if row.upper is not None and row.lower is not None
-    )
-    return widths[len(widths) // 2] / 2 if widths else None
 
 
 PAGE = Page(

@@ -10,8 +10,7 @@ from flask import url_for
 from msgspec import Meta
 
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.operations.doctor import log_audit
-from deniable_aggregator.operations.doctor.check import Check
+from deniable_aggregator.operations.doctor import Check, log_audit
 from deniable_aggregator.queries.transparency_log import EntrySummary, log_entries
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import current_identity
@@ -88,7 +87,7 @@ def _entry_target(entry: EntrySummary) -> tuple[str, str | None]:
 
 
 def _verify_log() -> Iterator[Check]:
-    """What `deniable log verify` says of this database, and whether the service shows its head."""
+    """What `deniable doctor verify-log` says of this database, and whether its head is served."""
     settings = service().settings
     try:
         chain = log_audit.read_database(settings)

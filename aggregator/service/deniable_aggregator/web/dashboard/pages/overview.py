@@ -15,7 +15,7 @@ from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import current_identity
-from deniable_aggregator.web.dashboard import sparkline
+from deniable_aggregator.web.dashboard import svg
 from deniable_aggregator.web.dashboard.activity import Activity, activity_of, alerts
 from deniable_aggregator.web.dashboard.addresses import here
 from deniable_aggregator.web.dashboard.page import Context, Page
@@ -80,7 +80,7 @@ def view(query: OverviewArguments) -> Context:
         "query": query,
         "part": part,
         "rows": [_row(collection, counts) for collection, counts in part.items],
-        "spark": sparkline,
+        "svg": svg,
         "address": here("dashboard.overview", query),
     }
 
@@ -111,7 +111,7 @@ def _row(collection: Collection, counts: Activity | None) -> Row:
         epsilon=format_epsilon(collection.manifest.epsilon_report),
         answers=_answer_kind(collection),
         activity=counts,
-        line=sparkline.points(counts.recent) if counts else "",
+        line=svg.spark_points(counts.recent) if counts else "",
     )
 
 

@@ -1,1 +1,0 @@
-"""One self-contained page about a collection: no script, no address it would load from."""

@@ -1,0 +1,114 @@
+"""The file of `deniable estimates --html` in a real browser: both themes, both widths, on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from support.builders.api_world import INGEST, TODAY, opened
+from support.builders.estimates_file import page_of
+from support.processes.chromium import THEMES, WIDTHS, axe_found
+from support.processes.published_service import MINUTES, THEME
+from support.tiers import grid
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.processes
+
+VALUES: dict[str, Sequence[object]] = {
+    "theme": ["light"] * 90 + ["dark"] * 40,
+    "minutes": [0, 5, 10, 60] * 40,
+    "devices": [{"os": "mac", "screen": "small"}] * 60 + [{"os": "linux", "screen": "large"}] * 60,
+}
+DEVICES = """\
+name = "devices"
+purpose = "Which devices are there?"
+owner = "privacy@example.org"
+epsilon = "2"
+valid_from = 2026-01-01
+expires = 2099-01-01
+[domain]
+type = "record"
+[[domain.attributes]]
+name = "os"
+labels = ["linux", "mac"]
+[[domain.attributes]]
+name = "screen"
+labels = ["small", "large"]
+"""
+ASKED = {"devices": ("--marginal", "os,screen")}
+
+
+@pytest.fixture(scope="module", params=VALUES)
+def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    toml = {"theme": THEME, "minutes": MINUTES, "devices": DEVICES}[request.param]
+    with opened(folder) as world:
+        found = world.register(manifest_from_toml(toml, ingest=INGEST))
+        for epoch in range(TODAY - 5, TODAY):
+            world.count(found, VALUES[request.param], epoch=epoch)
+        path = folder / "report.html"
+        path.write_text(page_of(world, found.id, *ASKED.get(request.param, ())), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def tab(chrome: Browser, report: Path) -> Iterator[Page]:
+    context = chrome.new_context()
+    page = context.new_page()
+    yield page
+    context.close()
+
+
+@pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_report_is_readable_fits_and_says_nothing_to_the_console(
+    tab: Page, report: Path, width: int, theme: Literal["light", "dark"]
+) -> None:
+    said: list[str] = []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("request", lambda request: said.append(request.url))
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.emulate_media(color_scheme=theme)
+    tab.goto(report.as_uri())
+    tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert axe_found(tab) == []
+    assert tab.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    assert [one for one in said if not one.startswith("data:")] == [report.as_uri()]
+
+
+def test_a_dark_screen_is_printed_light(tab: Page, report: Path) -> None:
+    tab.emulate_media(color_scheme="dark", media="print")
+    tab.goto(report.as_uri())
+    style = "getComputedStyle(document.body)"
+    assert tab.evaluate(f"{style}.backgroundColor") == "rgb(255, 255, 255)"
+    assert tab.evaluate(f"{style}.color") == "rgb(32, 34, 46)"
+    assert tab.locator("footer").is_visible()
+
+
+def test_a_dot_stands_where_its_figure_says(tab: Page, report: Path) -> None:
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.goto(report.as_uri())
+    table = tab.locator("table:has(circle)").first
+    ticks: list[list[float]] = table.locator("thead svg text").evaluate_all(
+        """(all) => all.map((tick) => {
+             const box = tick.getBoundingClientRect(), text = tick.textContent.replace("−", "-");
+             return [parseFloat(text) / (text.endsWith("%") ? 100 : 1), box.x + box.width / 2];
+           })"""
+    )
+    dots: list[list[float]] = table.locator("tbody tr").evaluate_all(
+        """(all) => all.map((row) => {
+             const box = row.querySelector("circle").getBoundingClientRect();
+             return [Number(row.querySelector("td data").value), box.x + box.width / 2];
+           })"""
+    )
+    (low, left), (high, right) = ticks[0], ticks[-1]
+    for value, place in dots:
+        wanted = left + (right - left) * (value - low) / (high - low)
+        assert place == pytest.approx(wanted, abs=1.0)
+    assert len(dots) >= 4
