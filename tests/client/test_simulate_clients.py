@@ -66,6 +66,13 @@ def test_every_user_is_a_device_of_its_own(aggregator: Aggregator) -> None:
     assert len({each.report.header.report_id for each in aggregator.received}) == 40
 
 
+def test_users_are_spread_over_the_seconds(aggregator: Aggregator) -> None:
+    pauses: list[float] = []
+    totals = run(aggregator, 6, workers=2, spacing=2.5, pause=pauses.append)
+    assert totals.accepted == 6
+    assert pauses == [2.5] * 6
+
+
 def test_a_busy_aggregator_is_asked_again(aggregator: Aggregator) -> None:
     aggregator.script.extend([nothing(503)] * 5)
     totals = run(aggregator, 10, workers=1)

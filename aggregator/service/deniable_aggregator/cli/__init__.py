@@ -15,7 +15,7 @@ class Deniable(MainGroup):
     """Every verb, in the order a person meets them."""
 
     entries = {  # noqa: RUF012  (click reads it, nobody writes it)
-        "demo": Entry(f"{HERE}.demo", "demo", "See the whole way on this machine."),
+        "demo": Entry(f"{HERE}.demo", "demo", "See a service with thirty days of answers."),
         "init": Entry(f"{HERE}.init", "init", "Prepare a data directory: database, keys, token."),
         "serve": Entry(f"{HERE}.serve", "serve", "Run the service."),
         "tally": Entry(

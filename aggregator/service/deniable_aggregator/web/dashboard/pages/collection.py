@@ -12,7 +12,7 @@ from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEsti
 from deniable_aggregator.queries import estimates as queries
 from deniable_aggregator.queries.label_series import label_series
 from deniable_aggregator.web.application import CSV, JSON, service
-from deniable_aggregator.web.dashboard import span_presets
+from deniable_aggregator.web.dashboard import known_truth, span_presets
 from deniable_aggregator.web.dashboard.addresses import here
 from deniable_aggregator.web.dashboard.charts import Chart
 from deniable_aggregator.web.dashboard.current_collection import collection_of
@@ -119,6 +119,7 @@ def _estimates_context(page_view: PageView) -> Context:
         "document": document,
         "typical": _typical_half_width(document),
         "quantities": quantity_rows(document),
+        "true_quantities": known_truth.true_quantities(page_view.collection, document),
         "warnings": () if isinstance(document.warnings, UnsetType) else document.warnings,
         "associations": (
             () if isinstance(document.associations, UnsetType) else document.associations
@@ -160,14 +161,17 @@ def _estimates_chart(
     files = download_links(page_view.address)
     if isinstance(domain, Record) and page_view.crossed_attributes:
         title = " and ".join(page_view.crossed_attributes)
-        return cross_table(document, domain, page_view.crossed_attributes, title=title, files=files)
-    return bar_chart(
+        names = page_view.crossed_attributes
+        chart = cross_table(document, domain, names, title=title, files=files)
+        return known_truth.mark_cells(chart, page_view.collection, document.epochs, names)
+    chart = bar_chart(
         rows,
         title=_TITLES.get(domain.type, "Who has what"),
         files=files,
         follow=follow_links(page_view, followed),
         ordered=is_ordered(page_view),
     )
+    return known_truth.mark_rows(chart, page_view.collection, document.epochs)
 
 
 _TITLES = {
@@ -189,13 +193,14 @@ def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
         return None
     seconds = page_view.collection.manifest.epoch_seconds
     left = f", the newest {len(series.epochs)} epochs" if series.left_out else ""
-    return line_chart(
+    chart = line_chart(
         series,
         title=f"Over time{left}",
         epoch_start=lambda epoch: epoch_start(epoch, seconds),
         files=download_links(page_view.address, by="epoch"),
         unit="" if page_view.collection.manifest.domain.type == "number" else "share",
     )
+    return known_truth.mark_lines(chart, page_view.collection, series)
 
 
 def _typical_half_width(document: EstimatesDocument) -> float | None:
