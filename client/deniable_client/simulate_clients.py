@@ -20,6 +20,8 @@ users share one transport, the key list for some seconds, and the work of verify
 from __future__ import annotations
 
 import json
+import os
+import select
 import sys
 import threading
 import time
@@ -209,7 +211,19 @@ def _parse(text: str) -> tuple[ClientSimulation, list[dict[str, object]]]:
     return simulation, answers
 
 
+def _end_without_reader(descriptor: int) -> None:
+    """End this process once nobody reads its lines: users who wait must not outlive who asked."""
+    waiting = select.poll()
+    waiting.register(descriptor, 0)  # errors and hang-ups are always reported
+    waiting.poll()
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    if hasattr(select, "poll"):
+        threading.Thread(
+            target=_end_without_reader, args=(sys.stdout.fileno(),), daemon=True
+        ).start()
     try:
         main(sys.stdin, sys.stdout)
     except ClientError as problem:

@@ -135,6 +135,23 @@ def test_the_module_reads_stdin_and_ends_with_a_final_line(operator: Operator) -
 
 
 @pytest.mark.processes
+def test_it_ends_when_nobody_reads_its_lines(operator: Operator) -> None:
+    """A demo that is killed leaves no clients that wait for its service."""
+    document = {"url": URL, "trust": operator.trust, "manifests": [], "answers": [{"a": 1}] * 9}
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-m", "deniable_client.simulate_clients"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(document | {"seconds": 100_000}).encode())
+    process.stdin.close()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 1
+
+
+@pytest.mark.processes
 def test_a_wrong_document_ends_the_module_with_one_sentence() -> None:
     done = subprocess.run(
         [sys.executable, "-I", "-m", "deniable_client.simulate_clients"],
