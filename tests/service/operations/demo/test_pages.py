@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import initialise
-from deniable_aggregator.operations.demo.overlay import DemoSessions
 from deniable_aggregator.operations.demo.study import DAY_SECONDS, Question, Study
+from deniable_aggregator.operations.demo_overlay import DemoSessions
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.web.app import create_app
 from deniable_aggregator.web.dashboard.pages import pages

@@ -21,17 +21,17 @@ from deniable_aggregator.collections.authoring import registration as authored
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.keys import initialise, read_seed
-from deniable_aggregator.operations.demo.overlay import (
-    DemoOverlay,
-    TrueAnswers,
-    digest,
-    write_overlay,
-)
 from deniable_aggregator.operations.demo.study import (
     DAY_SECONDS,
     ProgressWatcher,
     Question,
     Study,
+)
+from deniable_aggregator.operations.demo_overlay import (
+    DemoOverlay,
+    TrueAnswers,
+    digest,
+    write_overlay,
 )
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.request import ReleaseRequest

@@ -21,8 +21,8 @@ from deniable_aggregator.documents.estimates import LabelEstimate
 from deniable_aggregator.operations.demo import client_processes
 from deniable_aggregator.operations.demo.client_processes import Uploads, UploadTask
 from deniable_aggregator.operations.demo.history import PreparedDemo, prepare_demo
-from deniable_aggregator.operations.demo.overlay import DemoOverlay, read_overlay
 from deniable_aggregator.operations.demo.study import NoProgress, ProgressWatcher, Study
+from deniable_aggregator.operations.demo_overlay import DemoOverlay, read_overlay
 from deniable_aggregator.operations.process import serving
 from deniable_gateway.serving import require_free
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.base.settings import Settings
-from deniable_aggregator.operations.demo.overlay import (
+from deniable_aggregator.operations.demo_overlay import (
     NAME,
     DemoOverlay,
     TrueAnswers,
