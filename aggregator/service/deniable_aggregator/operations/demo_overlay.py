@@ -64,8 +64,8 @@ class TrueAnswers(msgspec.Struct, frozen=True):
 
     def _pooled(self, n: Mapping[int, int]) -> tuple[list[float], int]:
         """How many people have each answer, and how many there are: n in each epoch."""
-        known = {epoch: sum(self.people.get(epoch, ())) for epoch in n}
-        weights = {epoch: n[epoch] / people for epoch, people in known.items() if people}
+        counts = {epoch: sum(self.people.get(epoch, ())) for epoch in n}
+        weights = {epoch: n[epoch] / people for epoch, people in counts.items() if people}
         people = [
             sum(weight * self.people[epoch][place] for epoch, weight in weights.items())
             for place in range(len(self.labels))
@@ -83,8 +83,8 @@ class DemoOverlay(msgspec.Struct, frozen=True):
         self, collection: str, n: Mapping[int, int], labels: Sequence[str]
     ) -> dict[str, float]:
         """As `TrueAnswers.shares`; empty for a collection that a visitor has added."""
-        known = self.questions.get(collection)
-        return {} if known is None else known.shares(n, labels)
+        answers = self.questions.get(collection)
+        return {} if answers is None else answers.shares(n, labels)
 
     def opens(self, link: str) -> bool:
         """Whether this is the secret of the demo's link."""

@@ -13,8 +13,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.collections.authoring import registration as authored
@@ -71,7 +69,7 @@ class PreparedDemo:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Registered:
     """A question, and the collection that it became."""
 
     question: Question
@@ -92,18 +90,18 @@ def prepare_demo(
     link = secrets.token_urlsafe(32)
     with closing(Service.open(settings, clock=clock, actor=ACTOR)) as service:
         seed = read_seed(settings.operator_key)
-        asked = [_ask(service, question, seed, now) for question in study.questions]
-        _walk(service, clock, asked, now, watcher)
-        for each in asked:
+        registered = [_register(service, question, seed, now) for question in study.questions]
+        _walk(service, clock, registered, now, watcher)
+        for each in registered:
             _release(service, each)
-    known = {each.collection.id: _truth(each, study, now) for each in asked}
-    write_overlay(settings.data, DemoOverlay(digest(link), known))
+    truth = {each.collection.id: _truth(each, study, now) for each in registered}
+    write_overlay(settings.data, DemoOverlay(digest(link), truth))
     return PreparedDemo(
         trust=keys.trust,
         admin_token=keys.admin_token,
         link=link,
-        envelopes=tuple(each.envelope.decode() for each in asked),
-        collections=tuple(each.collection.id for each in asked),
+        envelopes=tuple(each.envelope.decode() for each in registered),
+        collections=tuple(each.collection.id for each in registered),
     )
 
 
@@ -119,31 +117,31 @@ def day_tally(
     if domain.type == "text":
         texts = [bytes(each) for each in encoded]
         return simulated_texts(mechanism, texts, people, draws=draws)
-    return simulated_tally(mechanism, np.array(encoded), np.array(people), draws=draws)
+    return simulated_tally(mechanism, encoded, people, draws=draws)
 
 
-def _ask(service: Service, question: Question, seed: bytes, now: float) -> _Asked:
+def _register(service: Service, question: Question, seed: bytes, now: float) -> _Registered:
     """Author, sign and register the manifest."""
     manifest = manifest_from_toml(question.toml(now), ingest=[service.settings.public_url])
     envelope = authored.sign(manifest, seed)
     service.register(
         envelope, audit=_entry(service, "manifest-applied", collection=manifest.collection)
     )
-    return _Asked(question, service.registry.get(manifest.collection), envelope)
+    return _Registered(question, service.registry.get(manifest.collection), envelope)
 
 
 def _walk(
     service: Service,
     clock: WalkingClock,
-    asked: Sequence[_Asked],
+    registered: Sequence[_Registered],
     now: float,
     watcher: ProgressWatcher,
 ) -> None:
     """Day by day: what came in is counted, and what is over is closed."""
-    draws, total = generator(), sum(len(each.question.past) for each in asked)
+    draws, total = generator(), sum(len(each.question.past) for each in registered)
     waiting = [
         (each, place, epoch)
-        for each in asked
+        for each in registered
         for place, epoch in enumerate(each.question.past_epochs(now))
     ]
     watcher.stage("Simulating past days")
@@ -162,7 +160,7 @@ def _walk(
     clock.at = now
 
 
-def _part(each: _Asked, place: int, epoch: int, draws: Generator) -> PartialTally:
+def _part(each: _Registered, place: int, epoch: int, draws: Generator) -> PartialTally:
     """The reports of one epoch of one question."""
     collection, people = each.collection, each.question.past[place]
     domain = collection.manifest.domain
@@ -171,7 +169,7 @@ def _part(each: _Asked, place: int, epoch: int, draws: Generator) -> PartialTall
     return PartialTally(
         TallyKey(collection.id, epoch, collection.manifest.version),
         [ids[start : start + ID_BYTES] for start in range(0, len(ids), ID_BYTES)],
-        np.empty((0, collection.mechanism.payload_size), np.uint8),
+        tally[:0].astype("uint8").reshape(0, collection.mechanism.payload_size),
         tally,
     )
 
@@ -181,7 +179,7 @@ def _no_tally(_key: TallyKey, _payloads: object) -> Counts:
     raise AssertionError
 
 
-def _release(service: Service, each: _Asked) -> None:
+def _release(service: Service, each: _Registered) -> None:
     """A finished release, an open session, or neither; both are drawn and charged as any other."""
     make = partial(service.releases.release, each.collection)
     entry = _entry(service, "release-asked", collection=each.collection.id)
@@ -191,7 +189,7 @@ def _release(service: Service, each: _Asked) -> None:
         make(ReleaseRequest(each.question.session, SESSION), audit=entry)
 
 
-def _truth(each: _Asked, study: Study, now: float) -> TrueAnswers:
+def _truth(each: _Registered, study: Study, now: float) -> TrueAnswers:
     question, domain = each.question, each.collection.manifest.domain
     people = dict(zip(question.past_epochs(now), map(list, question.past), strict=True))
     people[epoch_at(now, question.epoch_seconds)] = list(study.today(question))

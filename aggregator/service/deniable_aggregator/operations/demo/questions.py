@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-
-import numpy as np
+from math import exp, prod
 
 from deniable_aggregator.operations.demo.study import (
     PAST_DAYS,
@@ -66,10 +65,11 @@ def _features() -> Question:
 
     def shares(past: float) -> Sequence[float]:
         changed = past > 1 - (CHANGED_DAYS + 0.5) / PAST_DAYS
-        on = np.array([0.46 if changed else 0.31, 0.22, 0.38, 0.07])
-        used = np.array([list(bits.values()) for bits in answers])
-        together: list[float] = np.where(used, on, 1 - on).prod(axis=1).tolist()
-        return together
+        on = (0.46 if changed else 0.31, 0.22, 0.38, 0.07)
+        return [
+            prod(p if used else 1 - p for p, used in zip(on, bits.values(), strict=True))
+            for bits in answers
+        ]
 
     return Question(
         name=f"{PREFIX}features",
@@ -83,9 +83,11 @@ def _features() -> Question:
 
 def _minutes() -> Question:
     """Some look in for a moment, others stay for half an hour."""
-    minutes = np.array(MINUTES)
-    short, long = (np.exp(-(((minutes - at) / wide) ** 2) / 2) for at, wide in ((6, 5), (32, 9)))
-    weights = 0.6 * short / short.sum() + 0.4 * long / long.sum()
+    short, long = (
+        _of_one([exp(-(((minute - at) / wide) ** 2) / 2) for minute in MINUTES])
+        for at, wide in ((6, 5), (32, 9))
+    )
+    weights = [0.6 * one + 0.4 * other for one, other in zip(short, long, strict=True)]
     return Question(
         name=f"{PREFIX}minutes",
         purpose="How many minutes a day do people spend in the app?",

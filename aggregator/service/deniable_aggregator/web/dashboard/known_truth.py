@@ -53,13 +53,13 @@ def mark_cells(
 
 def mark_lines(chart: Chart, collection: Collection, series: LabelSeries) -> Chart:
     """A tick on each line at each epoch."""
-    known = [_shares(collection, [epoch], list(series.lines)) for epoch in series.epochs]
+    truths = [_shares(collection, [epoch], list(series.lines)) for epoch in series.epochs]
     lines = chart.drawing["lines"]
     assert isinstance(lines, list)  # noqa: S101  (a chart of lines has them)
-    if not any(known):
+    if not any(truths):
         return chart
     marked = [
-        {**line, "truth": [truth.get(label) for truth in known]}
+        {**line, "truth": [truth.get(label) for truth in truths]}
         for label, line in zip(series.lines, lines, strict=True)
     ]
     return replace(chart, drawing={**chart.drawing, "lines": marked, MARKED: True})
@@ -71,8 +71,8 @@ def mark_changes(chart: Chart, collection: Collection, document: ComparisonDocum
     before, after = (
         _shares(collection, period.epochs, labels) for period in (document.before, document.after)
     )
-    known = before.keys() & after.keys()
-    return _with_ticks(chart, {label: after[label] - before[label] for label in known})
+    both = before.keys() & after.keys()
+    return _with_ticks(chart, {label: after[label] - before[label] for label in both})
 
 
 def true_quantities(collection: Collection, document: EstimatesDocument) -> Mapping[str, float]:
@@ -116,13 +116,13 @@ def _shares(
     collection: Collection, epochs: Sequence[int], labels: Sequence[str]
 ) -> Mapping[str, float]:
     """What is true of the people who reported in these epochs; empty but in a demo."""
-    known = _true_answers(collection)
-    if known is None:
+    answers = _true_answers(collection)
+    if answers is None:
         return {}
     rows = service().store.epochs(collection.id)
     wanted = set(epochs)
     n = {row.epoch: row.n for row in rows if row.epoch in wanted}
-    return {**known.shares(n, labels), **known.quantities(n, labels)}
+    return {**answers.shares(n, labels), **answers.quantities(n, labels)}
 
 
 def _true_answers(collection: Collection) -> TrueAnswers | None:
