@@ -5,7 +5,8 @@
 Reads one JSON document on stdin:
 
     {"url": …, "trust": …, "manifests": [DSSE text, …],
-     "answers": [{"<collection name>": value, …}, one object a user …], "workers": threads}
+     "answers": [{"<collection name>": value, …}, one object a user …], "workers": threads,
+     "seconds": over which the users are spread; 0: as fast as they can}
 
 and writes JSON lines on stdout, one about every 100 users and a last one with `"final": true`:
 
@@ -19,6 +20,8 @@ users share one transport, the key list for some seconds, and the work of verify
 from __future__ import annotations
 
 import json
+import os
+import select
 import sys
 import threading
 import time
@@ -81,13 +84,17 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class ClientSimulation:
-    """Whom the users answer, and how many at once; ConfigurationError for what cannot be."""
+    """Whom the users answer, and how many at once; ConfigurationError for what cannot be.
+
+    Before each user a worker waits `spacing` seconds.
+    """
 
     url: str
     trust: str | Sequence[str]
     manifests: tuple[bytes, ...]
     workers: int
     transport: Transport
+    spacing: float = 0.0
     pause: Callable[[float], None] = time.sleep
     clock: Clock = time.time
 
@@ -97,6 +104,8 @@ class ClientSimulation:
 
     def answer(self, answers: Mapping[str, object]) -> Totals:
         """One user's whole life."""
+        if self.spacing:
+            self.pause(self.spacing)
         with Client(
             self.url,
             trust=self.trust,
@@ -185,11 +194,13 @@ def _parse(text: str) -> tuple[ClientSimulation, list[dict[str, object]]]:
     try:
         document = json.loads(text)
         answers = [dict(answer) for answer in document["answers"]]
+        workers, seconds = int(document.get("workers", 8)), float(document.get("seconds", 0))
         simulation = ClientSimulation(
             url=document["url"],
             trust=document["trust"],
             manifests=tuple(envelope.encode() for envelope in document["manifests"]),
-            workers=int(document.get("workers", 8)),
+            workers=workers,
+            spacing=seconds * workers / max(1, len(answers)),
             transport=CachingTransport(HttpTransport()),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -200,7 +211,19 @@ def _parse(text: str) -> tuple[ClientSimulation, list[dict[str, object]]]:
     return simulation, answers
 
 
+def _end_without_reader(descriptor: int) -> None:
+    """End this process once nobody reads its lines: users who wait must not outlive who asked."""
+    waiting = select.poll()
+    waiting.register(descriptor, 0)  # errors and hang-ups are always reported
+    waiting.poll()
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    if hasattr(select, "poll"):
+        threading.Thread(
+            target=_end_without_reader, args=(sys.stdout.fileno(),), daemon=True
+        ).start()
     try:
         main(sys.stdin, sys.stdout)
     except ClientError as problem:

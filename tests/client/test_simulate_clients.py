@@ -66,6 +66,13 @@ def test_every_user_is_a_device_of_its_own(aggregator: Aggregator) -> None:
     assert len({each.report.header.report_id for each in aggregator.received}) == 40
 
 
+def test_users_are_spread_over_the_seconds(aggregator: Aggregator) -> None:
+    pauses: list[float] = []
+    totals = run(aggregator, 6, workers=2, spacing=2.5, pause=pauses.append)
+    assert totals.accepted == 6
+    assert pauses == [2.5] * 6
+
+
 def test_a_busy_aggregator_is_asked_again(aggregator: Aggregator) -> None:
     aggregator.script.extend([nothing(503)] * 5)
     totals = run(aggregator, 10, workers=1)
@@ -125,6 +132,23 @@ def test_the_module_reads_stdin_and_ends_with_a_final_line(operator: Operator) -
     (line,) = done.stdout.splitlines()
     assert json.loads(line)["final"] is True
     assert json.loads(line)["outcomes"] == {"unknown-collection": 3}
+
+
+@pytest.mark.processes
+def test_it_ends_when_nobody_reads_its_lines(operator: Operator) -> None:
+    """A demo that is killed leaves no clients that wait for its service."""
+    document = {"url": URL, "trust": operator.trust, "manifests": [], "answers": [{"a": 1}] * 9}
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-m", "deniable_client.simulate_clients"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(document | {"seconds": 100_000}).encode())
+    process.stdin.close()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 1
 
 
 @pytest.mark.processes

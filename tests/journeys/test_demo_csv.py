@@ -32,29 +32,31 @@ def demo(deniable: Deniable, *arguments: str) -> tuple[str | Path, ...]:
     return ("demo", "--csv", deniable.folder / "people.csv", "--no-serve", *arguments)
 
 
-def test_every_row_answers_once_and_the_truth_is_the_files(deniable: Deniable) -> None:
+def test_every_row_answers_once_and_two_hundred_more_today(deniable: Deniable) -> None:
     columns = ("--column", "dark", "--column", "beta", "--column", "plan")
     document = deniable.json(*demo(deniable, *columns, "--epsilon", "4"))
     bits, choice = document["collections"]
     assert (bits["mechanism"], choice["mechanism"]) == ("rr/1", "grr/1")
-    assert {row["label"]: row["truth"] for row in bits["rows"]} == {"dark": 5 / 6, "beta": 0.5}
-    assert [row["truth"] for row in choice["rows"]] == [0.5, 1 / 6, 1 / 3]
-    assert (bits["n"], choice["n"], bits["epsilon"]) == (60, 60, "4")
-    assert document["uploads"]["accepted"] == 120
+    truth = {row["label"]: row["truth"] for row in (*bits["rows"], *choice["rows"])}
+    assert truth == pytest.approx(  # 60 rows once; 200 today are three rounds and a random rest
+        {"dark": 5 / 6, "beta": 0.5, "free": 0.5, "paid": 1 / 6, "team": 1 / 3}, abs=20 / 260
+    )
+    assert (bits["n"], choice["n"], bits["epsilon"]) == (260, 260, "4")
+    assert document["uploads"]["accepted"] == 400
     assert nothing_left(deniable.folder / "tmp")
 
 
-def test_one_bit_and_as_many_users_as_asked(deniable: Deniable) -> None:
+def test_one_bit_and_as_many_people_as_asked(deniable: Deniable) -> None:
     arguments = ("--column", "dark", "--epsilon", "0.5", "--people", "7")
     (bit,) = deniable.json(*demo(deniable, *arguments))["collections"]
-    assert (bit["n"], bit["mechanism"], len(bit["rows"])) == (7, "rr/1", 1)
+    assert (bit["n"], bit["mechanism"], len(bit["rows"])) == (207, "rr/1", 1)
 
 
 def test_the_table_says_what_covers_and_what_became_of_the_reports(deniable: Deniable) -> None:
     shown = deniable.done(*demo(deniable, "--column", "plan", "--epsilon", "1", "--people", "9"))
-    assert "plan-" in shown
+    assert "simulated-plan-" in shown
     assert "covers" in shown
-    assert "9 of 9 reports accepted, 0 duplicates, 0 rejected" in shown
+    assert "200 of 200 reports accepted, 0 duplicates, 0 rejected" in shown
 
 
 @pytest.mark.parametrize(
@@ -95,8 +97,9 @@ def test_progress_is_shown_on_a_terminal_and_never_on_standard_output(deniable: 
         said = all_that_is_written_to(watched)
         assert process.stdout is not None
         document = json.load(process.stdout)
-    assert document["collections"][0]["n"] == 60
-    assert "Starting the service" in said
+    assert document["collections"][0]["n"] == 260
+    for stage in ("Simulating past days", "Starting the service", "People answer"):
+        assert stage in said
 
 
 def all_that_is_written_to(terminal: int) -> str:
@@ -111,10 +114,11 @@ def test_without_columns_it_asks_about_all_that_it_can(deniable: Deniable) -> No
     deniable.write("people.csv", "id,dark,why\n1,1,so\n2,0,so\n1,1,so\n")
     result = deniable(*demo(deniable, "--json"))
     named = [each["collection"] for each in json.loads(result.stdout)["collections"]]
-    assert [name.rpartition("-")[0] for name in named] == ["dark", "id"]
+    assert [name.rpartition("-")[0] for name in named] == ["simulated-dark", "simulated-id"]
     assert "Left out: column 'why' holds 'so' in every row" in result.stderr
 
 
 def test_columns_and_an_epsilon_need_a_table(deniable: Deniable) -> None:
     assert "--csv FILE" in deniable("demo", "--column", "plan").stderr
     assert deniable("demo", "--epsilon", "1").exit_code == 2
+    assert deniable("demo", "--people", "5").exit_code == 2

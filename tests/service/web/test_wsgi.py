@@ -106,7 +106,7 @@ def test_a_factory_and_an_object_are_one_application_and_the_database_is_closed_
 ) -> None:
     settings = prepared_at(tmp_path, time.time())
     code = (
-        "from deniable_aggregator import wsgi\n"
+        "from deniable_aggregator.web import wsgi\n"
         "print(wsgi.application is wsgi.app() is wsgi.app())\n"
         "print(wsgi.application.test_client().get('/readyz').status_code)"
     )
@@ -151,7 +151,7 @@ def test_beside_the_main_thread_opening_changes_no_signal() -> None:
 @pytest.mark.processes
 def test_a_directory_that_was_never_prepared_is_said_in_one_sentence(tmp_path: Path) -> None:
     answer = run(
-        "from deniable_aggregator import wsgi; wsgi.app()",
+        "from deniable_aggregator.web import wsgi; wsgi.app()",
         {"DENIABLE_DATA": str(tmp_path / "nowhere")},
     )
     assert answer.returncode == 1

@@ -21,7 +21,7 @@ class Deniable(MainGroup):
     """Every first-level word, in the order a person meets them."""
 
     entries = {  # noqa: RUF012  (click reads it, nobody writes it)
-        "demo": Entry(f"{HERE}.demo", "demo", "See the whole way on this machine."),
+        "demo": Entry(f"{HERE}.demo", "demo", "See a service with thirty days of answers."),
         "init": Entry(f"{HERE}.init", "init", "Prepare a data directory: database, keys, token."),
         "serve": Entry(f"{HERE}.serve", "serve", "Run the service."),
         "plan": Entry(f"{HERE}.plan", "plan", "Say what a question would show and cost"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +15,12 @@ from deniable_aggregator.cli.options import checked_epsilon, example, json_optio
 from deniable_aggregator.cli.output import emit, say
 
 if TYPE_CHECKING:
-    from deniable_aggregator.operations.demo.run import Simulation, SimulationResult
+    from deniable_aggregator.operations.demo.client_processes import Uploads
+    from deniable_aggregator.operations.demo.run import RunningDemo
     from deniable_aggregator.operations.demo.study import Study
 
-DEFAULT_PEOPLE = 5_000
-ABOARD_EPSILON = "2"
-BERTH_EPSILON = "1"
 DEFAULT_EPSILON = "1"
+WATCHED_SECONDS = 60
 
 
 @click.command(
@@ -49,7 +49,7 @@ DEFAULT_EPSILON = "1"
 @click.option(
     "--people",
     type=click.IntRange(1, 10_000_000),
-    help="How many people answer. [default: 5000; with --csv every row once]",
+    help="How many people it has, drawn from its rows. [default: every row once]",
 )
 @click.option("--no-serve", is_flag=True, help="Print the estimates and stop.")
 @click.option(
@@ -65,72 +65,95 @@ def demo(
     port: int | None,
     as_json: bool,
 ) -> None:
-    """See the whole way on this machine.
+    """See a service with thirty days of answers.
 
-    A real service, real clients, real HTTP: people aboard the Titanic answer two collections,
-    "aboard" (survived? a woman? a child? at ε = 2) and "berth" (which class? at ε = 1). Every
-    answer is randomized before it leaves its client. The estimates are printed next to the truth;
-    then the service stays on until Ctrl-C, with a link that opens the first chart in a browser, and
-    its temporary directory is deleted.
+    Five questions, asked of simulated people: yes or no, a choice, a number, a table of two, and a
+    text. The past days are drawn by the law of each mechanism and written straight into a store.
+    Today 200 real clients answer over HTTP while you watch. Every chart shows the truth as a tick.
+    The link opens it in a browser until Ctrl-C; then everything is deleted.
 
-    With --csv the people are the rows of your own table. Columns of 0/1 (or true/false, yes/no)
-    become the bits of one collection; every other column becomes a choice among the values it
-    holds, in a collection of its own. Each collection costs a person ε.
-
-    Data: British Board of Trade inquiry, 1912, as tabulated by R. Dawson, 1995; public domain.
+    With --csv the people are the rows of your own table: each of them once, on some day. Columns
+    of 0/1 (or true/false, yes/no) become the bits of one collection; every other column becomes a
+    choice among the values it holds, in a collection of its own. Each collection costs a person ε.
     """
     from deniable_aggregator.cli.progress import progress_bar
-    from deniable_aggregator.operations.demo.run import run_study
+    from deniable_aggregator.operations.demo.run import run_demo
     from deniable_aggregator.operations.process import serving
 
-    if file is None and (columns or epsilon):
-        raise click.UsageError("--column and --epsilon are about a table: give it with --csv FILE")
-    study = _titanic(people) if file is None else _own(file, columns, epsilon, people)
+    if file is None and (columns or epsilon or people):
+        raise click.UsageError("--column, --epsilon and --people need a table: --csv FILE")
+    began = time.monotonic()
+    study = _made_up() if file is None else _own(file, columns, epsilon, people)
     with serving.signals_as_interrupt(), ExitStack() as stack:
         with progress_bar() as bar:
-            simulation = stack.enter_context(run_study(study, port=port, watcher=bar))
-        _show(simulation.outcome, as_json=as_json)
-        if not no_serve:
-            _stay(simulation, err=as_json)
+            running = stack.enter_context(run_demo(study, port=port, watcher=bar))
+        if no_serve:
+            with progress_bar() as bar:
+                uploads = running.send(watcher=bar)
+            _show(running, uploads, began, tables=True, as_json=as_json)
+            return
+        _show_link(running, err=as_json)
+        try:
+            with progress_bar() as bar:
+                uploads = running.send(seconds=WATCHED_SECONDS, watcher=bar)
+            _show(running, uploads, began, tables=False, as_json=as_json)
+            _stay(running)
+        except KeyboardInterrupt:
+            say("Stopping; the temporary directory is deleted.")
 
 
-def _titanic(people: int | None) -> Study:
-    """People drawn from those aboard, and what they are asked."""
-    from deniable_aggregator.operations.demo import demo_data
-    from deniable_aggregator.operations.demo.study import Study, StudyCollection, draw_people
+def _made_up() -> Study:
+    from deniable_aggregator.operations.demo.questions import made_up_study
 
-    questions = (
-        StudyCollection("aboard", "bits", demo_data.TRAITS, ABOARD_EPSILON),
-        StudyCollection("berth", "choice", demo_data.BERTHS, BERTH_EPSILON),
-    )
-    aboard = [person.answers() for person in demo_data.people()]
-    return Study(questions, draw_people(aboard, people or DEFAULT_PEOPLE))
+    return made_up_study()
 
 
 def _own(file: Path, columns: tuple[str, ...], epsilon: str | None, people: int | None) -> Study:
     """The rows of a table; says what it costs a person, and which columns are left out."""
-    from deniable_aggregator.operations.demo.study import Study, draw_people
-    from deniable_aggregator.operations.demo.study_csv import read_study
+    from deniable_aggregator.operations.demo.own_table import read_study
 
     price = epsilon or DEFAULT_EPSILON
-    rows, left_out = read_study(file, columns, price)
+    study, left_out = read_study(file, columns, price, people=people)
     for reason in left_out:
         say(f"Left out: {reason}")
-    if len(rows.collections) > 1:
-        say(f"{len(rows.collections)} collections, each at ε = {price}: a person pays for all.")
-    return rows if people is None else Study(rows.collections, draw_people(rows.people, people))
+    if len(study.questions) > 1:
+        say(f"{len(study.questions)} collections, each at ε = {price}: a person pays for all.")
+    return study
 
 
-def _show(outcome: SimulationResult, *, as_json: bool) -> None:
-    """The document, or a table a collection and a line about the reports."""
+def _show_link(running: RunningDemo, *, err: bool) -> None:
+    """Where to look, and at what."""
+    first = running.study.questions[0].name
+    with running.client() as client:
+        viewer = client.make_token("viewer", "demo").document.token
+    address = running.server.address
+    asking = f"DENIABLE_URL={address} DENIABLE_TOKEN={viewer} deniable estimates {first}"
+    for line in (
+        f"Open {running.link}&next=/collections/{first}",
+        "",
+        "  The link signs you in as often as you like, until Ctrl-C ends the demo and deletes it.",
+        f"  {len(running.study.people)} real clients send for the next minute: {address}/health",
+        "  A tick on each bar is the truth: people and past days are simulated. Look also at",
+        "  Compare (what changed?), Releases (one is made) and Budgets (what it cost).",
+        f"  {asking}",
+    ):
+        click.echo(line, err=err)
+
+
+def _show(
+    running: RunningDemo, uploads: Uploads, began: float, *, tables: bool, as_json: bool
+) -> None:
+    """The document; else how often the intervals held, behind a table for each collection."""
+    from deniable_aggregator.operations.demo.run import DemoResult
+
+    outcome = DemoResult(running.results(), uploads, round(time.monotonic() - began, 3))
     if as_json:
         emit(outcome.document())
         return
-    for result in outcome.collections:
+    for result in outcome.collections if tables else ():
         truth_table(result)
     rows = [row for result in outcome.collections for row in result.rows]
     covered = sum(row.covers for row in rows)
-    uploads = outcome.uploads
     click.echo(
         f"{covered} of {len(rows)} intervals cover the truth. {uploads.accepted:,} of "
         f"{uploads.sent:,} reports accepted, {uploads.duplicates:,} duplicates, "
@@ -140,22 +163,8 @@ def _show(outcome: SimulationResult, *, as_json: bool) -> None:
         say(f"{uploads.waiting:,} reports were given up: the service took them too slowly.")
 
 
-def _stay(simulation: Simulation, *, err: bool) -> None:
-    """Say where the service is and how to look in, and wait for Ctrl-C."""
-    from deniable_aggregator.client.remote import remote
-
-    address, name = simulation.server.address, simulation.first_name
-    with remote(address, simulation.admin_token, trust_env=False) as client:
-        viewer = client.make_token("viewer", "demo").document.token
-        link = client.make_sign_in_link("demo", "admin").document.path
-    asking = f"DENIABLE_URL={address} DENIABLE_TOKEN={viewer} deniable estimates {name}"
-    click.echo(f"\nThe service stays on at {address} until Ctrl-C. Look at the charts:", err=err)
-    click.echo(f"  {address}{link}&next=/collections/{name}", err=err)
-    click.echo("  (signs you in once, within 15 minutes, as an admin of this demo)", err=err)
-    click.echo(f"Or read an estimate with a viewer's token:\n  {asking}", err=err)
-    try:
-        code = simulation.server.wait()
-    except KeyboardInterrupt:
-        say("Stopping; the temporary directory is deleted.")
-        return
+def _stay(running: RunningDemo) -> None:
+    """Wait for Ctrl-C."""
+    say("Ctrl-C ends the demo.")
+    code = running.server.wait()
     raise CommandFailed(f"the service stopped by itself (exit code {code})")

@@ -1,4 +1,4 @@
-"""How far a simulation, load or tally is: a bar on standard error at a terminal, else silence."""
+"""How far a demo, load or tally is: a bar on standard error at a terminal, else silence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deniable_aggregator.cli.output import console
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from deniable_aggregator.operations.demo.run import ProgressWatcher
+    from deniable_aggregator.operations.demo.study import ProgressWatcher
 
 
 class ProgressBar:

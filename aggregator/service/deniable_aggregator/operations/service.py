@@ -16,6 +16,7 @@ from deniable_aggregator.keys import Keys
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.operations import settings_changes
+from deniable_aggregator.operations.demo_overlay import read_overlay
 from deniable_aggregator.operations.maintenance import ScheduledMaintenance
 from deniable_aggregator.operations.metrics import Metrics
 from deniable_aggregator.operations.metrics.rates import ReportRates
@@ -57,6 +58,7 @@ class Service:
         tracer: Tracer = NO_TRACER,
     ) -> None:
         self.settings = settings
+        self.demo = read_overlay(settings)
         self.tracer = tracer
         self.clock = clock
         self.store = store
@@ -175,9 +177,12 @@ class Service:
 
     @cached_property
     def sessions(self) -> SignInSessions:
-        """Who is signed in, and one-time links."""
+        """Who is signed in, and one-time links; a demo has one that stays valid, too."""
         from deniable_aggregator.access.sessions import SignInSessions
+        from deniable_aggregator.operations.demo_overlay import DemoSessions
 
+        if self.demo is not None:
+            return DemoSessions(self.store, clock=self.clock, overlay=self.demo)
         return SignInSessions(self.store, clock=self.clock)
 
     @cached_property

@@ -66,6 +66,8 @@ def create_app(
         app.register_blueprint(blueprint)
     app.after_request(_with_security_headers)
     app.after_request(partial(_count_request, settings.metrics))
+    if settings.demo is not None:
+        app.after_request(_with_simulated_header)
     uploads = upload_endpoint(settings, app.wsgi_app)
     app.extensions["deniable_body_guard"] = uploads.body_guard
     _put_in_front(uploads, app)
@@ -100,6 +102,12 @@ def _never_reached(**_parts: str) -> Response:
 def _with_security_headers(response: Response) -> Response:
     response.headers.update(SECURITY_HEADERS)
     response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+def _with_simulated_header(response: Response) -> Response:
+    """Every answer of a demo says what it is, whatever its format."""
+    response.headers["Deniable-Simulated"] = "true"
     return response
 
 

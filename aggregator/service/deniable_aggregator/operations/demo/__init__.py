@@ -1,1 +1,1 @@
-"""What `deniable demo` does: people, clients, a service, truth beside estimate."""
+"""What `deniable demo` does: simulated days, a service, live clients, the truth on its charts."""

@@ -53,11 +53,15 @@ class Uploads:
 
 @dataclass(frozen=True, slots=True)
 class UploadTask:
-    """Where clients upload to, whom they trust, and the signed manifests they carry."""
+    """Where clients upload to, whom they trust, and the signed manifests they carry.
+
+    They are spread over so many seconds; 0: all come as fast as they can.
+    """
 
     url: str
     trust: str
     manifests: tuple[str, ...]
+    seconds: float = 0.0
 
 
 def require_client() -> None:
@@ -140,6 +144,7 @@ def _document(task: UploadTask, share: Sequence[Answers]) -> bytes:
             "manifests": list(task.manifests),
             "answers": list(share),
             "workers": THREADS_PER_PROCESS,
+            "seconds": task.seconds,
         }
     ).encode()
 

@@ -1,6 +1,6 @@
-"""The whole way on one machine: a service of its own, real clients, truth beside estimate.
+"""A demo from its empty temporary directory to its end: a past, a service, live clients.
 
-Everything lives in a temporary directory that is deleted when the block ends, however it ends.
+The directory is deleted when the block ends, however it ends.
 """
 
 from __future__ import annotations
@@ -13,42 +13,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
 
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.collections.authoring import registration as authored
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.documents.estimates import LabelEstimate
-from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.operations.demo import client_processes
 from deniable_aggregator.operations.demo.client_processes import Uploads, UploadTask
-from deniable_aggregator.operations.demo.study import Study, StudyCollection
+from deniable_aggregator.operations.demo.history import PreparedDemo, prepare_demo
+from deniable_aggregator.operations.demo.study import NoProgress, ProgressWatcher, Study
+from deniable_aggregator.operations.demo_overlay import DemoOverlay, read_overlay
 from deniable_aggregator.operations.process import serving
+from deniable_gateway.serving import require_free
 
 PROCESSES = 2
 CONFIDENCE = 0.95
 UNLIMITED_REPORTS_A_MINUTE = 10_000_000
-PREFIX = "deniable-"
+TEMPORARY = "deniable-"
 LOG_CHARACTERS = 400
-
-
-class ProgressWatcher(Protocol):
-    """Hears how far a simulation is."""
-
-    def stage(self, what: str) -> None: ...
-    def people(self, done: int, total: int) -> None: ...
-
-
-class NoProgress:
-    """A watcher that says nothing."""
-
-    def stage(self, what: str) -> None:
-        """Nothing."""
-
-    def people(self, done: int, total: int) -> None:
-        """Nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +62,8 @@ class CollectionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationResult:
-    """What a simulation showed, as `--json` prints it."""
+class DemoResult:
+    """What a demo showed, as `--json` prints it."""
 
     collections: tuple[CollectionResult, ...]
     uploads: Uploads
@@ -95,58 +77,82 @@ class SimulationResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Simulation:
-    """A finished simulation, its service still running."""
+class RunningDemo:
+    """A demo whose service runs, with its past in it."""
 
-    outcome: SimulationResult
+    study: Study
     server: serving.Server
-    admin_token: str
-    first_name: str
+    prepared: PreparedDemo
+    overlay: DemoOverlay
+    folder: Path
 
+    @property
+    def link(self) -> str:
+        """The address that signs in, as often as it is opened."""
+        return f"{self.server.address}/sign-in?link={self.prepared.link}"
 
-@dataclass(frozen=True, slots=True)
-class RegisteredCollection:
-    """A collection of the study, and the collection that it became."""
+    def client(self) -> ServiceClient:
+        """The service, for its administrator."""
+        return remote(self.server.address, self.prepared.admin_token, trust_env=False)
 
-    study_collection: StudyCollection
-    collection: str
-    envelope: str
+    def send(self, *, seconds: float = 0, watcher: ProgressWatcher | None = None) -> Uploads:
+        """Let today's people answer through real clients, spread over so many seconds.
+
+        Raises ClientProcessError if the clients end early.
+        """
+        total, prepared = len(self.study.people), self.prepared
+        watcher = watcher or NoProgress()
+        watcher.stage("People answer")
+        return client_processes.upload(
+            UploadTask(self.server.address, prepared.trust, prepared.envelopes, seconds),
+            self.study.answers(),
+            processes=min(PROCESSES, os.cpu_count() or 1),
+            logs=self.folder,
+            progress=lambda done: watcher.people(done, total),
+        )
+
+    def results(self) -> tuple[CollectionResult, ...]:
+        """What the estimates of every question say, and what is true."""
+        with self.client() as client:
+            return tuple(self._result(client, each) for each in self.prepared.collections)
+
+    def _result(self, client: ServiceClient, collection: str) -> CollectionResult:
+        n = {row.epoch: row.n or 0 for row in client.epochs(collection).document.epochs}
+        document = client.estimates(collection, {"confidence": CONFIDENCE}).document
+        truth = self.overlay.shares(collection, n, [row.label for row in document.estimates])
+        return CollectionResult(
+            collection=document.collection,
+            mechanism=document.mechanism,
+            epsilon=document.epsilon,
+            n=document.n,
+            rows=tuple(_row(estimate, truth[estimate.label]) for estimate in document.estimates),
+        )
 
 
 @contextmanager
-def run_study(
+def run_demo(
     study: Study, *, port: int | None = None, watcher: ProgressWatcher | None = None
-) -> Iterator[Simulation]:
-    """Run the study; the service stays up until the block ends.
+) -> Iterator[RunningDemo]:
+    """Prepare the past and start the service, which stays up until the block ends.
 
-    Raises ClientProcessError, ServingError, ManifestError or ServiceError; nothing is left behind.
+    Raises ClientProcessError, ListenError, ServingError or ManifestError; nothing is left behind.
     """
     watcher = watcher or NoProgress()
-    began = time.monotonic()
     client_processes.require_client()
     with _temporary_directory() as folder:
-        watcher.stage("Preparing keys and database")
         settings = _settings(folder, port or serving.free_port())
-        keys = initialise(settings, operator_key=settings.operator_key, now=time.time())
+        require_free(settings.host, settings.port)
+        prepared = prepare_demo(settings, study, now=time.time(), watcher=watcher)
+        overlay = read_overlay(settings)
+        assert overlay is not None  # noqa: S101  (it was just written)
         watcher.stage("Starting the service")
-        with (
-            _service(settings, folder) as server,
-            remote(server.address, keys.admin_token, trust_env=False) as client,
-        ):
-            registered = _register(client, study, settings)
-            envelopes = tuple(entry.envelope for entry in registered)
-            task = UploadTask(server.address, keys.trust, envelopes)
-            watcher.stage("People answer")
-            uploads = _upload(task, study, folder, watcher)
-            watcher.stage("Reading estimates")
-            results = tuple(_result(client, entry, study) for entry in registered)
-            outcome = SimulationResult(results, uploads, round(time.monotonic() - began, 3))
-            yield Simulation(outcome, server, keys.admin_token, study.collections[0].name)
+        with _service(settings, folder) as server:
+            yield RunningDemo(study, server, prepared, overlay, folder)
 
 
 @contextmanager
 def _temporary_directory() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=TEMPORARY))
     try:
         yield folder
     finally:
@@ -172,47 +178,6 @@ def _settings(folder: Path, port: int) -> Settings:
         public_url=f"http://127.0.0.1:{port}",
         port=port,
         reports_per_minute_per_prefix=UNLIMITED_REPORTS_A_MINUTE,
-    )
-
-
-def _register(
-    client: ServiceClient, study: Study, settings: Settings
-) -> list[RegisteredCollection]:
-    """Author, sign and put one manifest a collection."""
-    seed = read_seed(settings.operator_key)
-    done = []
-    for collection in study.collections:
-        manifest = manifest_from_toml(collection.toml(time.time()), ingest=[settings.public_url])
-        envelope = authored.sign(manifest, seed)
-        client.apply(manifest.collection, envelope)
-        done.append(RegisteredCollection(collection, manifest.collection, envelope.decode()))
-    return done
-
-
-def _upload(task: UploadTask, study: Study, folder: Path, watcher: ProgressWatcher) -> Uploads:
-    total = len(study.people)
-    return client_processes.upload(
-        task,
-        study.people,
-        processes=min(PROCESSES, os.cpu_count() or 1),
-        logs=folder,
-        progress=lambda done: watcher.people(done, total),
-    )
-
-
-def _result(client: ServiceClient, entry: RegisteredCollection, study: Study) -> CollectionResult:
-    """Close the epochs that hold reports, then read what their tallies say."""
-    for epoch in client.epochs(entry.collection).document.epochs:
-        if epoch.n:
-            client.close_epoch(entry.collection, epoch.epoch)
-    document = client.estimates(entry.collection, {"confidence": CONFIDENCE}).document
-    rows = zip(document.estimates, entry.study_collection.truth(study.people), strict=True)
-    return CollectionResult(
-        collection=document.collection,
-        mechanism=document.mechanism,
-        epsilon=document.epsilon,
-        n=document.n,
-        rows=tuple(_row(estimate, truth) for estimate, truth in rows),
     )
 
 

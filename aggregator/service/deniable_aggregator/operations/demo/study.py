@@ -1,91 +1,148 @@
-"""A study: questions put to people whose true answers are known, to judge the estimates by."""
+"""A study: questions put to people whose true answers are known, epoch by epoch."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime
 from secrets import SystemRandom
+from typing import Protocol, TypeVar
 
 from deniable_aggregator.base.errors import AggregatorError
+from deniable_shared.manifest.epochs import epoch_at, epoch_start
 
 Answers = Mapping[str, object]
-"""One person's answers: the question's name → {label: bool} for bits, a label for a choice."""
+"""One person's answers, by the name of the question, as `Client.record` takes them."""
 
-DAYS_OPEN = 30
+T = TypeVar("T")
+
+DAY_SECONDS = 86_400
+PAST_DAYS = 30
+DAYS_LEFT = 30
+PREFIX = "simulated-"
+"""Every name begins with it, and so every id: each document and file of a demo says what it is."""
 
 
 class StudyError(AggregatorError, ValueError):
     """Data that cannot be turned into questions, or a number of people that cannot be drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class StudyCollection:
-    """One collection of a study; `epsilon` is of the whole answer, as the manifest writes it."""
+class ProgressWatcher(Protocol):
+    """Hears how far a demo is."""
+
+    def stage(self, what: str) -> None: ...
+    def people(self, done: int, total: int) -> None: ...
+
+
+class NoProgress:
+    """A watcher that says nothing."""
+
+    def stage(self, what: str) -> None:
+        """Nothing."""
+
+    def people(self, done: int, total: int) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question, the answers that people have, and how many had each in every past epoch.
+
+    `domain` is the table of the TOML. `past` begins with the oldest epoch; the one that is current
+    now is not in it. `release` and `session` name the mechanisms of a finished release and of an
+    open session over it.
+    """
 
     name: str
-    type: str
-    labels: tuple[str, ...]
+    purpose: str
+    domain: Mapping[str, object]
     epsilon: str
+    answers: tuple[object, ...]
+    past: tuple[tuple[int, ...], ...]
+    epoch_days: int = 1
+    release: str = ""
+    session: str = ""
+
+    @property
+    def epoch_seconds(self) -> int:
+        """How long an epoch is."""
+        return self.epoch_days * DAY_SECONDS
 
     def toml(self, now: float) -> str:
-        """The collection as a person would write it, open from yesterday for a month."""
-        today = datetime.fromtimestamp(now, UTC).date()
+        """The collection as a person would write it, open since before the first past epoch."""
+        first = epoch_start(self.past_epochs(now)[0], self.epoch_seconds)
         fields = {
-            "name": _text(self.name),
-            "purpose": _text("Compare estimates with a known truth on one machine"),
-            "owner": _text("simulation"),
-            "epsilon": _text(self.epsilon),
-            "repeat": _text("once"),
-            "read": _text("live"),
-            "epoch": _text("1d"),
-            "valid_from": str(today - timedelta(days=1)),
-            "expires": str(today + timedelta(days=DAYS_OPEN)),
-            "min_batch": "1",
+            "name": self.name,
+            "purpose": self.purpose,
+            "owner": "deniable demo: simulated people",
+            "epsilon": self.epsilon,
+            "repeat": "once",
+            "read": "live",
+            "epoch": f"{self.epoch_days}d",
+            "grace": "1h",
+            "valid_from": _day(first),
+            "expires": _day(now + DAYS_LEFT * DAY_SECONDS),
+            "min_batch": 1,
+            "domain": self.domain,
+            "central": {"per_epoch": "1.5", "per_installation": "3"},
         }
-        lines = [f"{name} = {value}" for name, value in fields.items()]
-        labels = ", ".join(map(_text, self.labels))
-        return "\n".join(
-            [*lines, "[domain]", f"type = {_text(self.type)}", f"labels = [{labels}]\n"]
-        )
+        return "".join(f"{name} = {_written(value)}\n" for name, value in fields.items())
 
-    def truth(self, people: Sequence[Answers]) -> list[float]:
-        """The share of these people that each label is true of, in the order of the labels."""
-        if not people:
-            raise StudyError("people must hold at least one person, got none")
-        counts: Counter[str] = Counter()
-        for person in people:
-            counts.update(self._true_labels(person[self.name]))
-        return [counts[label] / len(people) for label in self.labels]
-
-    def _true_labels(self, answer: object) -> list[str]:
-        if isinstance(answer, Mapping):
-            return [label for label, is_true in answer.items() if is_true]
-        return [str(answer)]
+    def past_epochs(self, now: float) -> range:
+        """The numbers of the past epochs, the oldest first."""
+        current = epoch_at(now, self.epoch_seconds)
+        return range(current - len(self.past), current)
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Collections, and the people who answer each of them."""
+    """Questions, and the people who answer today: the place of each one's answer to each."""
 
-    collections: tuple[StudyCollection, ...]
-    people: tuple[Answers, ...]
+    questions: tuple[Question, ...]
+    people: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        if not self.collections or not self.people:
+        if not self.questions or not self.people:
             raise StudyError("a study needs at least one question and one person")
 
+    def answers(self) -> list[Answers]:
+        """What each of the people says today."""
+        return [
+            {
+                question.name: question.answers[place]
+                for question, place in zip(self.questions, places, strict=True)
+            }
+            for places in self.people
+        ]
 
-def draw_people(people: Sequence[Answers], users: int) -> tuple[Answers, ...]:
-    """`users` people: everybody once a round, and a random part of everybody for the rest."""
-    if users < 1:
-        raise StudyError(f"users must be at least 1, got {users}")
-    rounds, rest = divmod(users, len(people))
+    def today(self, question: Question) -> tuple[int, ...]:
+        """How many of the people give each answer today."""
+        column = self.questions.index(question)
+        places = [person[column] for person in self.people]
+        return tuple(places.count(place) for place in range(len(question.answers)))
+
+
+def draw_people(people: Sequence[T], number: int) -> tuple[T, ...]:
+    """So many people: everybody once a round, and a random part of everybody for the rest."""
+    if number < 1:
+        raise StudyError(f"people must be at least 1, got {number}")
+    rounds, rest = divmod(number, len(people))
     return (*(tuple(people) * rounds), *SystemRandom().sample(people, rest))
 
 
-def _text(value: str) -> str:
-    """A TOML basic string: for printable text JSON's quoting is the same."""
-    return json.dumps(value, ensure_ascii=False)
+def _day(moment: float) -> date:
+    return datetime.fromtimestamp(moment, UTC).date()
+
+
+def _written(value: object) -> str:
+    """A TOML value: for printable text JSON's quoting is the same."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_quoted(k)} = {_written(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    return str(value) if isinstance(value, int | float | date) else _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -27,6 +27,7 @@ from deniable_aggregator.web.dashboard.estimate_charts import bar_chart, cross_t
 from deniable_aggregator.web.dashboard.estimate_tables import (
     axis_of,
     has_numbers,
+    quantity_table,
     series_bands,
     series_table,
 )
@@ -85,6 +86,7 @@ def estimates_file(
         .render(
             **promises(collection, batch),
             **results(collection, document, example),
+            quantities=quantity_table(document),
             **_over_time(collection, series),
             estimates=_answers(collection, document),
             cross=_cross_table(collection, document, tables),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
-from deniable_aggregator.web.dashboard.estimate_tables import quantity_table, shares_table
+from deniable_aggregator.web.dashboard.estimate_tables import shares_table
 from deniable_aggregator.web.dashboard.formatting import when
 from deniable_aggregator.web.dashboard.guarantees import (
     excess_error,
@@ -41,12 +41,11 @@ def promises(collection: Collection, relay_batch: int) -> Context:
 def results(
     collection: Collection, document: EstimatesDocument, example: LabelEstimate | None
 ) -> Context:
-    """What the reports say, but for the charts; `example` is moved by made-up reports."""
+    """What the reports say, but for charts and quantities; `example` is moved by made-up reports."""
     return {
         "document": document,
         "period": period_of(collection, document),
         "typical": _typical_half_width(document),
-        "quantities": quantity_table(document),
         "shares": shares_table(document),
         "warnings": document.warnings or [],
         "associations": document.associations or [],

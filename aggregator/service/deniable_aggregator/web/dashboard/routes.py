@@ -127,4 +127,5 @@ def _for_every_template() -> dict[str, object]:
         "menu": menu(),
         "now": service().clock(),
         "visitor": current_identity(),
+        "simulated": service().demo is not None,
     }

@@ -11,7 +11,7 @@ from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEsti
 from deniable_aggregator.queries import estimates as queries
 from deniable_aggregator.queries.label_series import label_series
 from deniable_aggregator.web.application import CSV, JSON, service
-from deniable_aggregator.web.dashboard import span_presets
+from deniable_aggregator.web.dashboard import known_truth, span_presets
 from deniable_aggregator.web.dashboard.addresses import here
 from deniable_aggregator.web.dashboard.charts import Chart
 from deniable_aggregator.web.dashboard.current_collection import collection_of
@@ -21,6 +21,7 @@ from deniable_aggregator.web.dashboard.estimate_charts import (
     cross_table,
     line_chart,
 )
+from deniable_aggregator.web.dashboard.estimate_tables import quantity_table
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import paginate
 from deniable_aggregator.web.dashboard.query_args import (
@@ -102,6 +103,9 @@ def _estimates_context(page_view: PageView) -> Context:
         "missing": None,
         "as_table": page_view.query.view == "table",
         **results(page_view.collection, document, rows[0] if rows else None),
+        "quantities": known_truth.mark_quantities(
+            quantity_table(document), page_view.collection, document
+        ),
         **_chart_context(page_view, document, rows),
     }
 
@@ -135,14 +139,17 @@ def _estimates_chart(
     files = download_links(page_view.address)
     if isinstance(domain, Record) and page_view.crossed_attributes:
         title = " and ".join(page_view.crossed_attributes)
-        return cross_table(document, domain, page_view.crossed_attributes, title=title, files=files)
-    return bar_chart(
+        names = page_view.crossed_attributes
+        chart = cross_table(document, domain, names, title=title, files=files)
+        return known_truth.mark_cells(chart, page_view.collection, document.epochs, names)
+    chart = bar_chart(
         rows,
         title=title_of(page_view.collection),
         files=files,
         follow=follow_links(page_view, followed),
         ordered=is_ordered(page_view),
     )
+    return known_truth.mark_rows(chart, page_view.collection, document.epochs)
 
 
 def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
@@ -156,13 +163,14 @@ def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
         return None
     seconds = page_view.collection.manifest.epoch_seconds
     left = f", the newest {len(series.epochs)} epochs" if series.left_out else ""
-    return line_chart(
+    chart = line_chart(
         series,
         title=f"Over time{left}",
         epoch_start=lambda epoch: epoch_start(epoch, seconds),
         files=download_links(page_view.address, by="epoch"),
         unit="" if page_view.collection.manifest.domain.type == "number" else "share",
     )
+    return known_truth.mark_lines(chart, page_view.collection, series)
 
 
 PAGE = Page(

@@ -15,7 +15,7 @@ from deniable_aggregator.documents.comparison import (
 from deniable_aggregator.queries.comparison import comparison
 from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.web.application import CSV, answer, service
-from deniable_aggregator.web.dashboard import span_presets
+from deniable_aggregator.web.dashboard import known_truth, span_presets
 from deniable_aggregator.web.dashboard.addresses import Address, here
 from deniable_aggregator.web.dashboard.comparison_view import (
     CompareArguments,
@@ -96,11 +96,12 @@ def _comparison_context(
         return {"document": None, "missing": problem}
     rows = _order_by_change(document)
     part = paginate(rows, query.page, ROWS)
+    chart = difference_chart(document, part.items, download_links(address))
     return {
         "missing": None,
         "document": document,
         "part": part,
-        "chart": difference_chart(document, part.items, download_links(address)),
+        "chart": known_truth.mark_changes(chart, collection, document),
         "said": [_change_text(document, row) for row in rows[:MOST_SAID] if row.changed],
         "hidden": _undetected_change(document),
         "spans": [_span(collection, each.epochs) for each in (document.before, document.after)],

@@ -18,6 +18,7 @@ from deniable_aggregator.documents.describe import promise_words, typical_words
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.queries.releases import release
 from deniable_aggregator.web.application import CSV, answer, service
+from deniable_aggregator.web.dashboard import known_truth
 from deniable_aggregator.web.dashboard.addresses import here
 from deniable_aggregator.web.dashboard.current_collection import collection_of, visitor_may
 from deniable_aggregator.web.dashboard.downloads import Format, as_attachment
@@ -101,7 +102,10 @@ def _page_context(collection: Collection, release_id: str, labels: Sequence[str]
         "n": None if document.n is UNSET else document.n,
         "too_few": () if document.too_few_reports is UNSET else document.too_few_reports,
         "facts": facts_of(document),
-        "charts": charts_of(document, address),
+        "charts": [
+            known_truth.mark_rows(chart, collection, document.epochs)
+            for chart in charts_of(document, address)
+        ],
         "bars": error_bar_rows(document.error_bars),
         "typical": list(typical_words(document)),
         "promised": list(promise_words(document)),

@@ -68,9 +68,24 @@
       };
     },
   });
+  // where a demo knows the truth, a tick shows it
+  const knows = (values) => values.some((value) => value !== null && value !== undefined);
+  const truthTick = (ink, across, rows) => !knows(rows.map((row) => row.truth)) ? [] : [{
+    type: "custom", silent: true, z: 5, encode: across ? { x: 0, y: 1 } : { x: 1, y: 0 },
+    data: rows.map((row, place) => [row.truth ?? NaN, place]),
+    renderItem: (_, api) => {
+      const value = api.value(0), place = api.value(1);
+      if (Number.isNaN(value)) return null;
+      const [x, y] = api.coord(across ? [value, place] : [place, value]);
+      const half = 0.4 * Math.abs(api.size([1, 1])[across ? 1 : 0]);
+      const shape = across ? { x: x - 1.5, y: y - half, width: 3, height: 2 * half } : { x: x - half, y: y - 1.5, width: 2 * half, height: 3 };
+      return { type: "rect", shape, style: { fill: ink.truth } };
+    },
+  }];
+  const truthText = (value, chart) => (value === null || value === undefined ? "" : `\ntruth ${written(value, chart)}`);
   const tooltipText = (chart, rows) => ({ dataIndex }) => {
     const row = rows[dataIndex];
-    return `${row.label}\n${spoken(row.value, row.lower, row.upper, chart)}${row.sure === false ? (chart.signed ? "\nno evidence of change" : "\nnot significant") : ""}`;
+    return `${row.label}\n${spoken(row.value, row.lower, row.upper, chart)}${row.sure === false ? (chart.signed ? "\nno evidence of change" : "\nnot significant") : ""}${truthText(row.truth, chart)}`;
   };
   const barColour = (ink, row) => ({ value: row.value, itemStyle: { color: row.sure === false ? ink.unsure : ink.bar } });
   const ends = (rows) => rows.map((row, place) => [row.lower ?? NaN, row.upper ?? NaN, place]);
@@ -92,7 +107,7 @@
           series: [
             { type: "bar", barWidth: "58%", data: rows.map((row) => barColour(ink, row)), tooltip: { formatter: tooltipText(chart, rows) },
               itemStyle: { borderRadius: 2 } },
-            { ...whisker(ink, true), data: ends(rows) },
+            { ...whisker(ink, true), data: ends(rows) }, ...truthTick(ink, true, rows),
             { type: "custom", silent: true, z: 4, encode: { x: 0, y: 1 }, data: rows.map((row, place) => [Math.max(row.upper ?? 0, row.value ?? 0, 0), place]),
               renderItem: (_, api) => {
                 const [x, y] = api.coord([api.value(0), api.value(1)]);
@@ -112,6 +127,7 @@
         series: [
           { type: "bar", barMaxWidth: 48, barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: tooltipText(chart, chart.rows) } },
           ...(chart.rows.length * 5 < width ? [{ ...whisker(ink, false), data: ends(chart.rows) }] : []),
+          ...truthTick(ink, false, chart.rows),
         ],
       },
     }),
@@ -123,7 +139,7 @@
           ...base(ink).tooltip, trigger: "axis", axisPointer: { type: "line", lineStyle: { color: ink.axis } },
           formatter: (points) => {
             const place = points[0].dataIndex;
-            const lines = chart.lines.map((line) => `${shorter(line.label, 30)}  ${written(line.value[place], chart)}  (${written(line.lower[place], chart)} to ${written(line.upper[place], chart)})`);
+            const lines = chart.lines.map((line) => `${shorter(line.label, 30)}  ${written(line.value[place], chart)}  (${written(line.lower[place], chart)} to ${written(line.upper[place], chart)})${truthText(line.truth?.[place], chart).replace("\n", "  ")}`);
             return [chart.ticks[place], ...lines].join("\n");
           },
         },
@@ -137,6 +153,7 @@
             { ...band, data: line.lower },
             { ...band, data: line.upper.map((upper, place) => (upper === null ? null : upper - line.lower[place])), areaStyle: { color, opacity: 0.18 } },
             { type: "line", data: line.value, symbol: "circle", symbolSize: 5, showSymbol: chart.ticks.length <= 60, lineStyle: { color, width: 2, type: number < ink.lines.length ? ["solid", "dashed", "dotted"][number % 3] : "solid" }, itemStyle: { color }, connectNulls: false },
+            ...(line.truth ? [{ type: "line", data: line.truth, symbol: "rect", symbolSize: [9, 3], lineStyle: { opacity: 0 }, itemStyle: { color }, silent: true, z: 4, showAllSymbol: true }] : []),
           ];
         }),
       },
@@ -151,19 +168,19 @@
           ...base(ink),
           grid: { left: 4, right: 8, top: 4, bottom: 4, containLabel: true },
           tooltip: { ...base(ink).tooltip, formatter: ({ data: [across, down, value] }) =>
-            `${chart.down[down]}, ${chart.across[across]}\n${spoken(value, chart.lower[down][across], chart.upper[down][across], chart)}` },
+            `${chart.down[down]}, ${chart.across[across]}\n${spoken(value, chart.lower[down][across], chart.upper[down][across], chart)}${truthText(chart.truth?.[down][across], chart)}` },
           xAxis: { type: "category", data: chart.across, axisLabel: { color: ink.muted, interval: 0, formatter: (text) => shorter(text, roomy ? 14 : 5) }, axisTick: { show: false }, axisLine: { show: false } },
           yAxis: { type: "category", inverse: true, data: chart.down, axisLabel: { color: ink.text, formatter: (text) => shorter(text, width < 560 ? 12 : 24) }, axisTick: { show: false }, axisLine: { show: false } },
           visualMap: { show: false, min: 0, max: most || 1, inRange: { color: [ink.cold, ink.hot] } },
           series: [{ type: "heatmap", data: cells, itemStyle: { borderColor: ink.card, borderWidth: 2 }, emphasis: { disabled: true },
-            label: { show: roomy, formatter: ({ data }) => written(data[2], chart), color: ink.text } }],
+            label: { show: roomy, formatter: ({ data: [across, down, value] }) => `${written(value, chart)}${truthText(chart.truth?.[down][across], chart)}`, lineHeight: 15, color: ink.text } }],
         },
       };
     },
   };
 
   const inks = () => {
-    const names = ["text", "muted", "line", "axis", "card", "bar", "unsure", "whisker", "cold", "hot"];
+    const names = ["text", "muted", "line", "axis", "card", "bar", "unsure", "whisker", "truth", "cold", "hot"];
     const ink = Object.fromEntries(names.map((name) => [name, colour(`--ink-${name}`)]));
     return { ...ink, lines: [1, 2, 3, 4, 5].map((number) => colour(`--line-${number}`)) };
   };
@@ -203,7 +220,7 @@
   const saveChart = (figure, kind) => {
     const svg = figure.querySelector(".drawing svg").cloneNode(true);
     svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    const text = new XMLSerializer().serializeToString(svg), name = `${figure.dataset.name}.${kind}`;
+    const text = new XMLSerializer().serializeToString(svg), name = `${"simulated" in root.dataset ? "simulated-" : ""}${figure.dataset.name}.${kind}`;
     if (kind === "svg") return save(new Blob([text], { type: "image/svg+xml" }), name);
     const image = new Image(), canvas = document.createElement("canvas");
     image.onload = () => {

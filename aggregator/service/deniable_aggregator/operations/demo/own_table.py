@@ -1,23 +1,34 @@
-"""A study read from a CSV file: which columns are bits, which choices, and each row's answers."""
+"""A study made of one's own table: its columns are bits or choices, its rows are people."""
 
 from __future__ import annotations
 
 import csv
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import SystemRandom
 from typing import Protocol
 
-from deniable_aggregator.operations.demo.study import Study, StudyCollection, StudyError
+from deniable_aggregator.operations.demo.questions import LIVE_PEOPLE
+from deniable_aggregator.operations.demo.study import (
+    PAST_DAYS,
+    PREFIX,
+    Question,
+    Study,
+    StudyError,
+    draw_people,
+)
 
 MAX_CHOICES = 1_000
 """More distinct values than this are identifiers or free text: no estimate tells them apart."""
 
 YES_OR_NO = {"0": False, "1": True, "false": False, "true": True, "no": False, "yes": True}
 DELIMITERS = ",;\t"
-LONGEST_NAME = 48
+LONGEST_NAME = 36
+LONGEST_PURPOSE = 160
 
 
 @dataclass(slots=True)
@@ -43,30 +54,99 @@ class Reader(Protocol):
     def __next__(self) -> list[str]: ...
 
 
-def read_study(path: Path, columns: Sequence[str], epsilon: str) -> tuple[Study, list[str]]:
-    """The 0/1 (true/false, yes/no) columns are the bits of one collection; each other is a choice.
+def read_study(
+    path: Path, columns: Sequence[str], epsilon: str, *, people: int | None = None
+) -> tuple[Study, list[str]]:
+    """A study whose past people are the rows, each on a random day; or so many drawn from them.
 
+    The 0/1 (true/false, yes/no) columns are the bits of one collection; each other is a choice.
     Every collection costs `epsilon`. Without `columns` all that can be asked about are: the second
     part says why each other is left out. StudyError if the file, a column or a cell is unusable.
     """
     read = _read_columns(path, columns)
     labels, left_out = _labels_by_column(read, strict=bool(columns))
     cells = {column: read[column].values for column in labels}
+    rows = len(next(iter(cells.values())))
+    past = draw_people(range(rows), rows if people is None else people)
+    days = _on_random_days(past)
+    live = draw_people(range(rows), LIVE_PEOPLE)
+    tables = list(_tables(path, labels, cells))
+    questions = tuple(table.question(epsilon, days, first=table is tables[0]) for table in tables)
+    return Study(
+        questions, tuple(tuple(table.places[row] for table in tables) for row in live)
+    ), left_out
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One question as the file has it: `places` has the place of every row's answer."""
+
+    name: str
+    purpose: str
+    domain: Mapping[str, object]
+    answers: tuple[object, ...]
+    places: Sequence[int]
+
+    def question(self, epsilon: str, days: Sequence[Sequence[int]], *, first: bool) -> Question:
+        """The question, its past epochs counted; the first one has a release and a session."""
+        counts = [Counter(self.places[row] for row in rows) for rows in days]
+        return Question(
+            name=self.name,
+            purpose=self.purpose,
+            domain=self.domain,
+            epsilon=epsilon,
+            answers=self.answers,
+            past=tuple(tuple(day[place] for place in range(len(self.answers))) for day in counts),
+            release="histogram" if first else "",
+            session="queries" if first and self.domain["type"] == "choice" else "",
+        )
+
+
+def _tables(
+    path: Path, labels: Mapping[str, tuple[str, ...]], cells: Mapping[str, list[str]]
+) -> Iterator[Table]:
+    """The bits of all columns of yes and no together, then each other column by itself."""
+    taken: set[str] = set()
     bits = [column for column in labels if _is_yes_or_no(cells[column])]
-    choices = [column for column in labels if column not in bits]
-    collections: list[StudyCollection] = []
-    answers: list[Sequence[object]] = []
     if bits:
-        stem = path.stem if len(bits) > 1 else bits[0]
-        collections.append(StudyCollection(_slug(stem), "bits", tuple(bits), epsilon))
-        answers.append(_bit_answers(bits, cells))
-    for column in choices:
-        name = _unused(_slug(column), collections)
-        collections.append(StudyCollection(name, "choice", labels[column], epsilon))
-        answers.append(cells[column])
-    names = [collection.name for collection in collections]
-    people = tuple(dict(zip(names, row, strict=True)) for row in zip(*answers, strict=True))
-    return Study(tuple(collections), people), left_out
+        name = _unused(_slug(path.stem if len(bits) > 1 else bits[0]), taken)
+        yield _bits_table(name, bits, cells)
+    for column in labels:
+        if column not in bits:
+            name = _unused(_slug(column), taken)
+            yield _choice_table(name, column, labels[column], cells[column])
+
+
+def _bits_table(name: str, bits: Sequence[str], cells: Mapping[str, list[str]]) -> Table:
+    columns = [[YES_OR_NO[cell.casefold()] for cell in cells[bit]] for bit in bits]
+    rows = list(zip(*columns, strict=True))
+    places = {row: place for place, row in enumerate(sorted(set(rows)))}
+    return Table(
+        name,
+        _purpose("Of how many people is this true: ", bits),
+        {"type": "bits", "labels": bits},
+        tuple(dict(zip(bits, row, strict=True)) for row in places),
+        [places[row] for row in rows],
+    )
+
+
+def _choice_table(name: str, column: str, labels: Sequence[str], cells: Sequence[str]) -> Table:
+    places = {label: place for place, label in enumerate(labels)}
+    purpose = _purpose("What do people say to this: ", [column])
+    domain = {"type": "choice", "labels": labels}
+    return Table(name, purpose, domain, tuple(labels), [places[cell] for cell in cells])
+
+
+def _purpose(opening: str, columns: Sequence[str]) -> str:
+    text = opening + ", ".join(columns)
+    return (text if len(text) < LONGEST_PURPOSE else text[:LONGEST_PURPOSE] + "…") + "?"
+
+
+def _on_random_days(rows: Sequence[int]) -> list[list[int]]:
+    """The rows of each day, about as many on each."""
+    shuffled = list(rows)
+    SystemRandom().shuffle(shuffled)
+    return [shuffled[day::PAST_DAYS] for day in range(PAST_DAYS)]
 
 
 def _labels_by_column(
@@ -131,14 +211,6 @@ def _is_yes_or_no(cells: list[str]) -> bool:
     return {cell.casefold() for cell in set(cells)} <= YES_OR_NO.keys()
 
 
-def _bit_answers(bits: list[str], cells: dict[str, list[str]]) -> list[dict[str, bool]]:
-    rows = zip(*(cells[column] for column in bits), strict=True)
-    return [
-        {column: YES_OR_NO[cell.casefold()] for column, cell in zip(bits, row, strict=True)}
-        for row in rows
-    ]
-
-
 def _labels(column: str, cells: Cells) -> tuple[str, ...]:
     """The values that people choose among; StudyError where nothing can be asked."""
     values = set(cells.values)
@@ -168,10 +240,12 @@ def _natural(value: str) -> list[tuple[int, str]]:
 
 def _slug(text: str) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")
-    return slug[:LONGEST_NAME].strip("-") or "answers"
+    return PREFIX + (slug[:LONGEST_NAME].strip("-") or "answers")
 
 
-def _unused(name: str, collections: list[StudyCollection]) -> str:
-    taken = {collection.name for collection in collections}
-    numbered = (f"{name}-{number}" for number in range(2, len(collections) + 3))
-    return name if name not in taken else next(other for other in numbered if other not in taken)
+def _unused(name: str, taken: set[str]) -> str:
+    """The name, with a number behind it if it is taken; it is taken from now on."""
+    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+    free = name if name not in taken else next(other for other in numbered if other not in taken)
+    taken.add(free)
+    return free

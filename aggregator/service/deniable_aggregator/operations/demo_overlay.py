@@ -1,0 +1,154 @@
+"""demo.json in the data directory of a demo: the truth, and a sign-in link that stays valid.
+
+`deniable demo` writes it beside its throw-away database, and nothing else does. A service that
+finds it says on every page that what it shows is simulated. It serves this machine only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from deniable_aggregator.access.sessions import SessionStore, SignInSessions
+from deniable_gateway.errors import SettingsError
+from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.settings import Settings
+
+NAME = "demo.json"
+
+
+class TrueAnswers(msgspec.Struct, frozen=True):
+    """What is true of one question: the labels of each answer, and who had which, by epoch."""
+
+    labels: list[list[str]]
+    people: dict[int, list[int]]
+
+    def shares(self, n: Mapping[int, int], labels: Sequence[str]) -> dict[str, float]:
+        """The share of people whom each label is true of, over epochs with n reports each.
+
+        Only those known here; empty if there are none. A cell of a table, "a=x, b=y", is true of
+        those whom both labels are true of.
+        """
+        people, total = self._pooled(n)
+        if not total:
+            return {}
+        return {
+            label: sum(
+                count
+                for count, held in zip(people, self.labels, strict=True)
+                if label in held or set(label.split(", ")) <= set(held)
+            )
+            / total
+            for label in labels
+        }
+
+    def quantities(self, n: Mapping[int, int], names: Sequence[str]) -> dict[str, float]:
+        """Of numbers, whose labels are texts of numbers: "mean", or "p50" for a quantile."""
+        people, total = self._pooled(n)
+        if not total or not any(_is_quantity(name) for name in names):
+            return {}
+        values = sorted(
+            (float(label), count) for [label], count in zip(self.labels, people, strict=True)
+        )
+        return {name: _quantity(name, values, total) for name in names if _is_quantity(name)}
+
+    def _pooled(self, n: Mapping[int, int]) -> tuple[list[float], int]:
+        """How many people have each answer, and how many there are: n in each epoch."""
+        counts = {epoch: sum(self.people.get(epoch, ())) for epoch in n}
+        weights = {epoch: n[epoch] / people for epoch, people in counts.items() if people}
+        people = [
+            sum(weight * self.people[epoch][place] for epoch, weight in weights.items())
+            for place in range(len(self.labels))
+        ]
+        return people, sum(n[epoch] for epoch in weights)
+
+
+class DemoOverlay(msgspec.Struct, frozen=True):
+    """What a service knows of the demo that it is: `link` is the SHA-256 of the link's secret."""
+
+    link: str
+    questions: dict[str, TrueAnswers]
+
+    def shares(
+        self, collection: str, n: Mapping[int, int], labels: Sequence[str]
+    ) -> dict[str, float]:
+        """As `TrueAnswers.shares`; empty for a collection that a visitor has added."""
+        answers = self.questions.get(collection)
+        return {} if answers is None else answers.shares(n, labels)
+
+    def opens(self, link: str) -> bool:
+        """Whether this is the secret of the demo's link."""
+        return hmac.compare_digest(digest(link), self.link)
+
+
+class DemoSessions(SignInSessions):
+    """Sessions of a demo: its link signs in as often as it is opened, while the demo runs."""
+
+    def __init__(self, store: SessionStore, *, clock: Clock, overlay: DemoOverlay) -> None:
+        super().__init__(store, clock=clock)
+        self._overlay = overlay
+
+    def holds(self, link: str) -> bool:
+        return self._overlay.opens(link) or super().holds(link)
+
+    def use_link(self, link: str) -> str | None:
+        if not self._overlay.opens(link):
+            return super().use_link(link)
+        return self.begin("demo", "admin", None, via="link")
+
+
+def _is_quantity(name: str) -> bool:
+    return name == "mean" or re.fullmatch("p[0-9.]+", name) is not None
+
+
+def _quantity(name: str, values: Sequence[tuple[float, float]], total: float) -> float:
+    if name == "mean":
+        return sum(value * count for value, count in values) / total
+    wanted, below = float(name.removeprefix("p")) / 100 * total, 0.0
+    for value, count in values:
+        below += count
+        if below >= wanted * (1 - 1e-12):
+            return value
+    return values[-1][0]
+
+
+def digest(link: str) -> str:
+    """What is kept of the link."""
+    return hashlib.sha256(link.encode()).hexdigest()
+
+
+def write_overlay(data: Path, overlay: DemoOverlay) -> None:
+    """Make the service of this directory a demo."""
+    (data / NAME).write_bytes(msgspec.json.encode(overlay))
+
+
+def read_overlay(settings: Settings) -> DemoOverlay | None:
+    """None unless the directory is a demo's; SettingsError where other machines could reach it."""
+    try:
+        document = (settings.data / NAME).read_bytes()
+    except FileNotFoundError:
+        return None
+    host = urlsplit(settings.public_url).hostname or ""
+    if not (_is_loopback(settings.host) and _is_loopback(host)):
+        raise SettingsError(
+            f"{settings.data} is a demo's: its link stays valid, so it serves this machine only; "
+            f"host must be 127.0.0.1, got {settings.host!r} and public_url {settings.public_url!r}"
+        )
+    return msgspec.json.decode(document, type=DemoOverlay)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
