@@ -33,6 +33,14 @@ fmt:
 test *arguments:
     uv run pytest "$@"
 
+# Run what starts nothing and takes no time: a minute.
+fast *arguments:
+    uv run pytest -m fast "$@"
+
+# Run whole grids, storms, histories of years and audits of samples: twenty minutes.
+exhaustive *arguments:
+    uv run pytest -m exhaustive "$@"
+
 # Install each wheel alone and run its tests.
 alone:
     .ci/alone

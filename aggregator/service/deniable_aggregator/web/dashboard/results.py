@@ -41,7 +41,7 @@ def promises(collection: Collection, relay_batch: int) -> Context:
 def results(
     collection: Collection, document: EstimatesDocument, example: LabelEstimate | None
 ) -> Context:
-    """What the reports say, but for charts and quantities; `example` is moved by made-up reports."""
+    """What the reports say, without charts and quantities; made-up reports move `example`."""
     return {
         "document": document,
         "period": period_of(collection, document),
