@@ -5,6 +5,8 @@ Hypothesis judges no test by the time it takes: what is slow on a busy machine i
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,17 @@ for name, examples in (("usual", 20), ("thorough", 100)):
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: how many examples a property test draws."""
+    if sys.dont_write_bytecode and config.cache is not None:
+        keep_bytecode(config.cache.mkdir("bytecode"))
     tiers.asked.update(tiers.named(config.getoption("markexpr")))
     settings.load_profile("thorough" if tiers.thorough() else "usual")
+
+
+def keep_bytecode(folder: Path) -> None:
+    """Where Python is told to write none, each process would compile all that it imports."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(folder)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
