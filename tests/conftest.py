@@ -25,8 +25,9 @@ for name, examples in (("usual", 20), ("thorough", 100)):
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: how many examples a property test draws."""
-    if sys.dont_write_bytecode and config.cache is not None:
-        keep_bytecode(config.cache.mkdir("bytecode"))
+    cache: pytest.Cache | None = getattr(config, "cache", None)
+    if sys.dont_write_bytecode and cache is not None:
+        keep_bytecode(cache.mkdir("bytecode"))
     tiers.asked.update(tiers.named(config.getoption("markexpr")))
     settings.load_profile("thorough" if tiers.thorough() else "usual")
 
