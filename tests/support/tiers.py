@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import pytest
 from hypothesis import is_hypothesis_test
@@ -15,7 +15,8 @@ __all__ = ["asked", "by_tier", "grid", "is_left_out", "is_slow_folder", "mark", 
 NAMED = {"exhaustive", "long", "spark"}
 """Left out unless `-m` names one of their markers."""
 SLOW = {*NAMED, "processes", "slow", "statistical"}
-SLOW_FOLDERS = {"browser", "deploy", "e2e", "rehearsals", "statistical"}
+SLOW_FOLDERS = {"browser", "deploy", "journeys", "rehearsals", "statistical"}
+T = TypeVar("T")
 Chosen: TypeAlias = Collection[Any] | Callable[[Any], bool]
 
 asked: set[str] = set()
@@ -38,8 +39,8 @@ def rows(values: Iterable[tuple[Any, ...]], *, by_default: Chosen) -> list[Any]:
     ]
 
 
-def by_tier(usual: int, exhaustive: int) -> int:
-    """A number for the default tier and one for the exhaustive tier, as of examples to draw."""
+def by_tier(usual: T, exhaustive: T) -> T:
+    """What the default tier takes and what the exhaustive one does, as a number of examples."""
     return exhaustive if thorough() else usual
 
 

@@ -18,6 +18,7 @@ from deniable_aggregator.collections.registry import Collection
 from deniable_estimators.inference.manipulation import UNREACHABLE
 from support.builders.api_world import TODAY, World, authored, opened
 from support.oracles.read_surfaces import COMMANDS, READING, Answer, everything
+from support.tiers import grid
 
 FIXED = {
     "/healthz",
@@ -79,7 +80,7 @@ def filled(world: World, read: str, more: str = "") -> Collection:
 MORE = ['repeat = "once"\n', 'repeat = "fresh"\n', 'repeat = "memoized"\nlinkable = true\n']
 
 
-@pytest.mark.parametrize("more", MORE, ids=["once", "fresh", "memoized"])
+@pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_releases_show_nothing_that_depends_on_a_report(
     world: World, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
@@ -95,7 +96,7 @@ def test_releases_show_nothing_that_depends_on_a_report(
     assert all("only central releases may be read" in each.text for each in refused)
 
 
-@pytest.mark.parametrize("more", MORE, ids=["once", "fresh", "memoized"])
+@pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_closed_shows_nothing_that_depends_on_a_report_of_an_open_epoch(
     world: World, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
