@@ -81,6 +81,7 @@ def model(repeat: str, history: str) -> tuple[list[str], int]:
     return outcomes, tosses
 
 
+@pytest.mark.slow
 @pytest.mark.deeper
 @pytest.mark.parametrize("repeat", QUESTIONS)
 def test_every_history_of_six_epochs_is_the_model_s(operator: Operator, repeat: str) -> None:
@@ -100,6 +101,7 @@ def test_every_history_of_six_epochs_is_the_model_s(operator: Operator, repeat: 
         device.close()
 
 
+@pytest.mark.slow
 @pytest.mark.deeper
 @pytest.mark.parametrize("repeat", QUESTIONS)
 def test_no_two_histories_of_one_value_differ_in_what_a_hold_reports(
@@ -170,6 +172,7 @@ def deaths(
         at += STEP
 
 
+@pytest.mark.slow
 @pytest.mark.deeper
 @pytest.mark.parametrize(
     ("repeat", "history"), [("fresh", "AB"), ("memoized", "ABB"), ("once", "AB")]

@@ -64,6 +64,7 @@ def test_equal_scores_are_the_better_ones_only_above_nine() -> None:
 SQUARE_WAVES = list(rows("square-wave/1", 6))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("deniable_estimators") is None, reason="the client alone has no estimators"
 )

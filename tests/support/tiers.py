@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -16,6 +17,10 @@ NAMED = {"exhaustive", "long", "spark"}
 """Left out unless `-m` names one of their markers."""
 SLOW = {*NAMED, "processes", "slow", "statistical"}
 SLOW_FOLDERS = {"browser", "deploy", "journeys", "rehearsals", "statistical"}
+FAST_CASES = 2
+"""How many cases of a test the fast tier takes."""
+
+_fast_cases: Counter[str] = Counter()
 T = TypeVar("T")
 Chosen: TypeAlias = Collection[Any] | Callable[[Any], bool]
 
@@ -50,7 +55,7 @@ def thorough() -> bool:
 
 
 def mark(item: pytest.Item) -> None:
-    """What draws samples is exhaustive; what starts nothing and takes no time is fast.
+    """What draws samples is exhaustive; of what starts nothing the first two cases are fast.
 
     A property test is in both tiers: the exhaustive one draws more examples. So is what is marked
     `deeper`.
@@ -60,7 +65,9 @@ def mark(item: pytest.Item) -> None:
     if deeper or "statistical" in marks:
         item.add_marker("exhaustive")
     if not marks & SLOW and not is_slow_folder(item.path.parent) and not _on_postgres(item):
-        item.add_marker("fast")
+        _fast_cases[item.nodeid.partition("[")[0]] += 1
+        if _fast_cases[item.nodeid.partition("[")[0]] <= FAST_CASES:
+            item.add_marker("fast")
 
 
 def is_left_out(item: pytest.Item) -> bool:

@@ -113,6 +113,7 @@ def test_roots_of_squares_cover_independent_periods(
         assert miss <= (1 - confidence) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frequency", [0.5, 0.4])
 def test_devices_in_both_periods_with_opposite_values_are_covered(frequency: float) -> None:
     n, tail = 2_400, 0.025

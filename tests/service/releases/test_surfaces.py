@@ -182,6 +182,7 @@ def numbers(answers: Sequence[Answer]) -> set[int]:
     return {int(each) for text in texts for each in re.findall(r"(?<![\w.])\d{1,6}(?![\w.])", text)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prepare", grid([prepared, narrowed], by_default=[prepared]))
 def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[World], Collection]
@@ -197,6 +198,7 @@ def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
     assert sum(each.status == 200 for each in made) > by_tier(20, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prepare", grid([prepared, narrowed], by_default=[narrowed]))
 def test_how_many_reports_a_small_epoch_has_shows_on_no_surface(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[World], Collection]

@@ -80,6 +80,7 @@ def filled(world: World, read: str, more: str = "") -> Collection:
 MORE = ['repeat = "once"\n', 'repeat = "fresh"\n', 'repeat = "memoized"\nlinkable = true\n']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_releases_show_nothing_that_depends_on_a_report(
     world: World, monkeypatch: pytest.MonkeyPatch, more: str
@@ -96,6 +97,7 @@ def test_releases_show_nothing_that_depends_on_a_report(
     assert all("only central releases may be read" in each.text for each in refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_closed_shows_nothing_that_depends_on_a_report_of_an_open_epoch(
     world: World, monkeypatch: pytest.MonkeyPatch, more: str
@@ -121,6 +123,7 @@ def test_closed_has_one_answer_for_a_set_of_epochs_whatever_comes_later(
     assert f'"epochs":[{TODAY - 1}]'.encode() in before
 
 
+@pytest.mark.slow
 def test_live_reads_on_every_surface(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = filled(world, "live")
     before = everything(world, collection, monkeypatch)
@@ -132,6 +135,7 @@ def test_live_reads_on_every_surface(world: World, monkeypatch: pytest.MonkeyPat
     assert not changed & still
 
 
+@pytest.mark.slow
 def test_cohorts_show_on_no_surface(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = filled(world, "live", "cohorts = 64\n")
     for answer in everything(world, collection, monkeypatch):
