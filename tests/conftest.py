@@ -5,6 +5,8 @@ Hypothesis judges no test by the time it takes: what is slow on a busy machine i
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: how many examples a property test draws."""
     from hypothesis import HealthCheck, settings  # `bootstrap` has brought it by now
 
+    cache: pytest.Cache | None = getattr(config, "cache", None)
+    if sys.dont_write_bytecode and cache is not None:
+        keep_bytecode(cache.mkdir("bytecode"))
     tiers.asked.update(tiers.named(config.getoption("markexpr")))
     settings.register_profile(
         "tier",
@@ -32,6 +37,13 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("tier")
+
+
+def keep_bytecode(folder: Path) -> None:
+    """Where Python is told to write none, each process would compile all that it imports."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(folder)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

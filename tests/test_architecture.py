@@ -95,6 +95,7 @@ def test_the_contracts_of_imports_get_no_new_exception() -> None:
     assert not any("unmatched_ignore_imports_alerting" in one for one in tool["contracts"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", MEMBERS)
 def test_member_imports_only_what_it_declares(member: str) -> None:
     own = package(member)
@@ -110,6 +111,7 @@ def test_member_imports_only_what_it_declares(member: str) -> None:
     assert undeclared == set()
 
 
+@pytest.mark.slow
 def test_only_tracing_knows_what_is_under_way_without_being_handed_it() -> None:
     """The entry of the audit log is an argument: nothing is passed behind a caller's back."""
     users = {
@@ -125,6 +127,7 @@ def test_a_local_mechanism_is_two_files_of_one_name() -> None:
     assert single_modules(MECHANISMS) == single_modules(ESTIMATORS)
 
 
+@pytest.mark.slow
 def test_nothing_but_mechanisms_and_registries_decides_by_the_id_of_a_mechanism() -> None:
     """What others need of it, a mechanism declares; an error or a help text may cite an id."""
     named = [

@@ -246,6 +246,7 @@ def worked(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", page.read_text(), re.S | re.M)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(TUTORIALS.glob("*.md")), ids=lambda page: page.stem)
 def test_every_snippet_of_a_tutorial_prints_what_stands_below_it(page: Path) -> None:
     snippets, end = worked(page), "-- end of snippet --\n"

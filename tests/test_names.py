@@ -91,6 +91,7 @@ def test_modules_and_classes_use_the_new_names(section: str) -> None:
     assert set(old_to_new.values()) <= used
 
 
+@pytest.mark.slow
 def test_no_value_or_function_has_a_worn_name() -> None:
     assert set(worn_names()) == COLUMNS
 

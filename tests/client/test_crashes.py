@@ -80,6 +80,7 @@ def live_on(survivor: Device) -> tuple[Client, Outcome]:
     return client, outcome
 
 
+@pytest.mark.slow
 def test_there_is_never_a_second_coin(make_device: MakeDevice, tmp_path: Path) -> None:
     deaths = 0
     for _, survivor in every_death(make_device, tmp_path, "live"):
@@ -91,6 +92,7 @@ def test_there_is_never_a_second_coin(make_device: MakeDevice, tmp_path: Path) -
     assert deaths > 60 / STEP
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_is_delivered(make_device: MakeDevice, tmp_path: Path) -> None:
     for life, survivor in every_death(make_device, tmp_path, "live"):
         client, outcome = live_on(survivor)
@@ -100,6 +102,7 @@ def test_what_was_acknowledged_is_delivered(make_device: MakeDevice, tmp_path: P
         assert client.flush(early=True).waiting == 0
 
 
+@pytest.mark.slow
 def test_the_ledger_never_shows_less_than_was_charged(
     make_device: MakeDevice, tmp_path: Path
 ) -> None:

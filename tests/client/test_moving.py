@@ -27,6 +27,7 @@ from support.builders.client_world import (
 )
 from support.builders.manifest_text import manifest_of
 from support.oracles.vectors import vectors
+from support.tiers import grid
 
 OLD = URL
 NEW = "https://new.example.net"
@@ -288,7 +289,7 @@ def test_a_route_keeps_the_apps_order_and_names_every_address_once() -> None:
     assert route(addresses, []) == (old, new, relay)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", grid(range(40), by_default=range(8)))
 def test_whatever_fails_on_the_way_a_move_loses_and_doubles_nothing(
     network: Network, tmp_path: Path, seed: int
 ) -> None:

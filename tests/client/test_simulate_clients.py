@@ -97,6 +97,7 @@ def test_rejected_reports_and_wrong_values_are_counted(aggregator: Aggregator) -
     assert totals.outcomes == {"queued": 1, "invalid-value": 1, "unknown-collection": 1}
 
 
+@pytest.mark.slow
 def test_progress_is_reported_about_every_hundred_users(aggregator: Aggregator) -> None:
     progress: list[int] = []
     answers = [{"settings": SETTINGS}] * 250

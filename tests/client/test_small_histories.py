@@ -81,11 +81,13 @@ def model(repeat: str, history: str) -> tuple[list[str], int]:
     return outcomes, tosses
 
 
+@pytest.mark.slow
+@pytest.mark.deeper
 @pytest.mark.parametrize("repeat", QUESTIONS)
 def test_every_history_of_six_epochs_is_the_model_s(operator: Operator, repeat: str) -> None:
     question = QUESTIONS[repeat]
     price = question.schedule.price
-    for history in HISTORIES:
+    for history in HISTORIES[:: by_tier(5, 1)]:
         device = begin(operator, repeat)
         with watched(Witness()) as witness:
             client = device.granted()
@@ -99,6 +101,8 @@ def test_every_history_of_six_epochs_is_the_model_s(operator: Operator, repeat: 
         device.close()
 
 
+@pytest.mark.slow
+@pytest.mark.deeper
 @pytest.mark.parametrize("repeat", QUESTIONS)
 def test_no_two_histories_of_one_value_differ_in_what_a_hold_reports(
     operator: Operator, repeat: str, tmp_path: Path
@@ -109,7 +113,7 @@ def test_no_two_histories_of_one_value_differ_in_what_a_hold_reports(
     device.granted().close()
     backup = Path(device.path).read_bytes()
     with watched(Witness()) as witness:
-        for history in HISTORIES[::7]:
+        for history in HISTORIES[:: by_tier(20, 7)]:
             device.clock.now = start
             device.open()
             live(device, history)
@@ -168,6 +172,7 @@ def deaths(
         at += STEP
 
 
+@pytest.mark.slow
 @pytest.mark.deeper
 @pytest.mark.parametrize(
     ("repeat", "history"), [("fresh", "AB"), ("memoized", "ABB"), ("once", "AB")]

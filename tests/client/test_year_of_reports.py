@@ -29,6 +29,7 @@ MINUTES = 'type = "number"\nlow = "0"\nhigh = "4"\nstep = "1"'
 ANSWERS = [str(minutes) for minutes in range(5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["dbitflip/1", "grr/1", "loloha/1", "square-wave/1"])
 def test_a_year_of_a_device_whose_answer_changes_daily_costs_the_lifetime_at_most(
     operator: Operator, id: str

@@ -17,6 +17,7 @@ for name in ("click", "deniable_aggregator", "deniable_client", "flask", "httpx"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "aggregator/estimators/README.md"])
 def test_the_first_examples_need_no_service(page: str) -> None:
     examples = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)

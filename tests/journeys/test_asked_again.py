@@ -134,7 +134,7 @@ def the_log_is_well(spine: Spine) -> None:
 
 TestAskedAgain = AskedAgain.TestCase
 TestAskedAgain.settings = settings(
-    max_examples=by_tier(12, 60), stateful_step_count=40, deadline=None
+    max_examples=by_tier(5, 60), stateful_step_count=40, deadline=None
 )
 
 

@@ -24,6 +24,7 @@ TestSharedOncePerPerson.settings = settings(
 )
 
 
+@pytest.mark.exhaustive
 def test_machine_finds_a_voucher_that_counts_however_often() -> None:
     with (
         patch.object(vouchers, "find_spent", lambda *anything: []),

@@ -16,6 +16,7 @@ from deniable_shared.mechanisms.optimal_mean import OptimalMean, worst_case
 from deniable_shared.mechanisms.square_wave import best_reach
 from deniable_shared.mechanisms.tree import TreeResponse
 from support.oracles.mechanism_tables import page, rows
+from support.tiers import grid
 
 
 @pytest.mark.parametrize("row", list(rows("duchi/1", 4)), ids=lambda row: row[0])
@@ -60,10 +61,16 @@ def test_equal_scores_are_the_better_ones_only_above_nine() -> None:
         assert (equal < worst_case(Fraction(epsilon))) is better
 
 
+SQUARE_WAVES = list(rows("square-wave/1", 6))
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("deniable_estimators") is None, reason="the client alone has no estimators"
 )
-@pytest.mark.parametrize("row", list(rows("square-wave/1", 6)), ids=lambda row: row[0])
+@pytest.mark.parametrize(
+    "row", grid(SQUARE_WAVES, by_default=SQUARE_WAVES[:1]), ids=lambda row: row[0]
+)
 def test_numbers_for_a_square_wave_are_those_of_the_estimator(row: list[str]) -> None:
     import numpy as np
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import pytest
 
@@ -15,6 +16,11 @@ NAMED = {"exhaustive", "long", "spark"}
 """Left out unless `-m` names one of their markers."""
 SLOW = {*NAMED, "processes", "slow", "statistical"}
 SLOW_FOLDERS = {"browser", "deploy", "journeys", "rehearsals", "statistical"}
+FAST_CASES = 2
+"""How many cases of a test the fast tier takes."""
+
+_fast_cases: Counter[str] = Counter()
+T = TypeVar("T")
 Chosen: TypeAlias = Collection[Any] | Callable[[Any], bool]
 
 asked: set[str] = set()
@@ -37,8 +43,8 @@ def rows(values: Iterable[tuple[Any, ...]], *, by_default: Chosen) -> list[Any]:
     ]
 
 
-def by_tier(usual: int, exhaustive: int) -> int:
-    """A number for the default tier and one for the exhaustive tier, as of examples to draw."""
+def by_tier(usual: T, exhaustive: T) -> T:
+    """What the default tier takes and what the exhaustive one does, as a number of examples."""
     return exhaustive if thorough() else usual
 
 
@@ -48,7 +54,7 @@ def thorough() -> bool:
 
 
 def mark(item: pytest.Item) -> None:
-    """What draws samples is exhaustive; what starts nothing and takes no time is fast.
+    """What draws samples is exhaustive; of what starts nothing the first two cases are fast.
 
     A property test is in both tiers: the exhaustive one draws more examples. So is what is marked
     `deeper`.
@@ -58,7 +64,9 @@ def mark(item: pytest.Item) -> None:
     if deeper or "statistical" in marks:
         item.add_marker("exhaustive")
     if not marks & SLOW and not is_slow_folder(item.path.parent) and not _on_postgres(item):
-        item.add_marker("fast")
+        _fast_cases[item.nodeid.partition("[")[0]] += 1
+        if _fast_cases[item.nodeid.partition("[")[0]] <= FAST_CASES:
+            item.add_marker("fast")
 
 
 def is_left_out(item: pytest.Item) -> bool:

@@ -71,6 +71,7 @@ def test_a_failure_that_cannot_be_reached_is_refused() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("overfits", "scale"), [(1, 1), (2, 1), (1, 2)])
 def test_a_holdout_is_private_whatever_is_asked(overfits: int, scale: int) -> None:
     plan = HoldoutPlan(3, SPLIT, Fraction(1, 2), overfits, 3, scale=scale)

@@ -94,16 +94,19 @@ def test_what_all_others_see_and_get_hides_one_buyer() -> None:
     check_jointly_private(tiny_plan(2).billboard, epsilon=2.0, tight=0.9)
 
 
+@pytest.mark.slow
 def test_three_rounds_with_a_private_choice_among_two_hide_one_buyer() -> None:
     check_jointly_private(coarse_billboard(3), epsilon=2.0)
 
 
+@pytest.mark.slow
 def test_two_unlike_goods_hide_one_buyer_of_bundles() -> None:
     noise = noise_within(UNLIKE, 2, epsilon=2)
     plan = AllocationPlan(2, UNLIKE, np.array([1, 1]), 2, noise)
     check_jointly_private(plan.billboard, epsilon=2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [Fraction(1, 4), Fraction(2)])
 def test_rounds_of_gaussian_noise_hide_one_buyer_as_rho_says(rho: Fraction) -> None:
     noise = noise_within(Menu.singles(2), 2, rho=rho)

@@ -106,6 +106,7 @@ def test_a_law_of_too_many_steps_is_refused_and_says_so() -> None:
         PermuteAndFlip(ONE).pmf(range(1000))
 
 
+@pytest.mark.slow
 def test_the_law_of_a_hundred_thousand_candidates_adds_up() -> None:
     law = Exponential(ONE).pmf(np.arange(100_000) % 50)
     assert law.probabilities.sum() == pytest.approx(1, rel=1e-12)

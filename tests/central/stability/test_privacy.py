@@ -59,6 +59,7 @@ def test_a_stable_quantile_of_up_to_five_rows_costs_exactly_epsilon_and_delta(
     check_delta_is_reached(law(test, quantile(share)), pairs, test.guarantee)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", TESTS[1:3])
 def test_a_stable_median_of_five_rows_costs_exactly_epsilon_and_delta(test: StabilityTest) -> None:
     pairs = list(exchanged(range(3), [5]))
@@ -96,6 +97,7 @@ def test_a_stable_mode_costs_exactly_epsilon_and_delta_for_a_row_more(test: Stab
     check_delta_is_reached(law(test, propose), pairs, test.guarantee)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [1, 2, 3])
 def test_a_stable_argmax_bears_any_move_within_its_range_sensitivity(apart: int) -> None:
     test = StabilityTest(Fraction(1), 2)
@@ -110,6 +112,7 @@ def test_a_stable_argmax_bears_any_move_within_its_range_sensitivity(apart: int)
     check_delta_is_reached(law(test, propose), pairs, test.guarantee)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlap", [1, 2])
 def test_sample_and_aggregate_costs_exactly_epsilon_and_delta(overlap: int) -> None:
     """All answers of a few blocks, beside all that a row in `overlap` of them can make of them."""

@@ -66,6 +66,7 @@ def law_of_counts(mechanism: Subsample, counts: Counts) -> Pmf[int | None]:
     return Pmf((counts.index(most), None), (low, 1 - high), (high, 1 - low))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [64, 96])
 @pytest.mark.parametrize("epsilon", ["1", "4"])
 def test_the_second_delta_is_the_worst_over_all_answers_and_changes_of_c_of_them(
@@ -99,6 +100,7 @@ def test_equal_answers_are_told_apart_by_e_to_the_epsilon_at_most() -> None:
         assert 1 - low[0] <= bound * (1 - high[1]) * (1 + Fraction(1, 2**40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1", "4"])
 def test_the_whole_mechanism_keeps_its_delta_on_all_64_rows_of_yes_and_no(epsilon: str) -> None:
     mechanism = Subsample(Fraction(epsilon), 64, 1, 96)

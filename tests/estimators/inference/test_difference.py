@@ -22,6 +22,7 @@ from deniable_estimators.inference.difference import (
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build
+from support.tiers import grid
 
 CHANNEL = Channel(Fraction(3, 4), Fraction(1, 4))
 ONLY_SUPPORTS = Channel(Fraction(1), Fraction(0))
@@ -99,7 +100,7 @@ def around(n: int, chance: float) -> Counts:
     return np.arange(max(0, int(n * chance - reach)), min(n, int(n * chance + reach)) + 1)
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99999])
+@pytest.mark.parametrize("confidence", grid([0.8, 0.95, 0.99999], by_default=[0.95]))
 @pytest.mark.parametrize("supports", [(0.5, 0.5), (0.27, 0.4), (0.62, 0.38), (0.06, 0.3)])
 def test_roots_of_squares_cover_independent_periods(
     supports: tuple[float, float], confidence: float
@@ -112,6 +113,7 @@ def test_roots_of_squares_cover_independent_periods(
         assert miss <= (1 - confidence) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frequency", [0.5, 0.4])
 def test_devices_in_both_periods_with_opposite_values_are_covered(frequency: float) -> None:
     n, tail = 2_400, 0.025

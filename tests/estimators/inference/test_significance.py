@@ -19,6 +19,7 @@ from deniable_estimators.inference.significance import (
 from deniable_shared.errors import ParameterError
 from support.oracles.epoch_coverage import collected, faithful, law_of_sum
 from support.oracles.message_laws import MessageLaw, chains, label, laws
+from support.tiers import grid
 
 CHANNEL = Channel(Fraction(3, 4), Fraction(1, 5))
 
@@ -73,7 +74,10 @@ def test_another_method_is_refused() -> None:
         rejected_hypotheses(np.array([0.1]), 0.05, "none")
 
 
-@pytest.mark.parametrize("law", laws(("1",), (2, 3)) + chains(("1",), (3,)), ids=label)
+LAWS = laws(("1",), (2, 3)) + chains(("1",), (3,))
+
+
+@pytest.mark.parametrize("law", grid(LAWS, by_default=LAWS[::5]), ids=label)
 def test_over_all_histograms_no_family_loses_a_true_hypothesis_more_often_than_it_may(
     law: MessageLaw,
 ) -> None:

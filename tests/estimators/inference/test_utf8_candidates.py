@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def test_whole_continuations_of_two_bytes_are_all_texts_of_two_bytes() -> None:
     assert {row.tobytes() for row in continuations(CHARACTER_START, 2, whole=True)} == every
 
 
+@pytest.mark.slow
 def test_continuations_are_just_the_ways_in_which_some_text_goes_on() -> None:
     starts = {chr(code).encode()[:2] for code in range(0x800, 0x110000) if code >> 11 != 27}
     starts |= {bytes(pair) for pair in product(range(256), repeat=2) if readable(bytes(pair))}

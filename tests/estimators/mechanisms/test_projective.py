@@ -62,6 +62,7 @@ def test_every_point_and_every_value_is_on_the_circle_once(q: int, t: int) -> No
         assert (np.bincount(places, minlength=point_count(q, t)) == 1).all()
 
 
+@pytest.mark.slow
 def test_a_million_choices_are_counted_as_each_payload_says() -> None:
     mechanism, coins = projective(10**6), Coins.system()
     values = [0, 1, 999_999, *(coins.below(10**6) for _ in range(50))]

@@ -173,6 +173,7 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(repeat: str)
     assert (missed <= 39).all()
 
 
+@pytest.mark.slow
 def test_the_band_of_ramps_is_narrower_than_that_of_steps() -> None:
     """At ε = 1, n = 100,000 and 256 values the mean width is 0.08 instead of 0.14."""
     of, n = made(256, "1"), 100_000
@@ -224,6 +225,7 @@ def test_what_cannot_be_is_refused() -> None:
         fit(of.law, tally + 1, tolerance=0)
 
 
+@pytest.mark.slow
 def test_a_domain_as_large_as_any_is_read() -> None:
     size, n = 1024, 100_000
     of, domain = made(size, "1"), scale(size)

@@ -173,6 +173,7 @@ def test_a_label_that_looks_like_a_line_of_the_log_is_shown_on_its_own(
     assert "label" in said
 
 
+@pytest.mark.slow
 def test_people_are_added_listed_and_removed_by_the_command(deniable: Deniable) -> None:
     run = CliRunner(env=deniable.environ)
     arguments = ["access", "users", "add", "ana", "--role", "analyst", "--password-stdin"]

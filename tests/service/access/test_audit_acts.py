@@ -62,6 +62,7 @@ def test_a_failed_sign_in_has_an_entry_that_names_nobody_unknown(world: World) -
     assert not [text for text in ("wrong field", "right one", "127.0.0.1") if text in written]
 
 
+@pytest.mark.slow
 def test_failed_sign_ins_cannot_fill_the_log(world: World) -> None:
     browser = Browser.at(world.app)
     for number in range(throttle.OF_NETWORK):

@@ -29,6 +29,7 @@ def known(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Users:
     return Users(store, clock=lambda: 100.0)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_scrypt_of_32_mib_with_a_salt_of_its_own() -> None:
     one, other = users.hash_password(PASSWORD), users.hash_password(PASSWORD)
     assert one.startswith("scrypt$15$8$3$")

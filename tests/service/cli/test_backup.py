@@ -27,6 +27,7 @@ def names(deniable: Deniable) -> list[str]:
     return [row["collection"] for row in deniable.json("collections", "list")["collections"]]
 
 
+@pytest.mark.slow
 def test_a_backup_of_a_running_service_is_restored_elsewhere_and_serves(
     deniable: Deniable, tmp_path: Path
 ) -> None:
@@ -124,6 +125,7 @@ def test_migrate_says_what_it_did(deniable: Deniable) -> None:
     assert "had no schema" in deniable.done("store", "migrate")
 
 
+@pytest.mark.slow
 def test_ledger_alone_shows(deniable: Deniable) -> None:
     [collection] = names(deniable)
     assert deniable.done("ledger", collection) == deniable.done("ledger", "show", collection)

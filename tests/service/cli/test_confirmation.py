@@ -56,6 +56,7 @@ def state(deniable: Deniable) -> list[object]:
     return [deniable.json(*command) for command in asked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", IRREVERSIBLE, ids=" ".join)
 def test_without_a_terminal_and_without_yes_nothing_is_done(
     deniable: Deniable, command: Sequence[str]

@@ -19,6 +19,7 @@ from deniable_aggregator.collections.planning.sweep import (
 )
 from deniable_shared.errors import ParameterError
 from support.processes.deniable_command import Deniable
+from support.tiers import grid, rows
 
 ASKED = [
     ("choice", "labels"),
@@ -50,8 +51,8 @@ def test_every_size_and_epsilon_has_a_choice_within_5_percent_of_the_least(
     assert "grr/1" in shown
 
 
-@pytest.mark.parametrize(("kind", "asks"), ASKED)
-@pytest.mark.parametrize("repeat", ["once", "memoized"])
+@pytest.mark.parametrize(("kind", "asks"), rows(ASKED, by_default=ASKED[::3]))
+@pytest.mark.parametrize("repeat", grid(["once", "memoized"], by_default=["memoized"]))
 def test_a_cell_is_what_a_plan_says(deniable: Deniable, kind: str, asks: str, repeat: str) -> None:
     """For many users: for few, what shows the narrowest interval of a mean may be another one."""
     ways = ("--type", kind, "--asks", asks, "--repeat", repeat)
@@ -87,7 +88,7 @@ def test_what_may_be_linked_is_chosen_from_more(deniable: Deniable) -> None:
     assert max(ratios[1]) <= 1.05 < max(ratios[0])
 
 
-@pytest.mark.parametrize(("kind", "asks"), ASKED)
+@pytest.mark.parametrize(("kind", "asks"), rows(ASKED, by_default=ASKED[:1]))
 def test_plot_draws_a_tile_for_every_size_and_epsilon(
     deniable: Deniable, tmp_path: Path, kind: str, asks: str
 ) -> None:

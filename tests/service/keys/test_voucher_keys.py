@@ -168,6 +168,7 @@ def test_the_command_prints_the_key_alone_and_says_for_which_epochs(
     assert f"epochs from {document['next']} on" in made.stderr
 
 
+@pytest.mark.slow
 def test_a_backup_with_keys_has_them_all_and_only_their_owner_reads_them(
     keys: VoucherKeys, tmp_path: Path
 ) -> None:

@@ -125,6 +125,7 @@ def test_the_secret_is_made_once_and_nobody_elses_to_read(tmp_path: Path) -> Non
     assert VoucherKeys.open(tmp_path).of("survey-4kqz0m", TODAY) != first
 
 
+@pytest.mark.slow
 def test_everybody_is_told_which_collections_are_identified(
     world: World, survey: Collection
 ) -> None:

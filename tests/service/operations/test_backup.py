@@ -325,6 +325,7 @@ def test_private_keys_are_in_a_backup_only_when_asked_for(
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_a_restored_directory_with_keys_serves_at_once(tmp_path: Path) -> None:
     old = prepared(tmp_path / "old")
     path = copying.back_up(old, tmp_path, PASSPHRASE, NOON)
@@ -340,6 +341,7 @@ def test_a_restored_directory_with_keys_serves_at_once(tmp_path: Path) -> None:
     service.close()
 
 
+@pytest.mark.slow
 def test_keys_need_their_passphrase_and_a_long_one(tmp_path: Path) -> None:
     folder = prepared(tmp_path / "old").data / "keys"
     with pytest.raises(KeyFileError, match="at least 12 characters"):

@@ -158,6 +158,7 @@ def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_co
         assert n(world, found) == 3
 
 
+@pytest.mark.slow
 def test_a_database_server_that_stops_and_starts_again_is_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,6 +181,7 @@ def test_refusals_and_lost_answers_are_told_apart() -> None:
     assert done == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_percentiles_are_samples() -> None:
     assert [percentile([3.0, 1.0, 2.0], share) for share in (0.01, 0.5, 0.99)] == [1.0, 2.0, 3.0]
     assert json.loads(json.dumps(LoadResult(1).document()))["p50_ms"] is None

@@ -182,6 +182,7 @@ class TestApply:
         assert said.startswith(f"{PUBLIC} does not answer with a key list: no device can report")
         assert web.asked == [PUBLIC]
 
+    @pytest.mark.slow
     def test_another_services_keys_are_warned_of(
         self, deniable: Deniable, other: Deniable, web: Web
     ) -> None:

@@ -353,6 +353,7 @@ def test_every_view_and_each_of_its_columns_is_documented(world: World) -> None:
         assert [column for column in columns if f"`{column}`" not in row] == []
 
 
+@pytest.mark.slow
 def test_nothing_but_the_views_reads_what_is_made_for_them() -> None:
     readers = {
         str(path.relative_to(PACKAGE))

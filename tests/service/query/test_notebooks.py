@@ -208,6 +208,7 @@ def test_a_missing_library_is_named_with_its_extra(
         getattr(found, method)()
 
 
+@pytest.mark.slow
 def test_a_plot_draws_every_interval_from_lower_to_upper(service: Service) -> None:
     found = service.estimates("theme")
     ax = found.plot()

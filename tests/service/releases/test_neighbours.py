@@ -110,6 +110,7 @@ def test_every_field_of_a_release_but_the_draw_is_equal(worlds: Worlds) -> None:
         assert one["result"].keys() == other["result"].keys()  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_quotes_are_equal_before_and_after(worlds: Worlds) -> None:
     for request in [*REQUESTS, *REQUESTS]:
         one, other = (w.releases.quote(w.collection, request) for w in worlds)
@@ -181,6 +182,7 @@ def test_equal_draws_make_equal_entries_of_the_log(worlds: Worlds) -> None:
     assert entries[0] == entries[1]
 
 
+@pytest.mark.slow
 def test_only_the_digest_that_is_never_shown_tells_the_two_apart(worlds: Worlds) -> None:
     rows: list[ChargeRow] = []
     for w in worlds:

@@ -22,6 +22,7 @@ from support.builders.manifests import next_version
 from support.builders.release_world import ReleaseWorld
 from support.builders.twin_services import Reports, add, equally_drawn, equally_tossed, twins
 from support.oracles.read_surfaces import Answer, by_command, everything
+from support.tiers import by_tier, grid
 
 MIN_BATCH = 100
 EARLY, LATE, SMALL, NEVER = TODAY - 6, TODAY - 5, TODAY - 4, TODAY - 7
@@ -67,6 +68,10 @@ SETS: list[dict[str, object]] = [
     {"from": SMALL},
     {"to": SMALL},
 ]
+PRICED = by_tier(SETS[3:6], SETS)
+"""All kinds of epochs together, and by themselves those that nothing is read of."""
+
+pytestmark = pytest.mark.deeper
 
 
 def prepared(world: World) -> Collection:
@@ -101,7 +106,7 @@ def said(made: ReleaseWorld, patch: pytest.MonkeyPatch) -> list[Answer]:
 
 
 def prices(made: ReleaseWorld) -> Iterator[Answer]:
-    for body, epochs in product([*REQUESTS, *REFUSED], SETS):
+    for body, epochs in product([*REQUESTS, *REFUSED], PRICED):
         yield posted(made, "", {**body, **epochs, "cost": True})
 
 
@@ -177,7 +182,8 @@ def numbers(answers: Sequence[Answer]) -> set[int]:
     return {int(each) for text in texts for each in re.findall(r"(?<![\w.])\d{1,6}(?![\w.])", text)}
 
 
-@pytest.mark.parametrize("prepare", [prepared, narrowed])
+@pytest.mark.slow
+@pytest.mark.parametrize("prepare", grid([prepared, narrowed], by_default=[prepared]))
 def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[World], Collection]
 ) -> None:
@@ -189,17 +195,20 @@ def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
     assert differing(answers) == set()
     made = [each for each in answers[0] if each.where.startswith("POST /v1")]
     assert sum(each.status == 201 for each in made) > 20
-    assert sum(each.status == 200 for each in made) > 100
+    assert sum(each.status == 200 for each in made) > by_tier(20, 100)
 
 
-@pytest.mark.parametrize("prepare", [prepared, narrowed])
+@pytest.mark.slow
+@pytest.mark.parametrize("prepare", grid([prepared, narrowed], by_default=[narrowed]))
 def test_how_many_reports_a_small_epoch_has_shows_on_no_surface(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[World], Collection]
 ) -> None:
     """Draws included: its reports are in none of them. An epoch without any looks the same."""
     small = [(), (Reports(SMALL, (1, 0, 0)),), (Reports(SMALL, (2, 2, 1)),)]
     small += [(Reports(SMALL, (20, 15, 5)), Reports(SMALL, (20, 20, 19), cohort=5))]
-    with twins(tmp_path, prepare, [(*ENOUGH, *each) for each in small], equally_tossed) as worlds:
+    with twins(
+        tmp_path, prepare, [(*ENOUGH, *each) for each in small[:: by_tier(3, 1)]], equally_tossed
+    ) as worlds:
         answers = [said(made, monkeypatch) for made in worlds]
     assert differing(answers) == set()
     assert numbers(answers[0]) >= {1000, 2022, 3022}

@@ -19,6 +19,7 @@ from deniable_aggregator.releases.kinds import RELEASE_KINDS
 from deniable_estimators.inference.manipulation import UNREACHABLE
 from support.builders.api_world import TODAY, World, authored, opened
 from support.oracles.read_surfaces import COMMANDS, READING, Answer, everything
+from support.tiers import grid
 
 FIXED = {
     "/healthz",
@@ -84,7 +85,8 @@ def filled(world: World, read: str, more: str = "") -> Collection:
 MORE = ['repeat = "once"\n', 'repeat = "fresh"\n', 'repeat = "memoized"\nlinkable = true\n']
 
 
-@pytest.mark.parametrize("more", MORE, ids=["once", "fresh", "memoized"])
+@pytest.mark.slow
+@pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_releases_show_nothing_that_depends_on_a_report(
     world: World, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
@@ -100,7 +102,8 @@ def test_releases_show_nothing_that_depends_on_a_report(
     assert all("only central releases may be read" in each.text for each in refused)
 
 
-@pytest.mark.parametrize("more", MORE, ids=["once", "fresh", "memoized"])
+@pytest.mark.slow
+@pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_closed_shows_nothing_that_depends_on_a_report_of_an_open_epoch(
     world: World, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
@@ -125,6 +128,7 @@ def test_closed_has_one_answer_for_a_set_of_epochs_whatever_comes_later(
     assert f'"epochs":[{TODAY - 1}]'.encode() in before
 
 
+@pytest.mark.slow
 def test_live_reads_on_every_surface(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = filled(world, "live")
     before = everything(world, collection, monkeypatch)
@@ -136,6 +140,7 @@ def test_live_reads_on_every_surface(world: World, monkeypatch: pytest.MonkeyPat
     assert not changed & still
 
 
+@pytest.mark.slow
 def test_cohorts_show_on_no_surface(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = filled(world, "live", "cohorts = 64\n")
     for answer in everything(world, collection, monkeypatch):

@@ -95,6 +95,7 @@ def test_all_fresh_histories_cost_at_most_what_is_paid_and_use_it(
     assert not at_most_exp(largest_ratio(laws), lifetime * Fraction(999, 1000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hold", "phase"), rows([(1, 0), (2, 0), (2, 1), (3, 2), (6, 0)], by_default=[(2, 1)])
 )

@@ -193,6 +193,7 @@ def chance_of_first(chain: Chain, value: Encoded) -> Fraction:
     return told[True] / (told[True] + told[False])
 
 
+@pytest.mark.slow
 def test_many_reports_of_one_answer_cost_what_the_reference_says() -> None:
     """local-dp §9, k = 3, ε∞ = 2, ε1 = 1: 1.000, 1.661, 1.980, 2.000 for T = 1, 2, 4, 8."""
     chain = chain_of("grr/1", 3)

@@ -80,7 +80,7 @@ def test_randomize_has_exactly_the_law_that_pmf_states(id: str) -> None:
     assert all(sum(small(id, 1).pmf(text).values()) == 1 for text in TEXTS)
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", grid(IDS, by_default=["hcms/1"]))
 def test_the_second_round_keeps_the_epsilon_of_one_report_and_no_larger_one_does(id: str) -> None:
     texts = apart(id)
     chain = build(id, domain_size=2, epsilon="1", permanent="2", tables=1, cells=8)

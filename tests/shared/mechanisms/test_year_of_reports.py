@@ -22,6 +22,7 @@ from deniable_shared.randomness.dyadic import at_most_exp
 from support.oracles.attacker import likelihood, likelihood_by_definition, likelihood_of_vectors
 from support.oracles.privacy_checks import Encoded
 from support.oracles.report_histories import Values, fresh_device, memoized_device, spans_of
+from support.tiers import grid
 
 DAYS = 365
 HOLD, PAID = 91, 2
@@ -125,7 +126,7 @@ def test_every_mechanism_has_its_year() -> None:
     assert set(SMALL) == set(mechanism_ids())
 
 
-@pytest.mark.parametrize("id", SMALL)
+@pytest.mark.parametrize("id", grid(SMALL, by_default=list(SMALL)[::4]))
 def test_a_year_of_daily_reports_tells_at_most_the_lifetime(id: str) -> None:
     chain = chain_of(id, *SMALL[id])
     answers = answers_of(chain)
@@ -133,14 +134,15 @@ def test_a_year_of_daily_reports_tells_at_most_the_lifetime(id: str) -> None:
     check_year(chain, changing(answers), answers, of)
 
 
-@pytest.mark.parametrize("id", LARGE)
+@pytest.mark.slow
+@pytest.mark.parametrize("id", grid(LARGE, by_default=["grr/1", "rr/1"]))
 def test_so_does_one_of_a_large_domain_or_a_wide_vector(id: str) -> None:
     chain = chain_of(id, LARGE[id], {})
     answers = answers_of(chain)
     check_year(chain, changing(answers), answers, likelihood)
 
 
-@pytest.mark.parametrize("id", LARGE)
+@pytest.mark.parametrize("id", grid(LARGE, by_default=["grr/1", "rr/1"]))
 def test_the_attacker_of_large_domains_is_the_one_of_the_definition(id: str) -> None:
     chain = chain_of(id, *SMALL[id])
     answers = answers_of(chain)

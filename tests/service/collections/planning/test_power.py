@@ -14,6 +14,7 @@ from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.mechanisms.protocols import Mechanism
+from support.tiers import grid, rows
 
 LABELS_AND_EPSILON = [(10, "4"), (64, "6"), (1_000, "4"), (1_000, "6"), (1_000, "8"), (60_000, "8")]
 MORE = [(2, "1"), (10, "0.5"), (1_000, "2")]
@@ -27,8 +28,10 @@ def mechanism_of(domain: int, epsilon: str, users: int, type: str = "choice") ->
     )
 
 
-@pytest.mark.parametrize("users", [1_000, 20_000, 1_000_000])
-@pytest.mark.parametrize(("domain", "epsilon"), [*LABELS_AND_EPSILON, *MORE])
+@pytest.mark.parametrize("users", grid([1_000, 20_000, 1_000_000], by_default=[20_000]))
+@pytest.mark.parametrize(
+    ("domain", "epsilon"), rows([*LABELS_AND_EPSILON, *MORE], by_default=LABELS_AND_EPSILON[:2])
+)
 def test_a_label_of_that_frequency_is_found_as_often_as_said(
     domain: int, epsilon: str, users: int
 ) -> None:

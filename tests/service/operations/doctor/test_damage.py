@@ -84,6 +84,7 @@ def only_honest(seen: Counter[str]) -> bool:
     return seen.keys() <= {"same", "refused", "not opened"}
 
 
+@pytest.mark.slow
 def test_some_flipped_databases_show_no_wrong_number(
     made: Original, right: Found, tmp_path: Path
 ) -> None:
@@ -99,6 +100,7 @@ def test_five_hundred_flipped_databases_show_no_wrong_number(
     assert only_honest(seen), seen
 
 
+@pytest.mark.slow
 def test_without_verification_the_same_databases_show_wrong_numbers(
     made: Original, right: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

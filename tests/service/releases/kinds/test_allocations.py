@@ -74,6 +74,7 @@ def _pairs(built: Any) -> Iterator[tuple[Vector, ...]]:
     return itertools.combinations_with_replacement(messages(built), 2)
 
 
+@pytest.mark.slow
 def test_neighbours_give_allocations_equal_in_every_field_but_the_noisy_counts() -> None:
     built, documents = SMALL["grr-chain"], dict[str, Any]()
     release = shared(built, 2, epochs=1)

@@ -55,6 +55,7 @@ def test_no_report_replaced_is_told_by_more_than_epsilon(name: str, epsilon: str
     check_pure(law_of(release, 5), neighbours(SMALL[name], 3), release.guarantee)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SEVERAL))
 def test_nor_where_a_report_supports_several_labels(name: str) -> None:
     given = context(SEVERAL[name], 2, labels=PRICES[: SEVERAL[name].domain_size])

@@ -165,6 +165,7 @@ LARGE: dict[str, tuple[str, dict[str, object], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_a_simulation_takes_seconds_of_work_at_most(name: str) -> None:
     """Processor time of this process; a second where the machine is idle."""

@@ -72,6 +72,7 @@ def test_an_epoch_that_has_not_started_cannot_be_closed(
     assert (status, document["argument"], document["given"]) == (400, "epoch", str(epoch))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epoch", ["x", "-1", "1.0", "9" * 5000, "%D9%A1", "4294967296"])
 def test_what_is_no_epoch_index_is_refused(
     world: World, collection: Collection, epoch: str

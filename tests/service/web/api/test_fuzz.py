@@ -167,6 +167,7 @@ def answered(case: AnyCase, headers: dict[str, str]) -> Response:
     return response
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "method"), PLAIN + WITH_ARGUMENTS)
 def test_what_the_document_allows_is_answered_as_it_says(
     world: World, schema: BaseSchema, path: str, method: str

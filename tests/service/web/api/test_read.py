@@ -149,6 +149,7 @@ def test_epochs_of_releases_are_the_calendars_with_n_where_there_is_enough(world
     assert {told[TODAY - days] for days in (2, 1, 0)} == {(None, None)}
 
 
+@pytest.mark.slow
 def test_lowering_read_by_a_new_version_closes_what_was_open(world: World) -> None:
     live = filled(world, "live")
     world.register(authored("live", read="releases", previous=live.manifest))

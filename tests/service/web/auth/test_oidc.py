@@ -134,6 +134,7 @@ LIES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES)
 def test_a_signed_token_that_says_anything_wrong_is_not_believed(
     browser: Browser, provider: IdentityProvider, lie: str

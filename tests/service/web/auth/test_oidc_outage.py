@@ -145,6 +145,7 @@ def test_a_code_that_is_refused_turns_nobody_else_away(browser: Browser) -> None
     assert back(browser, sent(browser)).status_code == 303
 
 
+@pytest.mark.slow
 def test_the_way_to_the_provider_is_limited_by_network(
     browser: Browser,
 ) -> None:

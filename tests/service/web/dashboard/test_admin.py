@@ -80,6 +80,7 @@ def test_a_token_of_the_page_is_one_of_the_api_with_scope_and_expiry(
     assert world.get(f"/v1/collections/{here.id}/epochs", "made").status_code == 401
 
 
+@pytest.mark.slow
 def test_pages_leave_the_entries_that_the_api_leaves(world: World, admin: Browser) -> None:
     def acts(after: int) -> list[tuple[str, frozenset[str]]]:
         return [(each.act, frozenset(each.details)) for each in entries(world)[after:]]
@@ -186,6 +187,7 @@ def test_verify_notices_an_entry_that_was_changed(
     assert "entry 1 of the audit log is not the one" in admin.client.get("/audit?verify=yes").text
 
 
+@pytest.mark.slow
 def test_verify_notices_that_the_end_was_cut_off(
     world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,6 +172,7 @@ def test_a_table_that_a_release_has_not_is_refused(made: ReleaseWorld, table: st
     assert "<b>" not in refused.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whose", ["", "collection=settings&"])
 def test_a_ledger_s_files_are_what_the_api_answers(made: ReleaseWorld, whose: str) -> None:
     confirm(made, form_of(made))
