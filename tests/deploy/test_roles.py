@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 from deniable_aggregator.cli import main
 from deniable_gateway import cli
 
-yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 IMAGES = {"aggregator": "aggregator/service", "gateway": "aggregator/gateway"}

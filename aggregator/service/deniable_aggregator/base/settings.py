@@ -149,7 +149,7 @@ def _without_own_address(document: Mapping[str, object]) -> Mapping[str, object]
 
 
 def _check_sign_in_libraries(issuer: str) -> None:
-    libraries = ("authlib", "joserfc") if issuer else ()
+    libraries = ("authlib", "httpx2", "joserfc") if issuer else ()
     if missing := [name for name in libraries if find_spec(name) is None]:
         raise SettingsError(
             f"oidc_issuer is {issuer}, and signing in there takes {' and '.join(missing)}, "

@@ -10,10 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from deniable_aggregator.access.sessions import SECRET_CHARACTERS
@@ -81,7 +79,7 @@ class Provider:
         return person_of(claims, self._settings), wanted
 
     def _id_token(self, code: str, way: _Way) -> str:
-        import httpx
+        import httpx2
         from authlib.common.errors import AuthlibBaseError
 
         endpoint = self._discovery.endpoint("token_endpoint")
@@ -95,7 +93,7 @@ class Provider:
                         code_verifier=way.verifier,
                     )
                 )
-        except (AuthlibBaseError, httpx.HTTPError, ValueError) as error:
+        except (AuthlibBaseError, httpx2.HTTPError, ValueError) as error:
             raise SignInError("the provider does not redeem the code") from error
         token = answer.get("id_token")
         if not isinstance(token, str):
@@ -115,8 +113,10 @@ class Provider:
         raise SignInError("the ID token is not signed by a key of the issuer")
 
     def _client(self) -> Any:
+        from authlib.integrations.httpx_client import OAuth2Client
+
         settings = self._settings
-        return _oauth_client()(
+        return OAuth2Client(
             client_id=settings.oidc_client_id,
             client_secret=settings.oidc_client_secret or None,
             token_endpoint_auth_method=self._discovery.authentication(
@@ -131,23 +131,12 @@ class Provider:
 
 def _reached(ask: Callable[[], Any]) -> Any:
     """What it answers; ProviderUnavailableError where no answer comes."""
-    import httpx
+    import httpx2
 
     try:
         return ask()
-    except httpx.TransportError as error:
+    except httpx2.TransportError as error:
         raise ProviderUnavailableError("the provider does not answer") from error
-
-
-@cache
-def _oauth_client() -> Any:
-    """Authlib's client over httpx, without its advice to move to another library."""
-    import authlib.deprecate  # sets a filter of its own, so it comes first
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", authlib.deprecate.AuthlibDeprecationWarning)
-        from authlib.integrations.httpx_client import OAuth2Client
-    return OAuth2Client
 
 
 @dataclass(frozen=True, slots=True)
