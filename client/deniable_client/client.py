@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from deniable_client.refresher import Refresher
 from deniable_client.results import FlushResult, RefreshResult
 from deniable_client.scheduler import Scheduler
 from deniable_client.state import State
+from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import HttpTransport, Transport
 from deniable_client.uploader import Uploader
 from deniable_client.vouching import Vouchers
@@ -63,7 +65,7 @@ class Client:
     `upload_due` and `flush`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (published: apps call it)
         self,
         url: str | Sequence[str],
         *,
@@ -119,8 +121,7 @@ class Client:
         )
         self._uploader = Uploader(
             self._state,
-            transport,
-            calls=self._calls,
+            timed=partial(TimedTransport, transport, self._calls),
             gate=self._gate,
             make_sender=self._make_sender,
             record_defaults=self._recorder.record_defaults,

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 
 from deniable_client import installation, manifests
 from deniable_client.ceiling import Ceiling
@@ -193,8 +194,7 @@ def _read_source(source: Source) -> tuple[bytes, str]:
             f"manifests must hold paths and bytes, got {type(source).__name__}"
         )
     try:
-        with open(source, "rb") as file:
-            return file.read(), os.fspath(source)
+        return Path(source).read_bytes(), os.fspath(source)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"manifest {os.fspath(source)!r:.200} cannot be read: give the path of a file made by "

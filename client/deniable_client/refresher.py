@@ -39,9 +39,7 @@ class Refresher:
 
     def refresh(self, names: Iterable[str], timeout: float) -> RefreshResult:
         """Ask for every collection known here and for these names."""
-        transport = TimedTransport(
-            self._transport, self._permit, calls=self._calls, seconds=timeout
-        )
+        transport = TimedTransport(self._transport, self._calls, self._permit, timeout)
         problems: list[ClientError] = []
         for name in sorted({*self._collections.names, *names}):
             problem = self.fetch(name, transport)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from contextlib import suppress
+from pathlib import Path
 
 from deniable_client.errors import ConfigurationError, StorageError
 
@@ -27,8 +27,9 @@ def locate(state: str | os.PathLike[str]) -> str:
             f'state must be a path or ":memory:", got {given!r}: '
             "name a file in the app's own directory"
         )
-    path = os.path.abspath(os.path.expanduser(given))
-    if os.path.isdir(path):
+    # No link is followed, and a home that is not there is a folder named ~.
+    path = os.path.abspath(os.path.expanduser(given))  # noqa: PTH100, PTH111  (see above)
+    if Path(path).is_dir():
         raise ConfigurationError(
             f"state must name a file, got the directory {given!r}: "
             "add a file name, like /deniable.db"
@@ -56,13 +57,12 @@ def connect(path: str, *, busy_seconds: float) -> sqlite3.Connection:
 def remove(path: str) -> None:
     """Delete the file and what SQLite keeps beside it."""
     for suffix in _SUFFIXES:
-        with suppress(FileNotFoundError):
-            os.unlink(path + suffix)
+        Path(path + suffix).unlink(missing_ok=True)
 
 
 def _prepare(path: str) -> None:
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _create(path)
         _check_private(path)
     except OSError as error:
@@ -87,4 +87,4 @@ def _check_private(path: str) -> None:
     if status.st_uid != os.getuid():
         raise StorageError("the state file belongs to another user", permanent=True)
     if stat.S_IMODE(status.st_mode) & 0o077:
-        os.chmod(path, _PRIVATE)
+        Path(path).chmod(_PRIVATE)

@@ -18,7 +18,7 @@ class TimedTransport:
     """One run's requests. `permit` raises HaltedError when no socket may be opened any more."""
 
     def __init__(
-        self, transport: Transport, permit: Callable[[], None], *, calls: Calls, seconds: float
+        self, transport: Transport, calls: Calls, permit: Callable[[], None], seconds: float
     ) -> None:
         self._transport = transport
         self._permit = permit

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from deniable_client import installation, opt_outs, outbox
-from deniable_client.calls import Calls
 from deniable_client.errors import (
     ClientError,
     ClosedError,
@@ -27,7 +26,6 @@ from deniable_client.outbox import OutboxRow
 from deniable_client.results import FlushResult
 from deniable_client.state import State
 from deniable_client.timed_transport import TimedTransport
-from deniable_client.transport import Transport
 from deniable_shared.manifest.epochs import Clock
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.wire.replies import read_date
@@ -77,17 +75,15 @@ class Uploader:
     def __init__(
         self,
         state: State,
-        transport: Transport,
         *,
-        calls: Calls,
+        timed: Callable[[Callable[[], None], float], TimedTransport],
         gate: ConsentGate,
         make_sender: Callable[[], ReportSender],
         record_defaults: Callable[[], object],
         clock: Clock,
     ) -> None:
         self._state = state
-        self._transport = transport
-        self._calls = calls
+        self._timed = timed
         self._gate = gate
         self._make_sender = make_sender
         self._record_defaults = record_defaults
@@ -122,9 +118,7 @@ class Uploader:
 
     def _run(self, choose: _Choice, seconds: float) -> FlushResult:
         run = _Run()
-        transport = TimedTransport(
-            self._transport, self._permit, calls=self._calls, seconds=seconds
-        )
+        transport = self._timed(self._permit, seconds)
         if not self._run_lock.acquire(timeout=max(0.0, seconds)):
             run.problems.append(HaltedError("another thread is uploading"))
             return run.result(self._count_waiting(run))

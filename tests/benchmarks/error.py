@@ -14,6 +14,7 @@ from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Grid, Result, Verdict
 from deniable_aggregator.collections.authoring.recommendation import (
     GOOD_ENOUGH_RATIO,
+    DomainShape,
     Recommendation,
     recommend,
 )
@@ -42,7 +43,9 @@ class Cell:
     @classmethod
     def of(cls, size: int, epsilon: str) -> Cell:
         least, _ = least_error(size, Fraction(epsilon))
-        return cls(size, epsilon, recommend("choice", size, Fraction(epsilon)), float(least))
+        return cls(
+            size, epsilon, recommend(DomainShape("choice", size), Fraction(epsilon)), float(least)
+        )
 
     def measured(self, effort: Effort) -> tuple[float, float]:
         """n times the mean of the sum of squared errors, over R*; and its standard error."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -119,8 +120,7 @@ def test_of_a_hold_only_the_permanent_answer_is_kept(make_device: MakeDevice) ->
     value = [bool(int(bit)) for bit in f"{0xDEADBEEFCAFEF00D:064b}"]
     client.record("settings", value)
     client.close()
-    with open(device.path, "rb") as file:
-        assert 0xDEADBEEFCAFEF00D.to_bytes(8, "big") not in file.read()
+    assert 0xDEADBEEFCAFEF00D.to_bytes(8, "big") not in Path(device.path).read_bytes()
     permanent, tossed, hold = permanent_of(device)
     assert len(bytes(permanent)) == 8  # type: ignore[call-overload]
     assert tossed == hold
@@ -196,15 +196,13 @@ def test_an_index_set_is_tossed_once_a_hold_without_the_value(make_device: MakeD
 def test_a_clone_with_another_value_tells_the_same_places(make_device: MakeDevice) -> None:
     device = make_device(sampled())
     device.granted().close()
-    with open(device.path, "rb") as file:
-        backup = file.read()
+    backup = Path(device.path).read_bytes()
     for value in (True, False):
         client = device.open()
         client.record("settings", [value] * 64)
         client.flush(early=True)
         client.close()
-        with open(device.path, "wb") as file:
-            file.write(backup)
+        Path(device.path).write_bytes(backup)
     first, second = device.payloads
     assert places(first) == places(second)
     assert first != second  # bits are alike once in two at most: all 32 by chance 2e-10

@@ -44,7 +44,7 @@ def test_a_new_file_is_private_from_its_first_moment(
 
 def test_a_file_left_open_to_others_is_closed_to_them(device: Device, tmp_path: Path) -> None:
     device.granted().close()
-    os.chmod(device.path, 0o644)
+    Path(device.path).chmod(0o644)
     device.open()
     assert modes(tmp_path) == {0o600}
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from deniable_client import Client, FlushResult, Reply, TransportError, retry_policy
 from deniable_client.installation import LEASE_SECONDS
 from deniable_client.testing import Request
+from deniable_client.timed_transport import TimedTransport
 from deniable_shared.manifest.epochs import closes_at, epoch_at
 from support.builders.client_world import (
     DAY,
@@ -176,7 +179,7 @@ def test_no_network_for_the_key_list_leaves_the_report_untouched(device: Device)
 
     answer = device.transport.answer
     device.transport = offline = type(device.transport)()
-    client._uploader._transport = offline
+    client._uploader._timed = partial(TimedTransport, offline, client._calls)
     result = client.flush(early=True)
     assert (result.sent, result.waiting) == (0, 1)
     assert isinstance(result.problems[0], TransportError)

@@ -303,7 +303,7 @@ def _minutes(filler: Filler) -> Collection:
         epsilon="2",
         more='mechanism = "square-wave/1"',
     )
-    values = [str(minute) for minute in range(0, 61)]
+    values = [str(minute) for minute in range(61)]
     counts = [max(1, int(60 * np.exp(-(((minute - 18) / 9) ** 2)))) for minute in range(61)]
     filler.fill(found, values, [counts] * 5)
     return found

@@ -95,7 +95,7 @@ class HoldoutPlan:
         )
 
 
-def plan_holdout(
+def plan_holdout(  # noqa: PLR0913  (published: notebooks call it)
     *,
     rows: int,
     epsilon: Epsilon,

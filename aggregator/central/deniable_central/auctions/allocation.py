@@ -74,7 +74,7 @@ class Allocation:
     paid: Floats
 
 
-def allocate(
+def allocate(  # noqa: PLR0913  (published: notebooks call it)
     worths: npt.ArrayLike,
     supply: int | Sequence[int],
     *,

@@ -69,7 +69,7 @@ class Matching:
     choices: Choices
 
 
-def match(
+def match(  # noqa: PLR0913  (published: notebooks call it)
     students: Students,
     seats: int | Sequence[int],
     *,

@@ -23,7 +23,7 @@ MOST_ROUNDS = 1000
 _LADDER = tuple(dict.fromkeys(round(1.05**power) for power in range(142)))
 
 
-def mwem_error(
+def mwem_error(  # noqa: PLR0913  (published: notebooks call it)
     *,
     rows: int,
     domain: int,
@@ -51,7 +51,7 @@ def mwem_error(
     return min(1.0, math.sqrt(math.log(domain) / (2 * (rounds + 1)) + noise**2) + selection)
 
 
-def best_rounds(
+def best_rounds(  # noqa: PLR0913  (published: notebooks call it)
     *,
     rows: int,
     domain: int,

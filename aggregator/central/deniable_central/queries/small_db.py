@@ -73,7 +73,7 @@ class SmallDb:
     privacy: PrivacyParameters
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913  (published: notebooks call it)
         cls,
         workload: Workload,
         *,
@@ -179,7 +179,7 @@ class SmallDb:
         return ErrorBar("largest error of a query, as a share", 0.0, error, CONFIDENCE)
 
 
-def small_db(
+def small_db(  # noqa: PLR0913  (published: notebooks call it)
     data: CountData,
     workload: Workload,
     *,

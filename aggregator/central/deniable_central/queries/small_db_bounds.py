@@ -54,7 +54,7 @@ def _selection(log_candidates: float, epsilon: float, beta: float) -> float:
     return 2 * (log_candidates + math.log(1 / beta)) / epsilon * _UP
 
 
-def small_db_error(
+def small_db_error(  # noqa: PLR0913  (published: notebooks call it)
     *,
     rows: int,
     domain: int,

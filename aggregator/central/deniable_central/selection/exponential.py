@@ -94,7 +94,7 @@ class Exponential:
         return selection_bar(tail_length(self.privacy.decay(step), odds / (1 - CONFIDENCE)), step)
 
 
-def exponential(
+def exponential(  # noqa: PLR0913  (published: notebooks call it)
     scores: Scores,
     *,
     epsilon: Epsilon,

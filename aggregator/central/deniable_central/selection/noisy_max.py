@@ -98,7 +98,7 @@ def _largest(levels: Integers, decay: Fraction, coins: Coins) -> int:
     return int(ties[coins.below(len(ties))])
 
 
-def noisy_max(
+def noisy_max(  # noqa: PLR0913  (published: notebooks call it)
     scores: Scores,
     *,
     epsilon: Epsilon,

@@ -80,7 +80,7 @@ def _check_picks(k: object) -> None:
         raise ParameterError(f"k must be a whole number of at least 1, got {k!r}")
 
 
-def top_k(
+def top_k(  # noqa: PLR0913  (published: notebooks call it)
     scores: Scores,
     k: int,
     *,

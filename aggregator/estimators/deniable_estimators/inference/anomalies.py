@@ -46,6 +46,21 @@ class Anomaly:
     code: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """The supports of `members` in n reports, `share` of which are of a member for certain.
+
+    most: the chance up to which such a sum is an anomaly.
+    """
+
+    kind: AnomalyKind
+    members: Counts
+    total: int
+    n: int
+    share: int
+    most: float
+
+
 def find_anomalies(
     estimator: Estimator, mechanism: Mechanism, tally: Counts, n: int, *, epochs: int = 1
 ) -> tuple[Anomaly, ...]:
@@ -65,7 +80,8 @@ def _of_weight(
 ) -> Iterator[Anomaly]:
     everything = np.arange(mechanism.domain_size)
     ones = int(estimator.supports(tally).sum())
-    yield from _of_sum("weight", estimator, everything, ones, n, 1, epochs, FALSE_ALARMS)
+    seen = _Sum("weight", everything, ones, n, share=1, most=FALSE_ALARMS)
+    yield from _of_sum(estimator, seen, epochs)
 
 
 def _of_codes(
@@ -84,20 +100,13 @@ def _of_codes(
         expected, code = float(n * mechanism.q), int(unused[worst])
         yield Anomaly("unused-code", int(counts[worst]), expected, float(chances[worst]), code)
     total = int(counts.sum())
-    yield from _of_sum("unused-codes", estimator, unused, total, n, 0, epochs, FALSE_ALARMS / 2)
+    seen = _Sum("unused-codes", unused, total, n, share=0, most=FALSE_ALARMS / 2)
+    yield from _of_sum(estimator, seen, epochs)
 
 
-def _of_sum(
-    kind: AnomalyKind,
-    estimator: Estimator,
-    members: Counts,
-    total: int,
-    n: int,
-    share: int,
-    epochs: int,
-    most: float,
-) -> Iterator[Anomaly]:
+def _of_sum(estimator: Estimator, seen: _Sum, epochs: int) -> Iterator[Anomaly]:
+    members, n, share = seen.members, seen.n, seen.share
     law, kept = set_law_of(estimator, members), permanent_law_of(estimator, members)
-    chance = tail_of_known(law, total, n, share, span=epochs, kept=kept)
-    if chance <= most:
-        yield Anomaly(kind, total, float(n * law.mean(share)), chance)
+    chance = tail_of_known(law, seen.total, n, share, span=epochs, kept=kept)
+    if chance <= seen.most:
+        yield Anomaly(seen.kind, seen.total, float(n * law.mean(share)), chance)

@@ -97,9 +97,8 @@ class CellSums:
                 for name in ("values", "std_errors", "lower", "upper")
             )
         )
-        low, high = self._scores()
         return estimate_of_scores(
-            each, low, high, self.n, confidence=confidence, family=family, epochs=epochs
+            each, self._scores(), self.n, confidence=confidence, family=family, epochs=epochs
         )
 
     @property

@@ -132,7 +132,7 @@ class Estimate:
         return onto_box(self.frequencies)
 
 
-def debias(
+def debias(  # noqa: PLR0913  (published: notebooks call it)
     channel: Channel,
     counts: Counts,
     n: int,

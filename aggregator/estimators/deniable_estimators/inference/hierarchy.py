@@ -78,8 +78,7 @@ class HierarchyEstimator(ABC):
         all_levels_reported = bool(strata.reports.all())
         raw = estimate_of_scores(
             each,
-            strata.low if all_levels_reported else np.zeros(size),
-            strata.high if all_levels_reported else np.ones(size),
+            (strata.low, strata.high) if all_levels_reported else (np.zeros(size), np.ones(size)),
             n,
             confidence=confidence,
             family=family,

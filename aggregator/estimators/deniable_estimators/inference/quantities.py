@@ -98,7 +98,7 @@ def mean(
     )
 
 
-def quantiles(
+def quantiles(  # noqa: PLR0913  (published: notebooks call it)
     estimator: NumberEstimator,
     domain: Number,
     tally: Counts,
@@ -155,7 +155,7 @@ def _last_below(values: Floats, level: float) -> int:
     return int(below[-1]) + 1 if len(below) else 0
 
 
-def ranges(
+def ranges(  # noqa: PLR0913  (published: notebooks call it)
     estimator: LinearEstimator,
     domain: Number,
     tally: Counts,

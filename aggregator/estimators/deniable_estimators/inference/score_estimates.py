@@ -18,15 +18,15 @@ from deniable_estimators.inference.manipulation import influence, reports_to_lea
 
 def estimate_of_scores(
     each: Functionals,
-    low: Floats,
-    high: Floats,
+    scores: tuple[Floats, Floats],
     n: int,
     *,
     confidence: float,
     family: str,
     epochs: int,
 ) -> Estimate:
-    """The labels' frequencies `each`, of which a message says something from `low` to `high`."""
+    """The labels' frequencies `each`; `scores`: the least and the most a message says of them."""
+    low, high = scores
     below, above = Fraction(max(float(-low.min()), 0.0)), Fraction(max(float(high.max()), 1.0))
     span = below + above
     q = below / span

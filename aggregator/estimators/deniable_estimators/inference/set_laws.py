@@ -40,7 +40,7 @@ _Moments = tuple[Fraction, Fraction, int, int, int]
 """E k² inside and outside, and `reach`, `least` and `pieces` of a `SetLaw`."""
 
 
-def estimate_label_set(
+def estimate_label_set(  # noqa: PLR0913  (published: notebooks call it)
     estimator: Estimator,
     mechanism: Mechanism,
     tally: Counts,

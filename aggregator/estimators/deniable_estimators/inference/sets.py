@@ -134,7 +134,7 @@ class _Sample:
         return self.law.reach * min(self.span, self.n) / self.n / 3
 
 
-def estimate_set(
+def estimate_set(  # noqa: PLR0913  (published: notebooks call it)
     law: SetLaw,
     count: int,
     n: int,

@@ -96,8 +96,7 @@ class SquareWaveEstimator:
         scores = _scores(self.law)
         raw = estimate_of_scores(
             each,
-            scores.min(axis=1),
-            scores.max(axis=1),
+            (scores.min(axis=1), scores.max(axis=1)),
             reports,
             confidence=confidence,
             family=family,

@@ -84,8 +84,7 @@ class WindowedMeanEstimator:
         moments = self._moments(counts, reports)
         return estimate_of_scores(
             moments.functionals(reports, of, sure),
-            moments.low,
-            moments.high,
+            (moments.low, moments.high),
             reports,
             confidence=confidence,
             family=family,

@@ -27,7 +27,7 @@ from deniable_gateway.relay.upstream import Send, Upstream
 from deniable_gateway.suspension import Suspension
 from deniable_gateway.upload.app import GatewayApp
 from deniable_gateway.upload.mirror import fetch_mirror
-from deniable_gateway.upload.sealed_uploads import SealedUploads
+from deniable_gateway.upload.sealed_uploads import SealedUploads, UploadLimits
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest.epochs import Clock
 
@@ -63,7 +63,7 @@ class Relay:
         self.queue = ReportQueue(folder / NAME)
         self.uploads = SealedUploads(
             self.queue.accept,
-            reports_per_minute=options.reports_per_minute,
+            limits=UploadLimits(options.reports_per_minute),
             clock=self._clock_watch.now,
             waiting=self.queue.waiting(),
         )

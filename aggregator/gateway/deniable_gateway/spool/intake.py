@@ -34,7 +34,7 @@ from deniable_gateway.suspension import Suspension
 from deniable_gateway.upload.app import GatewayApp
 from deniable_gateway.upload.group_commit import BatchWindow
 from deniable_gateway.upload.mirror import fetch_mirror
-from deniable_gateway.upload.sealed_uploads import SealedReport, SealedUploads
+from deniable_gateway.upload.sealed_uploads import SealedReport, SealedUploads, UploadLimits
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest.epochs import Clock
 
@@ -68,9 +68,11 @@ class KeylessIntake:
         window = BatchWindow(options.threads, options.wait_ms / 1_000)
         self.uploads = SealedUploads(
             self._write,
-            reports_per_minute=options.reports_per_minute_per_prefix,
-            reports_per_minute_of_collection=options.reports_per_minute_per_collection,
-            max_waiting=math.inf,
+            limits=UploadLimits(
+                options.reports_per_minute_per_prefix,
+                options.reports_per_minute_per_collection,
+                waiting=math.inf,
+            ),
             clock=self._clock_watch.now,
             anonymous=False,
             window=window if self._spool.batches_uploads else None,

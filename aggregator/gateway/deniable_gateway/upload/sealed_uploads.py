@@ -39,6 +39,15 @@ class SealedReport:
     report: Report
 
 
+@dataclass(frozen=True, slots=True)
+class UploadLimits:
+    """The most reports a minute, and at a time; 0 reports of a collection are no limit."""
+
+    per_minute: int
+    per_minute_of_collection: int = 0
+    waiting: float = MAX_WAITING
+
+
 class SealedUploads:
     """Takes uploads. Thread-safe; an upload returns once its report is durable."""
 
@@ -46,25 +55,23 @@ class SealedUploads:
         self,
         store: Callable[[Sequence[SealedReport]], list[bool]],
         *,
-        reports_per_minute: int,
+        limits: UploadLimits,
         clock: Clock,
-        reports_per_minute_of_collection: int = 0,
         waiting: int = 0,
-        max_waiting: float = MAX_WAITING,
         anonymous: bool = True,
         window: BatchWindow | None = None,
     ) -> None:
         """`store` puts reports on disk and says which were new; `waiting` of them are there.
 
-        `anonymous`: reports hide among each other. 0 reports of a collection are no limit.
+        `anonymous`: reports hide among each other.
         `window`: how long reports wait for each other.
         """
-        self._limiter = PrefixLimiter(reports_per_minute, clock=clock)
-        self._shares = CollectionLimiter(reports_per_minute_of_collection, clock=clock)
+        self._limiter = PrefixLimiter(limits.per_minute, clock=clock)
+        self._shares = CollectionLimiter(limits.per_minute_of_collection, clock=clock)
         self._commits = GroupCommit(store, window=window)
         self._clock = clock
         self._anonymous = anonymous
-        self._max_waiting = max_waiting
+        self._max_waiting = limits.waiting
         self.mirror: Mirror | None = None
         self.relays_only = False
         self.closed: Container[tuple[str, int]] = frozenset()

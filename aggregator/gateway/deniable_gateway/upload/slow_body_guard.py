@@ -112,10 +112,10 @@ class _LineReader:
 def _tcp_sockets() -> Iterator[socket.socket]:
     """Duplicates of this process's TCP sockets: whoever owns one keeps it."""
     with suppress(OSError):
-        for entry in os.listdir(_DESCRIPTORS):
+        for entry in Path(_DESCRIPTORS).iterdir():
             with suppress(OSError):
-                if stat.S_ISSOCK(os.fstat(int(entry)).st_mode):
-                    duplicate = socket.socket(fileno=os.dup(int(entry)))
+                if stat.S_ISSOCK(os.fstat(int(entry.name)).st_mode):
+                    duplicate = socket.socket(fileno=os.dup(int(entry.name)))
                     if duplicate.type == socket.SOCK_STREAM and duplicate.family in _FAMILIES:
                         yield duplicate
                     else:

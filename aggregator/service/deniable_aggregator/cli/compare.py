@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 @service_options
 @json_option
 @csv_option
-def compare(
+def compare(  # noqa: PLR0913  (click passes each option by name)
     collection: str,
     before_from: str | None,
     before_to: str,

@@ -56,7 +56,7 @@ WATCHED_SECONDS = 60
     "--port", type=click.IntRange(1, 65535), help="Port of the service. [default: a free one]"
 )
 @json_option
-def demo(
+def demo(  # noqa: PLR0913  (click passes each option by name)
     file: Path | None,
     columns: tuple[str, ...],
     epsilon: str | None,

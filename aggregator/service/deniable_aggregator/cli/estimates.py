@@ -116,7 +116,7 @@ OUTPUT = click.File("wb", lazy=True)
 @click.option("--arrow", type=OUTPUT, metavar="FILE", help="Write an Apache Arrow stream.")
 @click.option("--parquet", type=OUTPUT, metavar="FILE", help="Write a Parquet file.")
 @click.option("--html", type=OUTPUT, metavar="FILE", help="Write a page to mail, print and keep.")
-def estimates(
+def estimates(  # noqa: PLR0913  (click passes each option by name)
     collection: str,
     first: str | None,
     last: str | None,

@@ -127,7 +127,7 @@ def _attributes(
     help="With --explore: draw it as SVG.",
 )
 @json_option
-def plan(
+def plan(  # noqa: PLR0913  (click passes each option by name)
     domain: int | None,
     attributes: tuple[int, ...] | None,
     epsilon: str | None,

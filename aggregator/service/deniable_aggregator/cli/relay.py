@@ -70,7 +70,7 @@ def relay() -> None:
     help="What one network (/24, /48) may send.",
 )
 @click.option("--access-log", is_flag=True, help="Log requests, without addresses.")
-def serve(
+def serve(  # noqa: PLR0913  (click passes each option by name)
     to: str,
     token_file: Path,
     batch: int,

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     metavar="MS",
     help="How long --spool gathers reports for one object of an object store. [default: 1000]",
 )
-def serve(
+def serve(  # noqa: PLR0913  (click passes each option by name)
     data: Path | None,
     host: str | None,
     port: int | None,

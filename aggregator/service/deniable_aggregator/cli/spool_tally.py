@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 @click.option("--remove", is_flag=True, help="Delete each block once it is counted.")
 @data_option
 @json_option
-def tally(
+def tally(  # noqa: PLR0913  (click passes each option by name)
     place: str,
     engine: str,
     processes: int | None,

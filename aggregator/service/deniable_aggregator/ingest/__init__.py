@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.base.spans import Tracer
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.keys.cohorts import Cohorts
     from deniable_aggregator.store.protocols import Reports
 
-__all__ = ["Ingest", "IngestMetrics"]
+__all__ = ["Ingest", "IngestMetrics", "Observers", "ReportKeys"]
 
 _REJECTIONS = {
     CommitStatus.CLOSED: ReportError.EPOCH_CLOSED,
@@ -59,6 +60,23 @@ class IngestMetrics(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """What counts uploads, and what traces them."""
+
+    metrics: IngestMetrics
+    tracer: Tracer
+
+
+@dataclass(frozen=True, slots=True)
+class ReportKeys:
+    """What opens reports, and what their extensions are checked with."""
+
+    keys: Keys
+    cohorts: Cohorts
+    verifiers: Mapping[str, Verifier]
+
+
 class Ingest:
     """Takes uploads. Thread-safe; an upload returns once its reports are durable."""
 
@@ -68,21 +86,18 @@ class Ingest:
         *,
         store: Reports,
         registry: Registry,
-        keys: Keys,
-        cohorts: Cohorts,
-        verifiers: Mapping[str, Verifier],
+        report_keys: ReportKeys,
         clock: Clock,
-        metrics: IngestMetrics,
-        tracer: Tracer,
+        observers: Observers,
     ) -> None:
+        self.registry = registry
         self._store = store
-        self._registry = registry
-        self._keys = keys
-        self._cohorts = cohorts
-        self._verifiers = verifiers
+        self._keys = report_keys.keys
+        self._cohorts = report_keys.cohorts
+        self._verifiers = report_keys.verifiers
         self._clock = clock
-        self._metrics = metrics
-        self._tracer = tracer
+        self._metrics = observers.metrics
+        self._tracer = observers.tracer
         self._limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
         self._shares = CollectionLimiter(settings.reports_per_minute_per_collection, clock=clock)
         self._commits = GroupCommit(self._commit)
@@ -110,7 +125,7 @@ class Ingest:
         valid. Raises Problem for the request as a whole. A duplicate is accepted and counted once.
         """
         decoded = self._decode(body, None if relay else prefix)
-        registered = self._registry.get(collection, version=decoded.newest)
+        registered = self.registry.get(collection, version=decoded.newest)
         now = self._clock()
         _require_open(registered, now)
         self._shares.admit(registered.id, len(decoded.frames))
@@ -125,7 +140,7 @@ class Ingest:
         in the store stays closed.
         """
         decoded = Upload.decode(body)
-        registered = self._registry.get(collection, version=decoded.newest)
+        registered = self.registry.get(collection, version=decoded.newest)
         return self._check_and_commit(decoded, self._context(registered, now, None))
 
     def _decode(self, body: bytes, prefix: str | None) -> Upload:
@@ -175,7 +190,7 @@ class Ingest:
         """Of all uploads that wait; one thread at a time."""
         with self._tracer.span("commit") as span, self._metrics.commit(len(reports)):
             span.reports = len(reports)
-            statuses = self._store.commit(reports, self._registry.tally)
+            statuses = self._store.commit(reports, self.registry.tally)
             span.outcome = "durable"
         collections = [report.key.collection for report in reports]
         pairs = Counter(zip(collections, statuses, strict=True))

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.base.settings import Settings
-    from deniable_aggregator.base.spans import Tracer
-    from deniable_aggregator.collections.registry import Registry
-    from deniable_aggregator.ingest import Ingest, IngestMetrics
+    from deniable_aggregator.ingest import Ingest, Observers
     from deniable_gateway.suspension import Suspension
 
 logger = logging.getLogger(__name__)
@@ -48,19 +46,17 @@ class UploadEndpoint:
         settings: Settings,
         *,
         ingest: Ingest,
-        registry: Registry,
         tokens: Tokens,
         suspension: Suspension,
-        metrics: IngestMetrics,
-        tracer: Tracer,
+        observers: Observers,
     ) -> None:
         self._application = application
         self._ingest = ingest
-        self._registry = registry
+        self._registry = ingest.registry
         self._tokens = tokens
         self._suspension = suspension
-        self._metrics = metrics
-        self._tracer = tracer
+        self._metrics = observers.metrics
+        self._tracer = observers.tracer
         self._limited = not settings.trusted_proxy
         self._admission = Admission(settings.threads)
         self.body_guard = SlowBodyGuard(BODY_SECONDS)

@@ -96,9 +96,9 @@ class VoucherKeys:
         """The epochs from which on a further key counts."""
         start = f"{_PREFIX}{collection}-"
         ends = (
-            name[len(start) : -len(_SUFFIX)]
-            for name in os.listdir(self._folder)
-            if name.startswith(start) and name.endswith(_SUFFIX)
+            path.name[len(start) : -len(_SUFFIX)]
+            for path in self._folder.iterdir()
+            if path.name.startswith(start) and path.name.endswith(_SUFFIX)
         )
         return [int(end) for end in ends if end.isdecimal()]
 

@@ -10,7 +10,7 @@ from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.base.spans import NO_TRACER, Tracer
 from deniable_aggregator.collections.registry import Collection, Registration, Registry
-from deniable_aggregator.ingest import Ingest
+from deniable_aggregator.ingest import Ingest, Observers, ReportKeys
 from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys import Keys
 from deniable_aggregator.keys.cohorts import Cohorts
@@ -94,12 +94,13 @@ class Service:
             settings,
             store=store,
             registry=self.registry,
-            keys=self.keys,
-            cohorts=Cohorts.open(settings.data / "keys"),
-            verifiers={"voucher/1": VoucherVerifier(self.voucher_keys.of)},
+            report_keys=ReportKeys(
+                self.keys,
+                Cohorts.open(settings.data / "keys"),
+                {"voucher/1": VoucherVerifier(self.voucher_keys.of)},
+            ),
             clock=self.clock_watch.now,
-            metrics=self.metrics,
-            tracer=tracer,
+            observers=Observers(self.metrics, tracer),
         )
         self.readiness = Readiness(
             settings,
@@ -119,7 +120,7 @@ class Service:
         )
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913  (published: notebooks call it)
         cls,
         settings: Settings,
         *,
@@ -258,15 +259,14 @@ class Service:
     def releases(self) -> ReleaseService:
         """Central releases over the collections, under the ledger."""
         from deniable_aggregator.releases import kinds
-        from deniable_aggregator.releases.service import ReleaseService
+        from deniable_aggregator.releases.service import Observers, ReleaseService
 
         return ReleaseService(
             self.store,
             clock=self.now,
             prepare=kinds.prepare,
             guard=self.rollback_guard,
-            count=self.metrics.count_release,
-            tracer=self.tracer,
+            observers=Observers(self.metrics.count_release, self.tracer),
         )
 
     @property

@@ -184,35 +184,33 @@ def _rows(
         evidence,
         strict=True,
     )
-    return [_row(n, *column) for column in columns]
-
-
-def _row(
-    n: int,
-    label: str,
-    frequency: float,
-    std_error: float,
-    lower: float,
-    upper: float,
-    projected: float | UnsetType,
-    reports: int | UnsetType,
-    reports_to_leave: int,
-    devices_to_leave: int,
-    evidence: RowEvidence,
-) -> LabelEstimate:
-    return LabelEstimate(
-        label=label,
-        count=finite(n * frequency),
-        frequency=finite(frequency),
-        std_error=finite(std_error),
-        lower=finite(lower),
-        upper=finite(upper),
-        projected=projected if isinstance(projected, UnsetType) else finite(projected),
-        reports=reports,
-        reports_to_leave_interval=_reachable(reports_to_leave),
-        devices_to_leave_interval=_reachable(devices_to_leave),
-        **evidence,
-    )
+    return [
+        LabelEstimate(
+            label=label,
+            count=finite(n * frequency),
+            frequency=finite(frequency),
+            std_error=finite(std_error),
+            lower=finite(lower),
+            upper=finite(upper),
+            projected=projected if isinstance(projected, UnsetType) else finite(projected),
+            reports=reports,
+            reports_to_leave_interval=_reachable(reports_to_leave),
+            devices_to_leave_interval=_reachable(devices_to_leave),
+            **row_fields,
+        )
+        for (
+            label,
+            frequency,
+            std_error,
+            lower,
+            upper,
+            projected,
+            reports,
+            reports_to_leave,
+            devices_to_leave,
+            row_fields,
+        ) in columns
+    ]
 
 
 def _reachable(fabricated: int) -> int | None:

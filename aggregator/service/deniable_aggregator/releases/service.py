@@ -82,6 +82,17 @@ def _ignore_outcome(outcome: str) -> None:
     """Where there are no metrics."""
 
 
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """What counts outcomes (made, repeated, or a problem's slug), and what traces releases."""
+
+    count: Callable[[str], None] = _ignore_outcome
+    tracer: Tracer = NO_TRACER
+
+
+NO_OBSERVERS = Observers()
+
+
 class ReleaseService:
     """Releases over the collections of one store. Thread-safe."""
 
@@ -93,17 +104,15 @@ class ReleaseService:
         prepare: PrepareRelease,
         entropy: Callable[[int], bytes] = secrets.token_bytes,
         guard: RollbackGuard = NO_GUARD,
-        count: Callable[[str], None] = _ignore_outcome,
-        tracer: Tracer = NO_TRACER,
+        observers: Observers = NO_OBSERVERS,
     ) -> None:
-        """`count` takes the outcome of each release: made, repeated, or a problem's slug."""
-        self._tracer = tracer
+        self._tracer = observers.tracer
         self._store = store
         self._clock = clock
         self._prepare = prepare
         self._entropy = entropy
         self._guard = guard
-        self._count = count
+        self._count = observers.count
         self.sessions = ReleaseSessions(store, prepare=prepare, guard=guard)
 
     def quote(self, collection: Collection, request: ReleaseRequest) -> QuoteDocument:
@@ -174,7 +183,7 @@ class ReleaseService:
             self._guard.advance()  # and that it was drawn
             return release
         except Exception:
-            logger.error("release %s of %s failed", charged.release, collection.id)
+            logger.error("release %s of %s failed", charged.release, collection.id)  # noqa: TRY400  (an error of a draw may quote figures)
             raise Problem("release-failed", FAILED, release=charged.release) from None
 
     def _prepare_in_context(

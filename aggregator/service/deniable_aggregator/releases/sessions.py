@@ -111,7 +111,7 @@ class ReleaseSessions:
         except REFUSALS as error:
             raise Problem("invalid-argument", str(error)) from error
         except Exception:
-            logger.error("a question to release %s of %s failed", release, collection.id)
+            logger.error("a question to release %s of %s failed", release, collection.id)  # noqa: TRY400  (an error of a draw may quote figures)
             raise Problem("release-failed", UNANSWERED, release=release) from None
 
     def left(self, collection: Collection, release: str) -> int:

@@ -172,7 +172,7 @@ class SpoolConsumer:
         except FileNotFoundError:
             return []
         except (DecodeError, SpoolError) as error:
-            logger.error("a block cannot be read and is set aside: %s", error)
+            logger.error("a block cannot be read and is set aside: %s", error)  # noqa: TRY400  (the error says all)
             self._spool.set_aside(name)
             return []
 
@@ -184,7 +184,7 @@ class SpoolConsumer:
                     latest = self._latest_time(collection, epoch)
                     self._service.ingest.count(collection, body, now=latest)
                 except UnknownCollection as error:
-                    logger.error("spooled reports belong to nothing here: %s", error)
+                    logger.error("spooled reports belong to nothing here: %s", error)  # noqa: TRY400  (the error says all)
 
     def _latest_time(self, collection: str, epoch: int) -> float:
         """When such reports were taken at the latest, whatever this clock says."""

@@ -71,7 +71,7 @@ class TallySummary:
     damaged: list[str] = field(default_factory=list)
 
 
-def tally_spool(
+def tally_spool(  # noqa: PLR0913  (published: notebooks call it)
     service: Service,
     spool: str | Path,
     engine: Engine,

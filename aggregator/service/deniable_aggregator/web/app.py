@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, Response, request
 
+from deniable_aggregator.ingest import Observers
 from deniable_aggregator.ingest.endpoint import UploadEndpoint
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.web import api, dashboard
@@ -80,11 +81,9 @@ def upload_endpoint(service: Service, application: WSGIApplication) -> UploadEnd
         application,
         service.settings,
         ingest=service.ingest,
-        registry=service.registry,
         tokens=service.tokens,
         suspension=service.suspension,
-        metrics=service.metrics,
-        tracer=service.tracer,
+        observers=Observers(service.metrics, service.tracer),
     )
 
 

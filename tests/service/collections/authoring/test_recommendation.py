@@ -9,6 +9,7 @@ import pytest
 
 from deniable_aggregator.collections.authoring.recommendation import (
     GOOD_ENOUGH_RATIO,
+    DomainShape,
     describe_ratio,
     mechanism_error,
     ratio_to_optimum,
@@ -47,7 +48,7 @@ def built(size: int, epsilon: str) -> list[tuple[str, Fraction, int]]:
 
 @pytest.mark.parametrize(("size", "epsilon"), rows(EACH, by_default=EACH[::5]))
 def test_its_error_is_within_five_percent_of_the_least_there_is(size: int, epsilon: str) -> None:
-    chosen = recommend("choice", size, Fraction(epsilon))
+    chosen = recommend(DomainShape("choice", size), Fraction(epsilon))
     low, high = least_error(size, Fraction(epsilon))
     error = total_error(chosen.mechanism.p, chosen.mechanism.q, size)
     assert chosen.ratio_to_optimum is not None
@@ -56,7 +57,7 @@ def test_its_error_is_within_five_percent_of_the_least_there_is(size: int, epsil
 
 @pytest.mark.parametrize(("size", "epsilon"), rows(EACH, by_default=EACH[::5]))
 def test_no_other_as_good_has_shorter_reports(size: int, epsilon: str) -> None:
-    chosen = recommend("choice", size, Fraction(epsilon))
+    chosen = recommend(DomainShape("choice", size), Fraction(epsilon))
     _, high = least_error(size, Fraction(epsilon))
     shorter = [
         id
@@ -73,7 +74,7 @@ def test_one_label_is_told_exactly_as_long_as_nothing_has_less_error(epsilon: st
     """(d − 1)(d − 2) ≤ 2E²: up to 3, 5, 11, 29, 78, 211 and 572 labels."""
     last = {"0.5": 3, "1": 5, "2": 11, "3": 29, "4": 78, "5": 211, "6": 572}[epsilon]
     for size in {2, 3, last - 1, last}:
-        chosen = recommend("choice", size, Fraction(epsilon))
+        chosen = recommend(DomainShape("choice", size), Fraction(epsilon))
         assert (chosen.id, chosen.reason[:27]) == ("grr/1", "exactly the least error tha")
     assert ratio_to_optimum(build("grr/1", domain_size=last, epsilon=epsilon)) == pytest.approx(1)
     above = ratio_to_optimum(build("grr/1", domain_size=last + 1, epsilon=epsilon))
@@ -112,7 +113,7 @@ def test_of_several_bits_it_is_the_one_of_less_variance() -> None:
 
 @pytest.mark.parametrize(("bits", "epsilon"), list(product((1, 2, 5, 20), ("0.5", "1", "4", "8"))))
 def test_bits_never_need_over_five_percent_more_reports(bits: int, epsilon: str) -> None:
-    chosen = recommend("bits", bits, Fraction(epsilon))
+    chosen = recommend(DomainShape("bits", bits), Fraction(epsilon))
     errors = [
         mechanism_error(build(id, domain_size=bits, epsilon=epsilon))
         for id in ids_for_domain_type("bits")
@@ -122,8 +123,10 @@ def test_bits_never_need_over_five_percent_more_reports(bits: int, epsilon: str)
 
 @pytest.mark.parametrize("size", [2, 5, 10, 64, 1000])
 def test_reports_of_one_device_are_not_linked_unless_the_question_says_so(size: int) -> None:
-    hidden = recommend("choice", size, Fraction(1), permanent=Fraction(2))
-    shown = recommend("choice", size, Fraction(1), permanent=Fraction(2), linkable=True)
+    hidden = recommend(DomainShape("choice", size), Fraction(1), permanent=Fraction(2))
+    shown = recommend(
+        DomainShape("choice", size), Fraction(1), permanent=Fraction(2), linkable=True
+    )
     assert linkage(hidden.mechanism) <= MAX_LINKAGE
     assert shown.ratio_to_optimum is not None
     assert shown.ratio_to_optimum <= GOOD_ENOUGH_RATIO
@@ -134,8 +137,8 @@ def test_reports_of_one_device_are_not_linked_unless_the_question_says_so(size: 
 
 
 def test_a_chain_has_the_sets_that_are_best_for_one_report() -> None:
-    chain = recommend("choice", 64, Fraction(1), permanent=Fraction(4), linkable=True)
-    once = recommend("choice", 64, Fraction(1))
+    chain = recommend(DomainShape("choice", 64), Fraction(1), permanent=Fraction(4), linkable=True)
+    once = recommend(DomainShape("choice", 64), Fraction(1))
     assert isinstance(chain.mechanism, MemoizedChain)
     assert chain.mechanism.first.domain_size == 64
     assert float(mechanism_error(chain.mechanism)) == pytest.approx(
@@ -152,11 +155,11 @@ def test_the_reason_says_how_far_from_the_least_error_it_is() -> None:
 
 def test_what_no_mechanism_takes_is_refused() -> None:
     with pytest.raises(ParameterError, match="no mechanism answers for a choice of size 1 "):
-        recommend("choice", 1, Fraction(1))
+        recommend(DomainShape("choice", 1), Fraction(1))
     with pytest.raises(ParameterError, match="epsilon must lie in"):
-        recommend("choice", 5, Fraction(21))
+        recommend(DomainShape("choice", 5), Fraction(21))
     with pytest.raises(ParameterError, match="permanent must be more than epsilon = 1, got 1"):
-        recommend("choice", 5, Fraction(1), permanent=Fraction(1))
+        recommend(DomainShape("choice", 5), Fraction(1), permanent=Fraction(1))
 
 
 class TestInManifests:
@@ -168,7 +171,7 @@ class TestInManifests:
 
     def test_it_is_named_with_its_parameters_pinned(self) -> None:
         manifest = authored(self.WORDS)
-        assert manifest.mechanism_id == recommend("choice", 100, Fraction(1)).id
+        assert manifest.mechanism_id == recommend(DomainShape("choice", 100), Fraction(1)).id
         for name, value in manifest.parameters.items():
             assert getattr(manifest.mechanism(), name) == value
         assert authored('mechanism = "auto"\n' + self.WORDS).body == manifest.body
@@ -191,10 +194,14 @@ def test_a_baseline_would_never_be_recommended(
     """So that leaving baselines out changes no answer, nor what is said of it."""
     for epsilon in map(Fraction, ("1/10", "1", "4", "8")):
         whole = 2 * epsilon if permanent else None
-        without = recommend("choice", size, epsilon, permanent=whole, releases_only=released)
+        without = recommend(
+            DomainShape("choice", size), epsilon, permanent=whole, releases_only=released
+        )
         with monkeypatch.context() as patched:
             patched.setattr(mechanisms, "recommendable_ids", mechanisms.ids_for_domain_type)
-            every = recommend("choice", size, epsilon, permanent=whole, releases_only=released)
+            every = recommend(
+                DomainShape("choice", size), epsilon, permanent=whole, releases_only=released
+            )
         assert (every.id, every.reason) == (without.id, without.reason)
 
 
@@ -205,7 +212,7 @@ def test_auto_never_takes_it_asked_again_or_not(epsilon: str, linkable: bool) ->
     for d in (4, 9, 16, 60, 64, 100, 125, 240, 256, 625, 1000, 16_384, 60_000):
         for permanent in (None, 2 * Fraction(epsilon)):
             taken = recommend(
-                "choice", d, Fraction(epsilon), permanent=permanent, linkable=linkable
+                DomainShape("choice", d), Fraction(epsilon), permanent=permanent, linkable=linkable
             )
             assert taken.id != "loloha/1"
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.collections.authoring.recommendation import recommend
+from deniable_aggregator.collections.authoring.recommendation import DomainShape, recommend
 from deniable_aggregator.collections.planning import Plan, plan
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
@@ -116,7 +116,7 @@ def test_its_standard_error_is_that_of_estimates(domain: int, epsilon: str) -> N
 
 def test_it_chooses_as_a_manifest_that_names_none() -> None:
     for domain in (Choice(tuple("abcdefghijklmnop")), Bits(tuple("abc"))):
-        chosen = recommend(domain.type, domain.size, Fraction(1))
+        chosen = recommend(DomainShape(domain.type, domain.size), Fraction(1))
         found = plan(domain, 1, 1000)
         assert (found.mechanism, found.reason) == (chosen.id, chosen.reason)
         assert found.payload_bytes == chosen.mechanism.payload_size

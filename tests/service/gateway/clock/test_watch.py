@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 import sys
 from pathlib import Path
@@ -236,7 +235,7 @@ def test_the_tick_is_noted_once_a_minute_for_its_owner_alone(watched: Watched) -
         watched.clocks.pass_time(5)
     assert sorted(set(noted)) == [1_000.0, 1_060.0, 1_120.0]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert os.listdir(path.parent) == [record.NAME]
+    assert [each.name for each in path.parent.iterdir()] == [record.NAME]
 
 
 def moments(tick: str, mark: str, settled: str) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from deniable_gateway.relay.forwarder import Forwarder, UpstreamReply
 from deniable_gateway.relay.queue import NAME, ReportQueue
 from deniable_gateway.upload.mirror import Mirror, MirroredCollection
-from deniable_gateway.upload.sealed_uploads import SealedUploads
+from deniable_gateway.upload.sealed_uploads import SealedUploads, UploadLimits
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.wire.report import (
     ERRORS_MEDIA_TYPE,
@@ -61,7 +61,7 @@ class Rig:
         clock = Moment()
         self.acknowledged: list[Report] = []
         self.queue = ReportQueue(path)
-        self.intake = SealedUploads(self.queue.accept, reports_per_minute=10_000, clock=clock)
+        self.intake = SealedUploads(self.queue.accept, limits=UploadLimits(10_000), clock=clock)
         self.intake.mirror = MIRROR
         self.forwarder = Forwarder(self.queue, aggregator.post, min_batch=BATCH, clock=clock)
 

@@ -27,7 +27,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import MappingProxyType
 from typing import cast
 
 from deniable_aggregator.collections.authoring.record_recommendation import (
@@ -48,6 +47,7 @@ from deniable_shared.randomness.dyadic import parse_epsilon
 
 __all__ = [
     "GOOD_ENOUGH_RATIO",
+    "DomainShape",
     "Recommendation",
     "describe_ratio",
     "mechanism_error",
@@ -61,7 +61,6 @@ GOOD_ENOUGH_RATIO = Fraction(21, 20)
 
 _MAX_ADDITIONS = 16
 _EXACT = 1 + Fraction(1, 1 << 30)  # what the grid of 64-bit coins can cost, up to ε = 20
-_NO_PARAMETERS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +71,15 @@ class Recommendation:
     reason: str
     ratio_to_optimum: Fraction | None
     mechanism: Mechanism = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainShape:
+    """What a mechanism must know of a domain. `decided`: the parameters that the domain decides."""
+
+    type: str
+    size: int
+    decided: Mapping[str, int] = field(default_factory=dict)
 
 
 def recommend_for_domain(
@@ -87,43 +95,39 @@ def recommend_for_domain(
         return _for_text(domain, epsilon, permanent)
     if isinstance(domain, Record):
         return _for_record(domain, epsilon, permanent, linkable, releases_only)
+    decided = {name: n for name, n in domain.mechanism_parameters.items() if isinstance(n, int)}
     return recommend(
-        domain.type,
-        domain.size,
+        DomainShape(domain.type, domain.size, decided),
         epsilon,
         permanent=permanent,
         linkable=linkable,
         releases_only=releases_only,
-        decided={name: n for name, n in domain.mechanism_parameters.items() if isinstance(n, int)},
     )
 
 
 def recommend(
-    domain_type: str,
-    domain_size: int,
+    shape: DomainShape,
     epsilon: Fraction,
     *,
     permanent: Fraction | None = None,
     linkable: bool = False,
     releases_only: bool = False,
-    decided: Mapping[str, int] = _NO_PARAMETERS,
 ) -> Recommendation:
     """The mechanism for a type of domain and its size, at the ε of one report.
 
     With `permanent` it is a chain, compared by one of its reports. With `releases_only` it is one
-    that central releases read, if there is any. `decided` are the parameters that the domain
-    decides. Raises ParameterError if no mechanism answers.
+    that central releases read, if there is any. Raises ParameterError if no mechanism answers.
     """
     parse_epsilon(epsilon)
     if permanent is not None and not epsilon < parse_epsilon(permanent, argument="permanent"):
         raise ParameterError(f"permanent must be more than epsilon = {epsilon}, got {permanent}")
-    tells = "bits" if domain_type == Bits.type else "choice"
-    candidates = list(_candidates(tells, domain_size, epsilon, permanent, decided))
+    tells = "bits" if shape.type == Bits.type else "choice"
+    candidates = list(_candidates(tells, shape.size, epsilon, permanent, shape.decided))
     if releases_only:
         candidates = [each for each in candidates if each.releasable] or candidates
     if not candidates:
         raise ParameterError(
-            f"no mechanism answers for a {domain_type} of size {domain_size} at this epsilon: "
+            f"no mechanism answers for a {shape.type} of size {shape.size} at this epsilon: "
             "use a smaller domain or another epsilon"
         )
     unlinked = [each for each in candidates if linkable or linkage(each) <= MAX_LINKAGE]

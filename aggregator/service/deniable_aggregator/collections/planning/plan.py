@@ -84,7 +84,7 @@ class Plan:
         return asdict(self)
 
 
-def plan(
+def plan(  # noqa: PLR0913  (published: each is a part of the question)
     domain: Domain | int,
     epsilon: str | int | Fraction,
     users: int,

@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import prod
 
 from deniable_aggregator.collections.authoring.recommendation import (
+    DomainShape,
     Recommendation,
     describe_ratio,
     ratio_to_optimum,
@@ -121,12 +122,10 @@ class Scenario:
         if self.target is not None:
             return self._most_precise(self.target, epsilon, permanent, shows)
         return recommend(
-            self.type,
-            self.size,
+            DomainShape(self.type, self.size, self.decided),
             epsilon,
             permanent=permanent,
             linkable=self.linkable,
-            decided=self.decided,
         )
 
     def pinned(self, mechanism_id: str, epsilon: Fraction) -> dict[str, int]:

@@ -98,7 +98,7 @@ def write_backup(
         )
 
 
-def restore(
+def restore(  # noqa: PLR0913  (each is an option of the command)
     settings: Settings,
     source: Path | IO[bytes],
     *,

@@ -57,7 +57,7 @@ _PROGRAM = "python -m deniable_aggregator.operations.loadgen"
     help="The data directory of a running service. [DENIABLE_DATA; default: data]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-def loadgen(
+def loadgen(  # noqa: PLR0913  (click passes each option by name)
     collection: str,
     rate: int,
     connections: int,

@@ -77,7 +77,7 @@ class DatabaseCheck:
         except StoreReplacedError:
             return REPLACED
         except StoreError as error:
-            logger.error("the database cannot be held against heads.json: %s", error)
+            logger.error("the database cannot be held against heads.json: %s", error)  # noqa: TRY400  (the error says all)
             return UNREADABLE
         if self._guard.behind and self._was_right:
             # Collections may have other numbers in it than this process remembers.

@@ -120,7 +120,7 @@ class FileRollbackGuard:
             self._logged = False
         except (Problem, DamagedError) as problem:
             if not self._logged and not self._behind:
-                logger.error("%s", problem)
+                logger.error("%s", problem)  # noqa: TRY400  (the problem says all)
             self._logged = True
 
     @property

@@ -13,8 +13,11 @@ from types import GenericAlias
 
 Row = tuple[int | str | bytes | None, ...]
 _KINDS: dict[str, object] = {
-    **{"int": int, "str": str, "bytes": bytes},
-    **{"int?": int | None, "str?": str | None},
+    "int": int,
+    "str": str,
+    "bytes": bytes,
+    "int?": int | None,
+    "str?": str | None,
 }
 
 

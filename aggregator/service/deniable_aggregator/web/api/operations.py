@@ -56,7 +56,7 @@ class Operation:
         return self.problems | implied
 
 
-def operation(
+def operation(  # noqa: PLR0913  (a declaration: each use names a few)
     *,
     tag: str,
     role: str | None = None,

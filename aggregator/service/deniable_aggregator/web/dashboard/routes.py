@@ -71,8 +71,8 @@ def _guard(view: Callable[..., Response], role: str | None) -> Callable[..., Res
             return _problem_page(problem)
         except DamagedError as error:
             return _problem_page(damage_problem(error))
-        except Exception as error:  # a page that fails is a page; the log says why
-            logger.error("%s failed", request.endpoint, exc_info=error)
+        except Exception:  # a page that fails is a page; the log says why
+            logger.exception("%s failed", request.endpoint)
             return _problem_page(Problem("internal", "the server failed; its log says why"))
 
     if role is not None:
