@@ -158,9 +158,9 @@ def watch_late(db: sqlite3.Connection, now: float) -> int:
     A row that is in time again, or was noted under a clock further ahead, starts again.
     """
     db.execute(
-        "UPDATE outbox SET send_at = ?1 WHERE payload IS NOT NULL"
-        " AND iif(closes_at < ?1, send_at <= closes_at OR send_at > ?1, send_at > closes_at)",
-        (now,),
+        "UPDATE outbox SET send_at = :now WHERE payload IS NOT NULL"
+        " AND iif(closes_at < :now, send_at <= closes_at OR send_at > :now, send_at > closes_at)",
+        {"now": now},
     )
     noted = "closes_at < send_at AND send_at < ?"
     return _empty(db, "dropped", "epoch-closed", noted, (now - LATE_SECONDS,))
@@ -173,7 +173,8 @@ def judge_late(db: sqlite3.Connection, *, now: float, date: float) -> int:
     """
     dropped = drop_closed(db, min(now, date))
     db.execute(
-        "UPDATE outbox SET send_at = ?1 WHERE payload IS NOT NULL AND closes_at < ?1", (now,)
+        "UPDATE outbox SET send_at = :now WHERE payload IS NOT NULL AND closes_at < :now",
+        {"now": now},
     )
     return dropped
 

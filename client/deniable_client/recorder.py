@@ -92,16 +92,19 @@ _COLUMNS = {
     "account_spent": "(SELECT sum(spent) FROM name WHERE account = n.account)",
     "spent": "(SELECT sum(spent) FROM name)",
     "waiting": "(SELECT count(*) FROM outbox WHERE payload IS NOT NULL)",
-    "waiting_here": "(SELECT count(*) FROM outbox WHERE payload IS NOT NULL AND collection = ?1)",
+    "waiting_here": (
+        "(SELECT count(*) FROM outbox WHERE payload IS NOT NULL AND collection = :collection)"
+    ),
     "at": "coalesce(c.at, 0)",
-    "highest": "(SELECT max(epoch) FROM outbox WHERE collection = ?1)",
+    "highest": "(SELECT max(epoch) FROM outbox WHERE collection = :collection)",
 }
 """Field → SQL. The fields themselves order the statement: looking 17 names up costs 8 µs a call."""
 
 _OWN_FIELDS = _Eligibility._fields[:-1]
 _ELIGIBILITY = f"""
     SELECT {", ".join(_COLUMNS[name] for name in (*_OWN_FIELDS, *CollectionState._fields))}
-    FROM installation i LEFT JOIN name n ON n.name = ?2 LEFT JOIN course c ON c.collection = ?1
+    FROM installation i LEFT JOIN name n ON n.name = :name
+    LEFT JOIN course c ON c.collection = :collection
 """  # noqa: S608
 
 
@@ -254,7 +257,8 @@ class Recorder:
 
 def _read_eligibility(db: sqlite3.Connection, prepared: PreparedCollection) -> _Eligibility:
     manifest = prepared.manifest
-    row = db.execute(_ELIGIBILITY, (manifest.collection, manifest.name)).fetchone()
+    named = {"collection": manifest.collection, "name": manifest.name}
+    row = db.execute(_ELIGIBILITY, named).fetchone()
     state = CollectionState(*row[len(_OWN_FIELDS) :])
     return _Eligibility._make((*row[: len(_OWN_FIELDS)], state))
 

@@ -43,9 +43,9 @@ IDS_AT_ONCE = 128
 
 _ADD_TO_DAMAGED_CELL = f"""
 insert into cells (collection, epoch, manifest_version, cohort, n, tally_size, seal, body)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+values (?, ?, ?, ?, ?, ?, ?, ?)
 on conflict (collection, epoch, manifest_version, cohort)
-do update set n = n + excluded.n, seal = (seal + ?9) % {PRIME},
+do update set n = n + excluded.n, seal = (seal + ?) % {PRIME},
     body = ((body & {BODY_MASK}) + excluded.body) & {BODY_MASK}"""  # noqa: S608
 _ADD_TO_CELL = f"""{_ADD_TO_DAMAGED_CELL}
 where tally_size = excluded.tally_size
@@ -165,7 +165,8 @@ def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> li
     new = []
     for start in range(0, len(ids), IDS_AT_ONCE):
         part = ids[start : start + IDS_AT_ONCE]
-        values = (number, epoch, *part)
+        values = [number, epoch, b""] * len(part)
+        values[2::3] = part
         with suppress(sqlite3.IntegrityError):
             db.execute(_insert_ids(len(part)), values)
             new += part
@@ -178,7 +179,7 @@ def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> li
 @cache
 def _insert_ids(count: int) -> str:
     """One statement for many ids: each statement may wait for the interpreter, under load 5 ms."""
-    rows = ", ".join(f"(?1, ?2, ?{parameter})" for parameter in range(3, 3 + count))
+    rows = ", ".join(["(?, ?, ?)"] * count)
     return f"insert into seen (collection, epoch, id) values {rows}"  # noqa: S608
 
 
