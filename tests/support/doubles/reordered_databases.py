@@ -130,8 +130,9 @@ class ReversingConnection(sqlite3.Connection):
 
 
 class ReversingRow(sqlite3.Row):
-    """Has its last column first for those who count; slices stay, for the one list that fields
-    order.
+    """Has its last column first for those who count.
+
+    Slices stay, for the one list that fields order.
     """
 
     def __getitem__(self, key: Any) -> Any:

@@ -29,15 +29,23 @@ class Rows(Protocol):
         """Rows changed."""
         ...
 
-    def fetchone(self) -> Any: ...
-    def fetchall(self) -> list[Any]: ...
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """The rows that are left."""
+        ...
+
     def __iter__(self) -> Iterator[Any]: ...
 
 
 class Statements(Protocol):
     """A connection inside a transaction."""
 
-    def execute(self, sql: str, parameters: Sequence[object] = ...) -> Rows: ...
+    def execute(self, sql: str, parameters: Sequence[object] = ...) -> Rows:
+        """The rows of a statement whose parameters are written `?`."""
+        ...
 
 
 class Connections(Protocol):

@@ -164,8 +164,11 @@ def test_asking_again_costs_what_each_way_costs_and_buys_what_its_chains_allow()
 
 @pytest.mark.statistical
 def test_averages_over_a_hold_spread_as_planned() -> None:
-    """400 fleets of 2,000 devices, 4 epochs of one permanent answer; a ratio of variances within
-    6 · √(2/400) of 1: of a χ² with 399 degrees of freedom 5e-8 is beyond."""
+    """400 fleets of 2,000 devices, 4 epochs of one permanent answer.
+
+    A ratio of variances within 6 · √(2/400) of 1: of a χ² with 399 degrees of freedom 5e-8 is
+    beyond.
+    """
     found = plan(2, "1", 2_000, epochs=4, permanent="2").repeats[2]
     chain = mechanisms.build(found.mechanism, domain_size=2, epsilon="1", permanent="2")
     assert isinstance(chain, MemoizedChain)

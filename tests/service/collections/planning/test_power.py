@@ -62,8 +62,10 @@ def test_so_is_a_bit_that_only_some_reports_speak_of(bits: int) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize(("domain", "epsilon"), [(10, "4"), (64, "6")])
 def test_estimates_call_it_significant_as_often(domain: int, epsilon: str) -> None:
-    """2,000 tallies: a share off by 5 · √(.8·.2/2000) = .045 comes once in two million; Holm's
-    test, which is the default, finds no less than Bonferroni's."""
+    """2,000 tallies: a share off by 5 · √(.8·.2/2000) = .045 comes once in two million.
+
+    Holm's test, which is the default, finds no less than Bonferroni's.
+    """
     users, runs = 1_000, 2_000
     least = plan(domain, epsilon, users).smallest_detectable
     assert least is not None

@@ -49,7 +49,9 @@ class Snapshot(Protocol):
     """One moment of a database."""
 
     @property
-    def statements(self) -> Statements: ...
+    def statements(self) -> Statements:
+        """The transaction that reads the snapshot."""
+        ...
 
     def rows(self, table: Table) -> Iterator[Row]:
         """In the table's order."""
