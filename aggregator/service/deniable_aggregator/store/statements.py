@@ -67,5 +67,5 @@ def read_rows(make: Callable[..., Item], rows: Rows) -> Iterator[Item]:
     """
     names = tuple(column[0] for column in rows.description or ())
     if names == getattr(make, "_fields", None):  # a NamedTuple in the order of the columns
-        return map(make._make, rows)  # type: ignore[attr-defined]
+        return map(make._make, rows)  # type: ignore[attr-defined]  # it is a NamedTuple here
     return (make(**dict(zip(names, row, strict=True))) for row in rows)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom  # type: ignore[import-untyped]
+from scipy.stats import binom
 
 from deniable_aggregator.collections.planning import plan
 from deniable_aggregator.collections.planning.power import LabelTest, critical_counts
@@ -71,7 +71,7 @@ def test_estimates_call_it_significant_as_often(domain: int, epsilon: str) -> No
     assert least is not None
     mechanism = mechanism_of(domain, epsilon, users)
     estimator = estimator_for(mechanism)
-    drawn = np.random.default_rng().binomial(users, least, runs)  # noqa: TID251  # people
+    drawn = np.random.default_rng().binomial(users, least, runs)  # noqa: TID251  (people)
     hits = 0
     for holders in drawn.tolist():
         tally = simulated_tally(mechanism, [0, domain - 1], [holders, users - holders])
