@@ -98,7 +98,7 @@ def test_ci_runs_recipes_and_no_checker_of_its_own() -> None:
 def test_a_script_of_ci_can_be_run_and_stops_at_the_first_error(script: Path) -> None:
     assert os.access(script, os.X_OK)
     assert "\nset -euo pipefail\n" in script.read_text()
-    subprocess.run(["bash", "-n", script], check=True)  # noqa: S607  # bash is on every PATH
+    subprocess.run(["bash", "-n", script], check=True)  # noqa: S607  (bash is on every PATH)
 
 
 def test_the_workflow_fits_its_schema() -> None:

@@ -294,6 +294,6 @@ def test_the_figures_are_those_that_the_script_draws_and_the_pages_show() -> Non
 def test_a_figure_is_small_and_can_be_read_on_white_and_on_black(path: Path) -> None:
     text = path.read_text()
     assert len(text) < LARGEST_FIGURE
-    assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314  # our own file
+    assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314  (our own file)
     assert "<text" in text
     assert not re.search(r"<script|<image|(?:fill|stroke): #(?:000000|ffffff)", text)

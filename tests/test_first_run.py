@@ -51,7 +51,7 @@ class Manager:
 
 
 def start(config: pytest.Config, manager: object = None) -> None:
-    bootstrap.pytest_plugin_registered(config, manager or Manager())  # type: ignore[arg-type]
+    bootstrap.pytest_plugin_registered(config, manager or Manager())  # type: ignore[arg-type]  # a double of the manager
 
 
 def test_the_group_is_complete() -> None:

@@ -48,7 +48,7 @@ def _row_expression(table: str, row: str) -> str:
 
 
 def _trigger(table: str, event: str, change: str) -> str:
-    update = f"UPDATE checksum SET total = (total {change}) & {_MASK}"  # noqa: S608 (fixed names)
+    update = f"UPDATE checksum SET total = (total {change}) & {_MASK}"  # noqa: S608  (the names in it are fixed)
     return f"CREATE TRIGGER {table}_{event.lower()} AFTER {event} ON {table} BEGIN {update}; END"
 
 
@@ -109,7 +109,7 @@ def _row_checksum(*values: object) -> int:
 
 def _total(db: sqlite3.Connection) -> int:
     sums = (
-        db.execute(f"SELECT coalesce(sum({_row_expression(table, '')}), 0) FROM {table}")  # noqa: S608 (fixed)
+        db.execute(f"SELECT coalesce(sum({_row_expression(table, '')}), 0) FROM {table}")  # noqa: S608  (the names in it are fixed)
         for table in _COLUMNS
     )
     return sum(int(rows.fetchone()[0]) for rows in sums) & _MASK

@@ -50,7 +50,7 @@ class CollectionState(NamedTuple):
 
 
 _SAVED = CollectionState._fields[:-1]
-_SAVE = f"UPDATE course SET {', '.join(f'{name} = ?' for name in _SAVED)} WHERE collection = ?"  # noqa: S608
+_SAVE = f"UPDATE course SET {', '.join(f'{name} = ?' for name in _SAVED)} WHERE collection = ?"  # noqa: S608  (the names in it are fixed)
 
 
 def join(db: sqlite3.Connection, manifest: Manifest, now: float) -> None:

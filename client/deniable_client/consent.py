@@ -39,8 +39,9 @@ def grant(db: sqlite3.Connection) -> None:
 
 
 def deny(db: sqlite3.Connection) -> None:
-    """Wipe queue, keys and permanent answers; the ε spent by name, the epochs answered and the
-    holds settled stay as a tombstone.
+    """Wipe queue, keys and permanent answers.
+
+    The ε spent by name, the epochs answered and the holds settled stay as a tombstone.
     """
     db.execute("UPDATE installation SET consent = ?", (Consent.DENIED,))
     db.execute("UPDATE course SET key = NULL, epoch_key = NULL, permanent = NULL, joined = NULL")

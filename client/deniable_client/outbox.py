@@ -195,7 +195,7 @@ def _empty(
 ) -> int:
     """Empty the rows `which` names, a condition written in this module."""
     cursor = db.execute(
-        "UPDATE outbox SET state = ?, reason = ?, payload = NULL, report_id = NULL"  # noqa: S608
+        "UPDATE outbox SET state = ?, reason = ?, payload = NULL, report_id = NULL"  # noqa: S608  (the names in it are fixed)
         f" WHERE payload IS NOT NULL AND {which}",
         (state, reason, *values),
     )

@@ -105,7 +105,7 @@ _ELIGIBILITY = f"""
     SELECT {", ".join(_COLUMNS[name] for name in (*_OWN_FIELDS, *CollectionState._fields))}
     FROM installation i LEFT JOIN name n ON n.name = :name
     LEFT JOIN course c ON c.collection = :collection
-"""  # noqa: S608
+"""  # noqa: S608  (the names in it are fixed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,7 @@ def _in_event_loop() -> bool:
     asyncio = sys.modules.get("asyncio.events")
     if asyncio is None:
         return False
-    return asyncio._get_running_loop() is not None  # noqa: SLF001 - the public one raises for none
+    return asyncio._get_running_loop() is not None  # noqa: SLF001  (the public one raises for none)
 
 
 def _before_fork() -> None:

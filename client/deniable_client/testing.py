@@ -101,7 +101,7 @@ class RecordingTransport:
         *,
         body: bytes | None = None,
         content_type: str | None = None,
-        timeout: float = 10.0,  # noqa: ARG002 - a transport takes it by name
+        timeout: float = 10.0,  # noqa: ARG002  (a transport takes it by name)
     ) -> Reply:
         """See `deniable_client.Transport`."""
         request = Request(method, url, body, content_type)

@@ -1,4 +1,4 @@
-"""uv run --project tests/benchmarks python -m benchmarks [--quick] [--only NAME]…"""
+"""Run as uv run --project tests/benchmarks python -m benchmarks [--quick] [--only NAME]."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def resident_mb() -> float:
 def main() -> None:
     """Live a device's day."""
     told = json.load(sys.stdin)
-    sys.modules.update(dict.fromkeys(HIDDEN))  # type: ignore[arg-type]
+    sys.modules.update(dict.fromkeys(HIDDEN))  # type: ignore[arg-type]  # None hides a module
     from deniable_client import Ceiling, Client
 
     with Client(

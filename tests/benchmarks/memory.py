@@ -197,7 +197,7 @@ def _ask(made: Deployment, server: Served, choice: Collection) -> None:
         f"http://{HOST}:{server.port}/v1/collections/{choice.id}/estimates",
         headers={"Authorization": f"Bearer {made.analyst_token}"},
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 (loopback http)
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310  (loopback http)
         answer.read()
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from numpy.random import Generator, default_rng  # noqa: TID251 - simulates whole populations
+from numpy.random import Generator, default_rng  # noqa: TID251  (simulates whole populations)
 
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Result, at_most

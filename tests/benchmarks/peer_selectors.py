@@ -48,7 +48,7 @@ def _diffprivlib_select(scores: np.ndarray) -> Contender | None:
 
 
 def _gumbel_max(scores: np.ndarray) -> Contender:
-    generator = np.random.default_rng()  # noqa: TID251  # what an analyst would write
+    generator = np.random.default_rng()  # noqa: TID251  (what an analyst would write)
     weight = EPSILON / (2 * SENSITIVITY)
 
     def run() -> object:
@@ -58,7 +58,7 @@ def _gumbel_max(scores: np.ndarray) -> Contender:
 
 
 def _softmax_choice(scores: np.ndarray) -> Contender:
-    generator = np.random.default_rng()  # noqa: TID251  # what an analyst would write
+    generator = np.random.default_rng()  # noqa: TID251  (what an analyst would write)
     weight = EPSILON / (2 * SENSITIVITY)
 
     def run() -> object:

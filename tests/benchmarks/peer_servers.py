@@ -52,7 +52,7 @@ def _multi_freq_tally_choice(indices: np.ndarray, size: int) -> Contender | None
     if library is None:
         return None
     reports = indices.tolist()
-    run: Run = lambda: library.GRR_Aggregator_MI(reports, size, EPSILON)  # noqa: E731
+    run: Run = lambda: library.GRR_Aggregator_MI(reports, size, EPSILON)  # noqa: E731  (one line shows it)
     return Contender(
         "multi-freq-ldpy", "peer", run, operations=len(reports), note="its estimate is included"
     )
@@ -63,7 +63,7 @@ def _multi_freq_tally_bits(rows: np.ndarray) -> Contender | None:
     if library is None:
         return None
     reports = list(rows.astype(np.float64))
-    run: Run = lambda: library.UE_Aggregator_MI(reports, EPSILON, False)  # noqa: E731
+    run: Run = lambda: library.UE_Aggregator_MI(reports, EPSILON, False)  # noqa: E731  (one line shows it)
     return Contender(
         "multi-freq-ldpy", "peer", run, operations=len(reports), note="its estimate is included"
     )
@@ -86,7 +86,7 @@ def _opendp_tally_bits(rows: np.ndarray) -> Contender | None:
     if library is None or opendp() is None:
         return None
     reports = [np.packbits(row).tobytes() for row in rows]
-    run: Run = lambda: library.debias_randomized_response_bitvec(reports, 0.5)  # noqa: E731
+    run: Run = lambda: library.debias_randomized_response_bitvec(reports, 0.5)  # noqa: E731  (one line shows it)
     return Contender("opendp", "peer", run, operations=len(reports), note="debiasing is included")
 
 

@@ -40,6 +40,6 @@ def window(chrome: Browser, site: Site) -> Iterator[Callable[..., Window]]:
     with ExitStack() as windows:
 
         def open_one(**how: object) -> Window:
-            return windows.enter_context(opened(chrome, site, **how))  # type: ignore[arg-type]
+            return windows.enter_context(opened(chrome, site, **how))  # type: ignore[arg-type]  # one dict has values of many types
 
         yield open_one

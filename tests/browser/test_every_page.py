@@ -69,7 +69,7 @@ def test_a_theme_stays_from_page_to_page_and_auto_follows_the_system(
     assert tab.page.evaluate("document.documentElement.dataset.theme") == "dark"
     tab.page.click("[data-theme-choice=auto]")
     for system in THEMES:
-        tab.page.emulate_media(color_scheme=system)  # type: ignore[arg-type]
+        tab.page.emulate_media(color_scheme=system)  # type: ignore[arg-type]  # a str; playwright lists the themes
         tab.until(f"document.documentElement.dataset.theme === '{system}'")
 
 

@@ -94,7 +94,7 @@ def test_nothing_costs_nothing() -> None:
 )
 def test_an_impossible_guarantee_is_refused(claim: tuple[int, int, int]) -> None:
     with pytest.raises(ParameterError):
-        Guarantee(*claim, Adjacency.REPLACE)  # type: ignore[arg-type]
+        Guarantee(*claim, Adjacency.REPLACE)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_other_kinds_claim_what_they_have() -> None:

@@ -24,12 +24,12 @@ def test_strings_ints_and_fractions_say_the_same() -> None:
 )
 def test_what_is_not_an_exact_epsilon_in_range_is_refused_by_name(given: object) -> None:
     with pytest.raises(ConfigurationError, match="epsilon_per_report"):
-        Ceiling(given, 4, 8)  # type: ignore[arg-type]
+        Ceiling(given, 4, 8)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_a_float_is_refused_with_the_cure() -> None:
     with pytest.raises(ConfigurationError, match=r'write it as a string, like "0\.5"'):
-        Ceiling(0.5, 4, 8)  # type: ignore[arg-type]
+        Ceiling(0.5, 4, 8)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_a_report_of_exactly_the_ceiling_is_given(make_device: MakeDevice) -> None:

@@ -206,6 +206,6 @@ def test_a_request_begun_while_consent_is_denied_is_not_sent(device: Device) -> 
         permit()
         client.consent("denied")
 
-    client._uploader._permit = deny_after  # type: ignore[method-assign]
+    client._uploader._permit = deny_after  # type: ignore[method-assign]  # the test replaces it
     client.flush(early=True)
     assert device.transport.requests == []

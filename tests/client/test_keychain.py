@@ -47,8 +47,8 @@ def test_the_second_round_is_the_stream_of_the_protocol() -> None:
 def test_sampling_and_public_coins_are_the_streams_of_the_protocol() -> None:
     labels = {"identity": b"i" * 32, "hold": 7}
     tail = (b"i" * 32, (7).to_bytes(4, "big"))
-    sampling = keychain.sampling_coins(KEY, **labels)  # type: ignore[arg-type]
-    public = keychain.public_coins(KEY, **labels)  # type: ignore[arg-type]
+    sampling = keychain.sampling_coins(KEY, **labels)  # type: ignore[arg-type]  # one dict has values of many types
+    public = keychain.public_coins(KEY, **labels)  # type: ignore[arg-type]  # one dict has values of many types
     assert sampling.bytes(64) == stream(b"deniable/1 sampling", *tail)
     assert public.bytes(64) == stream(b"deniable/1 public", *tail)
 
@@ -70,7 +70,7 @@ def test_no_two_labels_share_a_stream(changed: dict[str, object]) -> None:
     def drawn(labels: dict[str, object]) -> bytes:
         named = dict(labels)
         key = named.pop("key")
-        return keychain.coins(key, **named).bytes(32)  # type: ignore[arg-type]
+        return keychain.coins(key, **named).bytes(32)  # type: ignore[arg-type]  # one dict has values of many types
 
     assert drawn(given) != drawn(given | changed)
 

@@ -99,7 +99,7 @@ def test_what_is_no_envelope_is_refused_by_its_file_name(
 @pytest.mark.parametrize("given", ["nowhere.manifest", "{}", 5, None])
 def test_what_cannot_be_read_is_refused(operator: Operator, given: object) -> None:
     with pytest.raises(ConfigurationError, match="manifest"):
-        build(operator, given)  # type: ignore[arg-type]
+        build(operator, given)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_a_single_manifest_is_not_mistaken_for_a_list(operator: Operator) -> None:
@@ -107,7 +107,7 @@ def test_a_single_manifest_is_not_mistaken_for_a_list(operator: Operator) -> Non
         Client(
             URL,
             trust=operator.trust,
-            manifests=operator.sign(manifest()),  # type: ignore[arg-type]
+            manifests=operator.sign(manifest()),  # type: ignore[arg-type]  # a wrong type is the point
             state=":memory:",
             ceiling=CEILING,
         )

@@ -122,7 +122,7 @@ def test_of_a_hold_only_the_permanent_answer_is_kept(make_device: MakeDevice) ->
     client.close()
     assert 0xDEADBEEFCAFEF00D.to_bytes(8, "big") not in Path(device.path).read_bytes()
     permanent, tossed, hold = permanent_of(device)
-    assert len(bytes(permanent)) == 8  # type: ignore[call-overload]
+    assert len(bytes(permanent)) == 8  # type: ignore[call-overload]  # a column of type object
     assert tossed == hold
 
 

@@ -124,7 +124,7 @@ def test_a_migration_is_whole_or_did_not_happen(path: Path, tmp_path: Path) -> N
         file = tmp_path / f"{at}.db"
         file.write_bytes(path.read_bytes())
         killer = Killer(at, file, tmp_path / f"grave-{at}")
-        attempt(lambda file=file: open_client(file).close(), killer)  # type: ignore[misc]
+        attempt(lambda file=file: open_client(file).close(), killer)  # type: ignore[misc]  # mypy infers no lambda with a default
         if not killer.dead:
             break
         copy = killer.grave / file.name

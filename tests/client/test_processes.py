@@ -212,9 +212,9 @@ def test_a_fork_while_another_thread_uploads_leaves_a_working_copy(device: Devic
     def slow(request: object) -> object:
         inside.set()
         forked.wait(PATIENCE)
-        return answer(request)  # type: ignore[arg-type]
+        return answer(request)  # type: ignore[arg-type]  # the double's own type
 
-    device.transport.answer = slow  # type: ignore[assignment]
+    device.transport.answer = slow  # type: ignore[assignment]  # the double's own type
     uploading = threading.Thread(target=client.flush, args=(PATIENCE, True))
     uploading.start()
     assert inside.wait(PATIENCE)

@@ -90,7 +90,7 @@ def test_an_exception_of_the_value_itself_does_not_reach_the_app(device: Device)
 
 @pytest.mark.parametrize("name", ["nothing", "", 5, None, ["settings"]])
 def test_what_is_no_collection_is_told_and_never_raised(device: Device, name: object) -> None:
-    outcome = device.granted().record(name, SETTINGS)  # type: ignore[arg-type]
+    outcome = device.granted().record(name, SETTINGS)  # type: ignore[arg-type]  # a wrong type is the point
     assert outcome in (Outcome.UNKNOWN_COLLECTION, Outcome.DISABLED)
 
 

@@ -65,7 +65,7 @@ def with_fields(**fields: object) -> Change:
     """An aggregator that signs another list than an honest one would."""
 
     def change(aggregator: Aggregator) -> None:
-        aggregator.key_list = replace(aggregator.key_list, **fields)  # type: ignore[arg-type]
+        aggregator.key_list = replace(aggregator.key_list, **fields)  # type: ignore[arg-type]  # one dict has values of many types
 
     return change
 

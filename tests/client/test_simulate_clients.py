@@ -44,7 +44,7 @@ def build(aggregator: Aggregator, **changes: object) -> ClientSimulation:
         "pause": pauses.append,
         "clock": aggregator.clock,
     }
-    return ClientSimulation(**(arguments | changes))  # type: ignore[arg-type]
+    return ClientSimulation(**(arguments | changes))  # type: ignore[arg-type]  # one dict has values of many types
 
 
 def run(aggregator: Aggregator, users: int, **changes: object) -> Totals:

@@ -207,7 +207,7 @@ def test_another_uploader_waits_for_the_lease_of_the_first(device: Device) -> No
 def test_the_lease_of_an_uploader_that_died_runs_out(device: Device) -> None:
     dead, heir = device.granted(), device.open()
     dead.record("settings", SETTINGS)
-    dead._uploader.release = lambda: None  # type: ignore[method-assign]
+    dead._uploader.release = lambda: None  # type: ignore[method-assign]  # the test replaces it
     device.aggregator.script.append(TransportError("cut"))
     dead.flush(early=True)
     assert heir.flush(early=True).sent == 0
@@ -218,7 +218,7 @@ def test_the_lease_of_an_uploader_that_died_runs_out(device: Device) -> None:
 def test_a_lease_from_a_clock_far_ahead_holds_nobody_up(device: Device) -> None:
     dead, heir = device.granted(), device.open()
     dead.record("settings", SETTINGS)
-    dead._uploader.release = lambda: None  # type: ignore[method-assign]
+    dead._uploader.release = lambda: None  # type: ignore[method-assign]  # the test replaces it
     device.aggregator.script.append(TransportError("cut"))
     device.clock.advance(DAY)
     dead.flush(early=True)

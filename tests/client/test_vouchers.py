@@ -206,7 +206,7 @@ def test_nor_does_it_take_one_that_is_fetched(make_device: MakeDevice) -> None:
 
 
 def test_vouchers_must_be_a_function(device: Device) -> None:
-    device.vouchers = "voucher"  # type: ignore[assignment]
+    device.vouchers = "voucher"  # type: ignore[assignment]  # a wrong type is the point
     with pytest.raises(ConfigurationError, match=r"vouchers must be a function of .* got str"):
         device.open()
 

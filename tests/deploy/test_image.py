@@ -47,8 +47,11 @@ HOST = ("/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
 
 
 def inside(container: str, *command: str) -> str:
-    """What the command prints, by way of a file: `buildah run` under chroot at times loses the
-    whole output of a short command on a busy machine, and exits with 0."""
+    """What the command prints, by way of a file.
+
+    `buildah run` under chroot at times loses the whole output of a short command on a busy
+    machine, and exits with 0.
+    """
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)  # the image's user is nobody here
         shell = ("sh", "-c", 'exec "$@" > /said/stdout', "sh")

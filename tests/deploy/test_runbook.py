@@ -120,7 +120,7 @@ class ServedOnce(ExitStack):
         super().__init__()
         self.deniable = deniable
 
-    def __enter__(self) -> str:  # type: ignore[override]
+    def __enter__(self) -> str:  # type: ignore[override]  # it gives text, not itself
         process = self.enter_context(self.deniable.process("serve", "--port", "0"))
         assert process.stdout is not None
         found = re.search(r"http://[\d.]+:\d+", process.stdout.readline())

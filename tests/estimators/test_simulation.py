@@ -110,7 +110,7 @@ def test_so_do_mechanisms_that_tell_of_one_level_or_one_pair(
 ) -> None:
     """n = 3,000 tallies of several levels; likelihood ratio; false alarm 1e-8 each."""
     permanent = {"permanent": "4"} if chain else {}
-    mechanism: Mechanism = mechanisms.build(  # type: ignore[call-overload]
+    mechanism: Mechanism = mechanisms.build(  # type: ignore[call-overload]  # one dict has values of many types
         id, domain_size=size, epsilon="1", **permanent, **parameters
     )
     assert surprise(draw(mechanism), exact(mechanism)) > FALSE_ALARM
@@ -174,7 +174,7 @@ def test_every_person_is_counted() -> None:
     people = np.array([300_000, 0, 7, 1])
     for id, each in (("grr/1", 1), ("hadamard/1", 1), ("subset/1", 2), ("affine/1", None)):
         mechanism = mechanisms.build(id, domain_size=4, epsilon="0.2")
-        per_report = each or getattr(mechanism, "subset_size")  # noqa: B009
+        per_report = each or getattr(mechanism, "subset_size")  # noqa: B009  (the protocol does not promise it)
         tally = simulated_tally(mechanism, np.arange(4), people)
         assert tally.sum() == per_report * people.sum()
         assert tally.shape == (mechanism.tally_size,)

@@ -195,4 +195,4 @@ def register(spine: Spine, name: str) -> None:
 
 def take_over(spine: Spine, other: Spine) -> None:
     """From now on the devices of `spine` reach the other one."""
-    spine.reach = other.reach  # type: ignore[method-assign]
+    spine.reach = other.reach  # type: ignore[method-assign]  # the test replaces it

@@ -58,7 +58,7 @@ def sent(audit: Audit, mechanism: Mechanism) -> Counts:
 
 
 def payload(audit: Audit, mechanism: Mechanism, value: Encoded) -> bytes:
-    form = audit.domain.canonical(value)  # type: ignore[arg-type]
+    form = audit.domain.canonical(value)  # type: ignore[arg-type]  # a value of this domain
     return mechanism.randomize(value, Coins.derive(secrets.token_bytes(32), b"audit", form))
 
 

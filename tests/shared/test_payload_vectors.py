@@ -27,7 +27,7 @@ def streams(file: dict[str, Any], vector: dict[str, Any]) -> tuple[Coins, Coins]
     """Keyed by the value, and by anything but the value."""
     key, labels = bytes.fromhex(file["key"]), list(map(bytes.fromhex, file["labels"]))
     domain = domain_of(vector["domain"])
-    canonical = domain.canonical(value_of(vector, domain))  # type: ignore[arg-type]
+    canonical = domain.canonical(value_of(vector, domain))  # type: ignore[arg-type]  # a value of this domain
     return Coins.derive(key, *labels, canonical), Coins.derive(key, b"public", *labels)
 
 

@@ -167,7 +167,7 @@ def seven_epochs(
     if given.repeat == "fresh":
         states = [(float(weight), mechanism.pmf(v)) for v, weight in enumerate(population)]
     else:
-        first, keep = mechanism.first, mechanism.renewal_threshold  # type: ignore[attr-defined]
+        first, keep = mechanism.first, mechanism.renewal_threshold  # type: ignore[attr-defined]  # only chains have it
         chances: dict[bytes, float] = {}
         for value, weight in enumerate(population):
             for message, chance in first.pmf(value).items():

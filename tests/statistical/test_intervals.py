@@ -122,7 +122,7 @@ def counts_of(device: Floats, devices: int) -> Floats:
 
 def law_of_a_device(mechanism: Mechanism, share: float, epochs: int) -> Floats:
     """How many of its reports say 1, if it answers each time and never changes."""
-    coin: Callable[[float], Floats] = lambda p: np.array(  # noqa: E731
+    coin: Callable[[float], Floats] = lambda p: np.array(  # noqa: E731  (one line shows it)
         [math.comb(epochs, k) * p**k * (1 - p) ** (epochs - k) for k in range(epochs + 1)]
     )
     if not isinstance(mechanism, MemoizedChain):
@@ -223,7 +223,7 @@ def test_tables_are_covered(id: str, epsilon: str, n: int) -> None:
     share = people_of(16, 0.05)
 
     def read(of: object, mechanism: Mechanism, tally: Counts, n: int) -> tuple[Floats, ...]:
-        told = table(table_estimator(of, mechanism, domain), tally, n, (0, 1), IntervalSettings())  # type: ignore[arg-type]
+        told = table(table_estimator(of, mechanism, domain), tally, n, (0, 1), IntervalSettings())  # type: ignore[arg-type]  # a table's estimator for any mechanism
         return told.frequencies, told.std_errors, told.lower, told.upper
 
     covered(read, mechanism, share, np.array([0.95, 0, 0, 0.05]), n)

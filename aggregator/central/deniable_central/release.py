@@ -70,4 +70,5 @@ class Release(Generic[Result]):
 
     @property
     def adjacency(self) -> Adjacency:
+        """Which two databases the guarantee calls neighbours."""
         return self.guarantee.adjacency

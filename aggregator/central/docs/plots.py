@@ -1,5 +1,6 @@
-"""Draws this folder's SVGs: uv run --group docs python aggregator/central/docs/plots.py
+"""Draws this folder's SVGs.
 
+Run it as uv run --group docs python aggregator/central/docs/plots.py.
 Every figure is a function of exact laws or of derived coins, so drawing again changes nothing. Text
 stays text, there is no background, and the colours can be read on white and on black.
 """

@@ -45,7 +45,7 @@ Kernel = Callable[[Mechanism, Counts, Counts, Generator], Counts]
 
 def generator(seed: int | None = None) -> Generator:
     """The generator of simulations: from the system's entropy, or repeatable with a seed."""
-    return np.random.default_rng(seed)  # noqa: TID251  # planning and tests: nothing is sent
+    return np.random.default_rng(seed)  # noqa: TID251  (planning and tests: nothing is sent)
 
 
 def simulated_tally(

@@ -34,10 +34,12 @@ class Problem(Exception):  # noqa: N818  (RFC 9457's word)
 
     @property
     def type(self) -> ProblemType:
+        """What PROTOCOL says of such problems."""
         return PROBLEMS[self.slug]
 
     @property
     def status(self) -> int:
+        """The status of the HTTP response."""
         return self.type.status
 
     def document(self) -> dict[str, object]:

@@ -108,8 +108,11 @@ def _least(
 
 
 def _solved(gram: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
-    """λ with gram·λ = right; the matrix has no negative direction, so a pivot of 0 is a row of 0:
-    a condition that follows from the others."""
+    """λ with gram·λ = right.
+
+    The matrix has no negative direction, so a pivot of 0 is a row of 0: a condition that follows
+    from the others.
+    """
     left, constants = [row[:] for row in gram], right[:]
     size = len(left)
     for pivot in range(size):

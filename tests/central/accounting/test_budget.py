@@ -112,7 +112,7 @@ def test_with_a_delta_draws_go_on_until_their_rho_is_spent() -> None:
     assert taken == 16 > Fraction(2) / FIFTH
     spent = account.spent(1)
     assert epsilon_of(spent.rho, MICRO / 2) <= 2
-    assert epsilon_of(spent.rho + DRAWN.rho, MICRO / 2) > 2  # type: ignore[operator]
+    assert epsilon_of(spent.rho + DRAWN.rho, MICRO / 2) > 2  # type: ignore[operator]  # spent has a ρ here
 
 
 def test_a_gaussian_release_needs_a_delta_and_says_so() -> None:

@@ -203,4 +203,4 @@ def test_an_unknown_way_to_read_is_refused_with_the_known_ones() -> None:
 
 def test_a_float_is_no_epsilon() -> None:
     with pytest.raises(ParameterError, match="write it as a string"):
-        contracted_guarantee(Guarantee.pure(HALF, REPLACE), local=0.5)  # type: ignore[arg-type]
+        contracted_guarantee(Guarantee.pure(HALF, REPLACE), local=0.5)  # type: ignore[arg-type]  # a wrong type is the point

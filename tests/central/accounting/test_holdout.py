@@ -172,7 +172,7 @@ def _matches(place: int) -> Callable[[Bits], int]:
 def test_a_plan_that_is_none_is_refused(wrong: dict[str, int]) -> None:
     given = {"rows": 10, "epsilon": 1, "tolerance": Fraction(1, 5), "overfits": 1, "queries": 5}
     with pytest.raises(ValueError, match="must"):
-        plan_holdout(**{**given, **wrong})  # type: ignore[arg-type]
+        plan_holdout(**{**given, **wrong})  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_other_rows_than_planned_are_refused() -> None:

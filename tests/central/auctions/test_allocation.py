@@ -147,8 +147,8 @@ def test_vcg_is_envy_free_for_unit_demand(buyers: int) -> None:
 def test_allocations_that_cannot_be_are_refused() -> None:
     for supply in (-1, 1.5, [1, 2, 3]):
         with pytest.raises(MarketError, match="supply must be whole units"):
-            allocate(uniform(9, 2), supply, rho=Fraction(1))  # type: ignore[arg-type]
+            allocate(uniform(9, 2), supply, rho=Fraction(1))  # type: ignore[arg-type]  # a wrong type is the point
     with pytest.raises(MarketError, match="a row a buyer"):
         allocate([0.5, 0.5], 1, rho=Fraction(1))
     with pytest.raises(MarketError, match="rho must be a Fraction of at least"):
-        allocate(uniform(9, 2), 1, rho=0.5)  # type: ignore[arg-type]
+        allocate(uniform(9, 2), 1, rho=0.5)  # type: ignore[arg-type]  # a wrong type is the point

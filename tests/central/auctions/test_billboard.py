@@ -186,7 +186,7 @@ def test_rounds_are_few_enough_to_be_drawn(rounds: int) -> None:
 @pytest.mark.parametrize("given", [{}, {"rho": Fraction(1), "epsilon": 1}])
 def test_exactly_one_budget_is_given(given: dict[str, int]) -> None:
     with pytest.raises(MarketError, match="exactly one of rho"):
-        noise_within(Menu.singles(2), 2, **given)  # type: ignore[arg-type]
+        noise_within(Menu.singles(2), 2, **given)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_noise_that_is_none_or_endless_is_refused() -> None:

@@ -165,7 +165,7 @@ def test_prices_that_are_too_many_or_out_of_order_are_refused() -> None:
     with pytest.raises(PricesError, match="ascend, and differ"):
         PriceGrid.of([2, 2])
     with pytest.raises(PricesError, match="whole coins"):
-        PriceGrid.of([1.5])  # type: ignore[list-item]
+        PriceGrid.of([1.5])  # type: ignore[list-item]  # a wrong type is the point
     with pytest.raises(PricesError, match="above 1"):
         PriceGrid.geometric(1, 5, ratio=Fraction(1))
 
@@ -175,4 +175,4 @@ def test_bids_that_are_not_whole_coins_are_refused_by_type(bids: list[float]) ->
     with pytest.raises(MarketError, match=r"like 401 for \$4\.01"):
         price(bids, PriceGrid.of([1]), epsilon=1)
     with pytest.raises(MarketError, match="values must be one vector of whole coins"):
-        revenue_queries(bids, PriceGrid.of([1]))  # type: ignore[arg-type]
+        revenue_queries(bids, PriceGrid.of([1]))  # type: ignore[arg-type]  # a wrong type is the point

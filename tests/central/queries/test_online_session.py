@@ -32,7 +32,7 @@ def queries(count: int) -> list[list[int]]:
 
 
 def opened(**kept: object) -> OnlineSession:
-    return OnlineSession.open(DATA, PLAN, **kept)  # type: ignore[arg-type]
+    return OnlineSession.open(DATA, PLAN, **kept)  # type: ignore[arg-type]  # one dict has values of many types
 
 
 class Kept:

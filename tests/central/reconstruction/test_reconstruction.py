@@ -193,9 +193,12 @@ def test_guessing_falls_in_its_range_as_often_as_said_and_in_no_narrower_one(row
 
 @pytest.mark.statistical
 def test_exact_counts_give_every_row_and_noise_that_nobody_adds_up_nearly_every_one() -> None:
-    """5 × 200 rows. 800 random subsets fail to have full rank with probability below 2^−500; the
+    """5 × 200 rows.
+
+    800 random subsets fail to have full rank with probability below 2^−500; the
     error of a row behind noise of ε = 1 each has a deviation of 0.11, so 11 wrong of 200 have a
-    probability far below 1e-6."""
+    probability far below 1e-6.
+    """
     for _ in range(5):
         exact, unaccounted, _ = demonstrate(rows=200, epsilon="1").attempts
         assert exact.recovered == 200
@@ -205,9 +208,12 @@ def test_exact_counts_give_every_row_and_noise_that_nobody_adds_up_nearly_every_
 @pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "4"])
 def test_private_counts_give_no_more_than_epsilon_lets_through(epsilon: str) -> None:
-    """20 × 200 rows. Given the release and the rows before it, a row is said right with probability
+    """20 × 200 rows.
+
+    Given the release and the rows before it, a row is said right with probability
     p = e^ε/(1 + e^ε) at most, so hits exceed a bound no likelier than a binomial of 4,000 and p:
-    at 1e-6. At ε = 0.01 that is guessing, but for a quarter of a percent."""
+    at 1e-6. At ε = 0.01 that is guessing, but for a quarter of a percent.
+    """
     p = Fraction(exp(float(epsilon)) / (1 + exp(float(epsilon)))).limit_denominator(10**6)
     hits = sum(int(hit.sum()) for hit in attacked(20, rows=200, epsilon=epsilon))
     assert hits <= most_hits(4_000, p)
@@ -215,8 +221,11 @@ def test_private_counts_give_no_more_than_epsilon_lets_through(epsilon: str) -> 
 
 @pytest.mark.statistical
 def test_private_counts_at_epsilon_one_are_no_better_than_guessing() -> None:
-    """The first row of each of 2,000 secrets of 20: independent, and said right with a probability
-    below 54%, whatever the attack (√(ρ/2), Δ1 ≥ 40). That binomial exceeds the bound at 1e-6."""
+    """The first row of each of 2,000 secrets of 20.
+
+    They are independent, and said right with a probability below 54%, whatever the attack
+    (√(ρ/2), Δ1 ≥ 40). That binomial exceeds the bound at 1e-6.
+    """
     hits = sum(int(hit[0]) for hit in attacked(2_000, rows=20, epsilon="1"))
     assert hits <= most_hits(2_000, Fraction(54, 100))
     assert best_share(PrivateCounts.of(Subsets(np.ones((40, 1), int)), epsilon="1").guarantee) < (

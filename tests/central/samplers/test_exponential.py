@@ -203,7 +203,7 @@ def work(run: Callable[[], object]) -> dict[str, int]:
 def test_the_work_of_a_draw_does_not_depend_on_the_gap(n: int) -> None:
     coins = Fixed(rest=77)
     spiked = [np.where(np.arange(n) == n // 2, gap, 0) for gap in GAPS]
-    done = [work(lambda s=s: draw_index(Weights(s, HALF), coins)) for s in spiked]  # type: ignore[misc]
+    done = [work(lambda s=s: draw_index(Weights(s, HALF), coins)) for s in spiked]  # type: ignore[misc]  # mypy infers no lambda with a default
     assert all(other == done[0] for other in done)
 
 

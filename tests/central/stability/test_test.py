@@ -179,7 +179,7 @@ def test_a_search_too_long_to_finish_is_refused() -> None:
 @pytest.mark.parametrize("rows", [[0.5, 1.0], np.array([1.0, np.nan]), ["a"], np.eye(2, dtype=int)])
 def test_rows_that_are_no_integers_are_refused_with_the_cure(rows: object) -> None:
     with pytest.raises(RowsError, match=r"round real values to a public grid|one number a row"):
-        stable_median(rows, epsilon="1", delta="1e-6")  # type: ignore[arg-type]
+        stable_median(rows, epsilon="1", delta="1e-6")  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_a_quantile_of_nothing_is_refused_and_a_mode_of_nothing_is_nothing() -> None:
@@ -191,13 +191,13 @@ def test_a_quantile_of_nothing_is_refused_and_a_mode_of_nothing_is_nothing() -> 
 @pytest.mark.parametrize("delta", [1e-6, "0", "1", "1e6", "-1", "1e-25", Fraction(2, 3)])
 def test_a_delta_that_is_no_exact_small_number_is_refused(delta: object) -> None:
     with pytest.raises(DeltaError, match="delta must"):
-        StabilityTest.of(epsilon="1", delta=delta)  # type: ignore[arg-type]
+        StabilityTest.of(epsilon="1", delta=delta)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize("epsilon", ["0", "21", 0.5, "1e3"])
 def test_an_epsilon_that_is_no_exact_number_in_range_is_refused(epsilon: object) -> None:
     with pytest.raises(ParameterError, match="epsilon must"):
-        StabilityTest.of(epsilon=epsilon, delta="1e-6")  # type: ignore[arg-type]
+        StabilityTest.of(epsilon=epsilon, delta="1e-6")  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_a_median_for_a_row_more_or_less_is_refused_with_the_cure() -> None:
@@ -210,7 +210,7 @@ def test_a_median_for_a_row_more_or_less_is_refused_with_the_cure() -> None:
 @pytest.mark.parametrize("apart", [0, -1, 0.5])
 def test_an_argmax_needs_two_candidates_and_a_range_sensitivity(apart: object) -> None:
     with pytest.raises(SensitivityError, match="integer of at least 1"):
-        propose_argmax([1, 2], range_sensitivity=apart)  # type: ignore[arg-type]
+        propose_argmax([1, 2], range_sensitivity=apart)  # type: ignore[arg-type]  # a wrong type is the point
     with pytest.raises(RowsError, match="at least 2 candidates"):
         propose_argmax([1], range_sensitivity=1)
 
@@ -220,7 +220,7 @@ def test_a_distance_in_halves_is_refused() -> None:
         propose_test_release(
             [1],
             answer=max,
-            distance=lambda _: 0.5,  # type: ignore[arg-type, return-value]
+            distance=lambda _: 0.5,  # type: ignore[arg-type, return-value]  # a wrong type is the point
             epsilon="1",
             delta="1e-6",
         )
@@ -229,4 +229,4 @@ def test_a_distance_in_halves_is_refused() -> None:
 @pytest.mark.parametrize("quantile", [0.5, Fraction(0), Fraction(3, 2)])
 def test_a_quantile_is_an_exact_share(quantile: object) -> None:
     with pytest.raises(ParameterError, match="quantile must be a Fraction"):
-        propose_quantile([1, 2], quantile)  # type: ignore[arg-type]
+        propose_quantile([1, 2], quantile)  # type: ignore[arg-type]  # a wrong type is the point

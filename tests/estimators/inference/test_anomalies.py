@@ -65,7 +65,7 @@ def test_one_message_again_and_again_is_seen_at_the_codes_that_stand_for_nothing
 
 
 def _unused(of: MessageLaw, place: int) -> int:
-    codes = of.estimator.code_supports(of.tallies[place])  # type: ignore[attr-defined]
+    codes = of.estimator.code_supports(of.tallies[place])  # type: ignore[attr-defined]  # only some estimators have it
     return int(codes[SIZE:].sum())
 
 

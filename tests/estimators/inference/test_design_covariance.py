@@ -74,7 +74,7 @@ def test_what_reports_of_one_permanent_answer_share_is_its_own_covariance(
     scores = dict(zip(given.messages, scores_of(given, axes, true), strict=True))
     shared = np.zeros((len(true), len(true)))
     for value, weight in enumerate(population):
-        for (one, two), chance in given.mechanism.pmf_history([value, value]).items():  # type: ignore[attr-defined]
+        for (one, two), chance in given.mechanism.pmf_history([value, value]).items():  # type: ignore[attr-defined]  # only chains have it
             shared += float(weight * chance) * np.outer(scores[one], scores[two])
     sums = cells_of(given, axes, floats(given.chances(population)))
     claimed = (sums.covariance(true, 2) - sums.covariance(true, 1)) * sums.n

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import binom  # type: ignore[import-untyped]
+from scipy.stats import binom
 
 from deniable_estimators.inference.channel import Channel, Counts, Floats
 from deniable_estimators.inference.clusters import Clusters
@@ -47,8 +47,8 @@ def period(
 
 def pairs(first: Counts, second: Counts, n: int, **more: object) -> Differences:
     """All pairs of counts, the first one the slower."""
-    before = period(np.repeat(first, len(second)), n, **more)  # type: ignore[arg-type]
-    after = period(np.tile(second, len(first)), n, **more)  # type: ignore[arg-type]
+    before = period(np.repeat(first, len(second)), n, **more)  # type: ignore[arg-type]  # one dict has values of many types
+    after = period(np.tile(second, len(first)), n, **more)  # type: ignore[arg-type]  # one dict has values of many types
     return difference(before, after)
 
 
@@ -85,7 +85,7 @@ def test_any_joint_law_of_few_reports_is_covered() -> None:
 
 def _most_on(cells: np.ndarray, first: Floats, second: Floats) -> float:
     """The largest chance of `cells` under any joint law with these marginals (a linear program)."""
-    from scipy.optimize import linprog  # type: ignore[import-untyped]
+    from scipy.optimize import linprog
 
     rows, columns = cells.shape
     sums = np.vstack(

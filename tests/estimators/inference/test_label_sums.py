@@ -193,13 +193,13 @@ def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
 def test_thirty_epochs_of_permanent_answers_are_covered_too(id: str) -> None:
     """200 runs at 95%: a right one misses more than 30 times with chance below 4e-8."""
     chain = build(id, domain_size=5, epsilon="2", permanent="4")
-    law, first = MessageLaw(chain), MessageLaw(chain.first)  # type: ignore[attr-defined]
+    law, first = MessageLaw(chain), MessageLaw(chain.first)  # type: ignore[attr-defined]  # only chains have it
     of, domain, shares, devices = linear(chain), scale(5), SHAPES["beta"](5), 3000
     population: dict[Any, Fraction] = {v: Fraction(float(f)) for v, f in enumerate(shares)}
     answers = np.array([float(c) for c in first.probabilities(population)])
     renewed = np.array(
         [
-            [float(chain.first.rerandomized_pmf(m, chain.renewal_threshold).get(y, 0))  # type: ignore[attr-defined]
+            [float(chain.first.rerandomized_pmf(m, chain.renewal_threshold).get(y, 0))  # type: ignore[attr-defined]  # only chains have it
              for y in law.messages]
             for m in first.messages
         ]

@@ -40,7 +40,7 @@ def test_supports_are_those_that_the_mechanism_counts_report_by_report() -> None
     texts = [b"tea", b"t", b"mate", b"none"]
     counts, trials = evidence.of(texts, held_out=True)
     for text, count, told in zip(texts, counts, trials, strict=True):
-        answers = [estimator.mechanism.supports(row.tobytes(), text) for row in rows]  # type: ignore[arg-type]
+        answers = [estimator.mechanism.supports(row.tobytes(), text) for row in rows]  # type: ignore[arg-type]  # a text mechanism takes a text
         assert count == sum(answer is True for answer in answers)
         assert told == sum(answer is not None for answer in answers)
 

@@ -109,7 +109,7 @@ class Memoized:
 
     def __init__(self, id: str) -> None:
         self.mechanism = build(id, domain_size=STEPS + 1, epsilon="2", permanent="4")
-        first, kept = self.mechanism.first, float(self.mechanism.keep_probability)  # type: ignore[attr-defined]
+        first, kept = self.mechanism.first, float(self.mechanism.keep_probability)  # type: ignore[attr-defined]  # only chains have it
         self.laws = [law(first, value) for value in (0, STEPS)]
         size = len(self.laws[0])
         self.renewed = kept * np.eye(size) + (1 - kept) / size

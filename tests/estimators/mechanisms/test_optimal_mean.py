@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog  # type: ignore[import-untyped]
-from scipy.sparse import coo_matrix  # type: ignore[import-untyped]
+from scipy.optimize import linprog
+from scipy.sparse import coo_matrix
 
 from deniable_shared.mechanisms.discrete_piecewise import best_window, worst_variance
 from deniable_shared.mechanisms.optimal_mean import worst_case

@@ -124,7 +124,7 @@ def test_what_no_reports_can_be_is_refused() -> None:
         with pytest.raises(ParameterError, match="tally must"):
             of.estimate(tally, 1)
     with pytest.raises(ParameterError, match="mechanism must be of a geometry, got grr/1"):
-        type(of)(build("grr/1", domain_size=85, epsilon="1"), "once").supports(tally)  # type: ignore[call-arg]
+        type(of)(build("grr/1", domain_size=85, epsilon="1"), "once").supports(tally)  # type: ignore[call-arg]  # a wrong type is the point
 
 
 @pytest.mark.statistical

@@ -61,7 +61,7 @@ def test_supports_are_those_that_the_mechanism_counts_report_by_report(id: str) 
     assert group.n == estimator.reports_of(estimator.tally(rows)) == 300
     first = estimator.codes(0, [*DRINKS, b"none"])[:, 0]
     for place, text in enumerate([*DRINKS, b"none"]):
-        counted = sum(bool(estimator.mechanism.supports(r.tobytes(), text)) for r in rows)  # type: ignore[arg-type]
+        counted = sum(bool(estimator.mechanism.supports(r.tobytes(), text)) for r in rows)  # type: ignore[arg-type]  # a text mechanism takes a text
         assert counted == group.supports[np.arange(3), first[:, place]].sum()
 
 

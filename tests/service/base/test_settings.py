@@ -46,7 +46,7 @@ def test_what_is_given_to_the_constructor_is_checked_too() -> None:
     with pytest.raises(SettingsError, match="threads must be a whole number, 1…1024, got 0"):
         Settings(threads=0)
     with pytest.raises(SettingsError, match="must be admin, loopback or off, got 'all'"):
-        replace(Settings(), metrics="all")  # type: ignore[arg-type]
+        replace(Settings(), metrics="all")  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_a_named_file_is_read_instead_of_the_one_in_the_directory(tmp_path: Path) -> None:

@@ -106,11 +106,11 @@ def test_a_log_written_anew_fails_at_the_first_key_list_signed_over_the_old_one(
     entries[0] = LogEntry("release", sha256(b"another past").digest())
     heads = Chain.of(entries).heads
     statements = [
-        f"update log set head = x'{head.hex()}' where position = {place}"  # noqa: S608
+        f"update log set head = x'{head.hex()}' where position = {place}"  # noqa: S608  (the names in it are fixed)
         for place, head in enumerate(heads[1:], start=1)
     ]
     new = entries[0].body_hash.hex()
-    first = f"update log set type = 'release', body_hash = x'{new}' where position = 1"  # noqa: S608
+    first = f"update log set type = 'release', body_hash = x'{new}' where position = 1"  # noqa: S608  (the names in it are fixed)
     with changed(deniable, first, *statements):
         assert any("signed over another log" in found for found in verified(deniable))
 

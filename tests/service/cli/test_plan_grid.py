@@ -95,7 +95,7 @@ def test_plot_draws_a_tile_for_every_size_and_epsilon(
     file = tmp_path / "map.svg"
     deniable.done("plan", "--explore", "--type", kind, "--asks", asks, "--plot", str(file))
     text = file.read_text(encoding="utf-8")
-    assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314  # our own file
+    assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314  (our own file)
     tiles, legend = (len(re.findall(rf'<rect [^>]*width="{w}"', text)) for w in (14, 12))
     assert tiles % 31 == 0
     assert tiles >= 31 * len(sizes_of(kind, asks))

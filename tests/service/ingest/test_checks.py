@@ -193,7 +193,7 @@ def test_of_several_faults_the_earliest_is_answered(world: World, first: int) ->
     wrong: dict[str, object] = {}
     for _, fault in FAULTS[first:]:
         wrong |= fault
-    report = world.report(world.header(**wrong), payload=b"\xff")  # type: ignore[arg-type]
+    report = world.report(world.header(**wrong), payload=b"\xff")  # type: ignore[arg-type]  # one dict has values of many types
     assert code(world, report) == FAULTS[first][0]
 
 

@@ -74,7 +74,7 @@ def post(world: World, body: bytes | io.BytesIO = b"", **environ: str | None) ->
     answers: list[tuple[str, list[tuple[str, str]]]] = []
     present = {name: value for name, value in request.items() if value is not None}
     endpoint = upload_endpoint(world.service, behind)
-    chunks = endpoint(present, lambda status, headers, _=None: answers.append((status, headers)))  # type: ignore[arg-type]
+    chunks = endpoint(present, lambda status, headers, _=None: answers.append((status, headers)))  # type: ignore[arg-type]  # a double of start_response
     [(status, headers)] = answers
     return Answer(int(status.split()[0]), dict(headers), b"".join(chunks))
 

@@ -75,7 +75,7 @@ class Relayed:
         }
         answers: list[str] = []
         endpoint = upload_endpoint(self.world.service, nobody)
-        chunks = endpoint(environ, lambda status, headers, _=None: answers.append(status))  # type: ignore[arg-type]
+        chunks = endpoint(environ, lambda status, headers, _=None: answers.append(status))  # type: ignore[arg-type]  # a double of start_response
         [status] = answers
         return int(status.split()[0]), b"".join(chunks)
 

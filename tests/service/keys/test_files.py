@@ -202,7 +202,7 @@ def test_a_log_that_grows_while_the_list_is_signed_is_read_again(
     def overtaken(row: object, *, log_size: int, audit: object) -> bool:
         monkeypatch.undo()
         store.append_log("release", bytes(32))
-        return add(row, log_size=log_size, audit=audit)  # type: ignore[arg-type]
+        return add(row, log_size=log_size, audit=audit)  # type: ignore[arg-type]  # as it was called
 
     monkeypatch.setattr(store, "add_key_list", overtaken)
     listed = renewed(world, HOUR)

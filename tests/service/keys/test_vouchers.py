@@ -197,7 +197,7 @@ def test_a_key_shows_who_sent_a_voucher_which_is_why_nobody_is_anonymous(
 ) -> None:
     key = parse_key(key_of(world, survey))
     seen = decode_voucher(
-        str(asked(world, f"/v1/collections/{survey.id}/vouchers", person="1042")[1]["voucher"])  # type: ignore[index]
+        str(asked(world, f"/v1/collections/{survey.id}/vouchers", person="1042")[1]["voucher"])  # type: ignore[index]  # a document has values of many types
     )
     assert serial_of(key, seen, collection=survey.id, epoch=TODAY) == seen[:16]
     people = {

@@ -218,7 +218,7 @@ def test_the_lag_is_the_time_since_the_oldest_waiting_batch_was_seen() -> None:
             return self.waits
 
     store, clock = Store(), Moment(100.0)
-    store_health = StoreHealth(store, clock=clock)  # type: ignore[arg-type]
+    store_health = StoreHealth(store, clock=clock)  # type: ignore[arg-type]  # a double with what is read
     lags = []
     for store.waits in [
         RollupBacklog(2, 1, 2),
@@ -282,7 +282,7 @@ def test_where_they_are_off_not_even_an_admin_reads_them(tmp_path: Path) -> None
 
 def test_the_setting_is_checked_and_a_proxy_is_never_taken_for_this_machine() -> None:
     with pytest.raises(SettingsError, match="admin, loopback or off, got 'all'"):
-        Settings(metrics="all")  # type: ignore[arg-type]
+        Settings(metrics="all")  # type: ignore[arg-type]  # a wrong type is the point
     with pytest.raises(SettingsError, match="behind a trusted_proxy"):
         Settings(metrics="loopback", trusted_proxy=True)
 

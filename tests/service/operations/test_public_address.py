@@ -91,7 +91,7 @@ class TestSettings:
     def test_the_public_url_is_by_default_the_address_that_is_listened_on(self) -> None:
         assert Settings().public_url == "http://127.0.0.1:8000"
         assert Settings(port=8765).public_url == "http://127.0.0.1:8765"
-        assert Settings(host="0.0.0.0", port=8765).public_url == "http://127.0.0.1:8765"  # noqa: S104
+        assert Settings(host="0.0.0.0", port=8765).public_url == "http://127.0.0.1:8765"  # noqa: S104  (no socket is opened)
         assert Settings(host="::1").public_url == "http://[::1]:8000"
 
     def test_it_follows_host_and_port_only_where_it_was_their_address(self) -> None:

@@ -105,7 +105,7 @@ def test_a_tick_writes_the_rejections_and_renews_the_key_list(world: World) -> N
     world.clock.now += 3_600
     world.service.tick()
     assert world.key_list().version == 2
-    assert world.service.store._rejections._waiting == {}  # type: ignore[attr-defined]
+    assert world.service.store._rejections._waiting == {}  # type: ignore[attr-defined]  # only SQLite's store has it
 
 
 def test_the_whole_way_survives_a_restart(tmp_path: Path) -> None:

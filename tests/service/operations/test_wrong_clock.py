@@ -216,4 +216,4 @@ def test_a_process_with_a_wrong_clock_hands_the_lead_to_another(tmp_path: Path) 
 
 def leading(*services: Service) -> list[bool]:
     """Which of them holds the lock of the leader; nobody takes it by being asked."""
-    return [service.store._leadership._leads for service in services]  # type: ignore[attr-defined]
+    return [service.store._leadership._leads for service in services]  # type: ignore[attr-defined]  # only PostgreSQL's store has it

@@ -84,7 +84,7 @@ def test_each_epoch_is_what_it_is_alone(store: AnyStore, drinks: Collection) -> 
 def test_an_answer_is_frozen(store: AnyStore, drinks: Collection) -> None:
     document = estimates(store, drinks, EVERYTHING)
     with pytest.raises(AttributeError):
-        document.n = 7  # type: ignore[misc]
+        document.n = 7  # type: ignore[misc]  # frozen: that is the point
 
 
 def test_a_relay_is_an_argument(store: AnyStore, drinks: Collection) -> None:

@@ -65,13 +65,13 @@ Worlds = tuple[ReleaseWorld, ReleaseWorld]
 @pytest.fixture(params=["live", "closed", "releases"])
 def worlds(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Worlds]:
     with ExitStack() as stack:
-        yield tuple(  # type: ignore[misc]
+        yield tuple(  # type: ignore[misc]  # two of them, which mypy does not count
             stack.enter_context(neighbour(tmp_path / str(place), request.param, one))
             for place, one in enumerate((EVEN, ODD))
         )
 
 
-class neighbour:  # noqa: N801  # used as a function
+class neighbour:  # noqa: N801  (used as a function)
     """A world with one report of its own among the others."""
 
     def __init__(self, folder: Path, read: str, one: bytes) -> None:
@@ -93,7 +93,7 @@ class neighbour:  # noqa: N801  # used as a function
         return world
 
     def __exit__(self, *error: object) -> None:
-        self._opened.__exit__(*error)  # type: ignore[arg-type]
+        self._opened.__exit__(*error)  # type: ignore[arg-type]  # as it was called
 
 
 def without_the_draw(document: dict[str, object]) -> dict[str, object]:
@@ -107,7 +107,7 @@ def test_every_field_of_a_release_but_the_draw_is_equal(worlds: Worlds) -> None:
         )
         assert without_the_draw(one) == without_the_draw(other)
         assert one.keys() == other.keys() > DRAWN
-        assert one["result"].keys() == other["result"].keys()  # type: ignore[attr-defined]
+        assert one["result"].keys() == other["result"].keys()  # type: ignore[attr-defined]  # a document has values of many types
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReleaseWor
 
 
 def result(world: ReleaseWorld, request: ReleaseRequest = MODE) -> dict[str, object]:
-    return document(world.releases.release(world.collection, request, audit=None))["result"]  # type: ignore[return-value]
+    return document(world.releases.release(world.collection, request, audit=None))["result"]  # type: ignore[return-value]  # a document has values of many types
 
 
 @pytest.mark.parametrize("world", ["live"], indirect=True)

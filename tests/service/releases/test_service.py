@@ -49,7 +49,7 @@ def world(tmp_path: Path) -> Iterator[ReleaseWorld]:
 
 def refused(world: ReleaseWorld, request: object) -> Problem:
     with pytest.raises(Problem) as caught:
-        world.releases.release(world.collection, request, audit=None)  # type: ignore[arg-type]
+        world.releases.release(world.collection, request, audit=None)  # type: ignore[arg-type]  # a request, as `asked` makes it
     return caught.value
 
 
@@ -63,14 +63,14 @@ def test_a_release_shows_its_result_and_everything_that_may_be_said_of_it(
     assert (release["epochs"], release["n"]) == ([FIRST, LAST], 10)
     assert (release["unit"], release["adjacency"]) == ("one report", "replace")
     assert release["guarantee"] == {"epsilon": "0.25", "rho": "0.0310883", "delta": "0"}
-    assert set(release["result"]) == {"counts"}  # type: ignore[call-overload]
-    assert len(release["error_bars"]) == 1  # type: ignore[arg-type]
+    assert set(release["result"]) == {"counts"}  # type: ignore[call-overload]  # a document has values of many types
+    assert len(release["error_bars"]) == 1  # type: ignore[arg-type]  # a document has values of many types
 
 
 def test_what_a_cost_is_rounded_to_is_never_below_it(world: ReleaseWorld) -> None:
     release = document(world.releases.release(world.collection, asked("0.25"), audit=None))
     exact = pure_rho(Fraction(1, 4))
-    printed = Fraction(release["guarantee"]["rho"])  # type: ignore[index]
+    printed = Fraction(release["guarantee"]["rho"])  # type: ignore[index]  # a document has values of many types
     assert exact <= printed <= exact * Fraction(100001, 100000)
 
 
@@ -114,7 +114,7 @@ def test_the_same_request_from_fifty_threads_is_charged_once_and_shown_once(
 )
 def test_another_request_pays(world: ReleaseWorld, other: object) -> None:
     world.releases.release(world.collection, asked("0.1"), audit=None)
-    assert world.releases.release(world.collection, other, audit=None).new  # type: ignore[arg-type]
+    assert world.releases.release(world.collection, other, audit=None).new  # type: ignore[arg-type]  # a request, as `asked` makes it
     assert world.charges == 2
 
 
@@ -207,8 +207,8 @@ def test_an_installation_pays_for_each_report_it_may_have(tmp_path: Path) -> Non
     central = 'central = { per_epoch = "9", per_installation = "1.5", delta = "0" }\n'
     with opened(tmp_path, more=more, central=central) as world:
         release = document(world.releases.release(world.collection, asked("0.5"), audit=None))
-        assert release["promise"]["reports"] == 2  # type: ignore[index]
-        assert release["promise"]["installation"]["epsilon"] == "1"  # type: ignore[index]
+        assert release["promise"]["reports"] == 2  # type: ignore[index]  # a document has values of many types
+        assert release["promise"]["installation"]["epsilon"] == "1"  # type: ignore[index]  # a document has values of many types
         assert "one installation in epochs" in refused(world, asked("0.3")).detail
         assert world.releases.release(world.collection, asked("0.25"), audit=None).new
 
@@ -300,7 +300,7 @@ def test_what_could_not_be_said_of_a_release_is_found_out_before_it_is_charged(
     def prepare(
         mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
     ) -> PreparedRelease:
-        return Counts(context, Fraction(1, 10), law=object())  # type: ignore[arg-type]
+        return Counts(context, Fraction(1, 10), law=object())  # type: ignore[arg-type]  # a law that fails
 
     with opened(tmp_path, prepare=prepare) as world:
         with pytest.raises(TypeError):

@@ -150,7 +150,7 @@ def test_an_epoch_closed_while_blocks_are_opened_stays_as_it_is(
     made, _ = four_blocks(either, tmp_path)
 
     def close_then_give(*arguments: object) -> Iterator[bytes]:
-        results = list(here(*arguments))  # type: ignore[arg-type]
+        results = list(here(*arguments))  # type: ignore[arg-type]  # as it was called
         either.service.store.close_epoch(
             either.manifest.collection, TODAY, either.clock(), audit=None
         )
@@ -311,7 +311,7 @@ def test_a_service_that_shares_its_store_counts_each_block_for_one_of_two_jobs_a
         second = Service.open(Settings(data=settings.data, store=settings.store), clock=world.clock)
 
         def other_first(*arguments: object) -> Iterator[bytes]:
-            results = list(here(*arguments))  # type: ignore[arg-type]
+            results = list(here(*arguments))  # type: ignore[arg-type]  # as it was called
             tally(second, made, here)
             yield from results
 

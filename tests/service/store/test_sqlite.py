@@ -53,7 +53,7 @@ def test_nothing_append_only_is_replaced(file: Sqlite, table: str) -> None:
     store.store_result(result_row(1), b"zero")
     store.close()
     with file.refusing("append-only|stays closed"):
-        file.execute(f"insert or replace into {table} select * from {table}")  # noqa: S608
+        file.execute(f"insert or replace into {table} select * from {table}")  # noqa: S608  (the names in it are fixed)
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:

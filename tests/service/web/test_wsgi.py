@@ -162,4 +162,4 @@ def test_there_is_nothing_else_in_the_module() -> None:
     from deniable_aggregator.web import wsgi
 
     with pytest.raises(AttributeError, match="no attribute 'aplication'"):
-        wsgi.aplication  # noqa: B018
+        wsgi.aplication  # noqa: B018  (the access raises)

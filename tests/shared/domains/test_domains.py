@@ -84,7 +84,7 @@ def test_whatever_is_encoded_is_valid_and_everything_else_a_domain_error(
     except DomainError:
         return
     assert domain.encode(encoded) == encoded
-    assert domain.canonical(encoded)  # type: ignore[arg-type]
+    assert domain.canonical(encoded)  # type: ignore[arg-type]  # a value of this domain
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_canonical_index_is_as_wide_as_the_last_one(size: int, width: int) -> No
 
 @pytest.mark.parametrize("domain", [*bits(4), choices(8)], ids=str)
 def test_no_two_values_share_a_canonical_form(domain: Domain) -> None:
-    forms = [domain.canonical(value) for value in valid_inputs(domain)]  # type: ignore[arg-type]
+    forms = [domain.canonical(value) for value in valid_inputs(domain)]  # type: ignore[arg-type]  # a value of this domain
     assert len(set(forms)) == len(forms)
 
 

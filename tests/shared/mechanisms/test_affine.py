@@ -181,9 +181,9 @@ def test_of_a_prime_number_of_choices_p_and_q_are_those_of_subset_selection(
 @pytest.mark.parametrize("value", [-1, 4, 5, 10**30, (1,), "1", None, 1.0])
 def test_values_that_are_no_choice_are_refused_even_where_they_are_a_code(value: object) -> None:
     with pytest.raises(DomainError, match=r"value must be an index in \[0, 3\]$"):
-        affine(4).randomize(value, Coins.system())  # type: ignore[arg-type]
+        affine(4).randomize(value, Coins.system())  # type: ignore[arg-type]  # a wrong type is the point
     with pytest.raises(DomainError):
-        affine(4).pmf(value)  # type: ignore[arg-type]
+        affine(4).pmf(value)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize("modulus", [0, -7, 2, 3, 4, 6, 9, 11, 10**30])

@@ -267,7 +267,7 @@ def test_permanent_answers_and_reports_are_the_canonical_ones(vector: dict[str, 
     )
     key, labels = bytes.fromhex(VECTORS["key"]), list(map(bytes.fromhex, VECTORS["labels"]))
     value = value_of(vector, domain)
-    coins = Coins.derive(key, *labels, domain.canonical(value))  # type: ignore[arg-type]
+    coins = Coins.derive(key, *labels, domain.canonical(value))  # type: ignore[arg-type]  # a value of this domain
     answer = chain.memoize(value, coins, Coins.derive(key, b"public", *labels))
     streams = [Coins.derive(key, *labels, answer, bytes([t])) for t in range(4)]
     assert f"0x{chain.permanent_threshold:016x}" == vector["permanent_threshold"]

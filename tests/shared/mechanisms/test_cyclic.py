@@ -159,7 +159,7 @@ def test_exactly_the_codes_are_valid(d: int) -> None:
 @pytest.mark.parametrize("value", [-1, 9, "3", None, (0, 1)], ids=repr)
 def test_what_is_no_index_is_refused(value: object) -> None:
     with pytest.raises(DomainError, match=r"value must be an index in \[0, 8\]"):
-        cyclic(9).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]
+        cyclic(9).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize(

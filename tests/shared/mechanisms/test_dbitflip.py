@@ -76,7 +76,7 @@ def test_what_cannot_be_is_refused(size: int, told: dict[str, int], reason: str)
 @pytest.mark.parametrize("value", [-1, 9, "3", None, (0,) * 9], ids=repr)
 def test_what_is_no_index_is_refused(value: object) -> None:
     with pytest.raises(DomainError):
-        flips(9).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]
+        flips(9).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize("payload", [b"", b"\0\0", b"\x12", b"\xff"], ids=repr)

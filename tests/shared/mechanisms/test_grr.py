@@ -114,9 +114,9 @@ def test_the_least_epsilon_makes_choices_almost_alike_and_the_largest_almost_tru
 def test_values_that_are_no_index_are_refused_and_not_repeated(value: object) -> None:
     mechanism = build("grr/1", domain_size=3, epsilon="1")
     with pytest.raises(DomainError, match=r"value must be an index in \[0, 2\]$"):
-        mechanism.randomize(value, Coins.system())  # type: ignore[arg-type]
+        mechanism.randomize(value, Coins.system())  # type: ignore[arg-type]  # a wrong type is the point
     with pytest.raises(DomainError):
-        mechanism.pmf(value)  # type: ignore[arg-type]
+        mechanism.pmf(value)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize("d", [1, 0, -1, 65_537])

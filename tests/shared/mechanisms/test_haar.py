@@ -109,7 +109,7 @@ def test_linkage_is_that_of_the_level_of_the_coefficient_and_of_a_bit() -> None:
 @pytest.mark.parametrize("value", [-1, 9, "3", None, (0, 1)], ids=repr)
 def test_what_is_no_index_is_refused(value: object) -> None:
     with pytest.raises(DomainError, match=r"\[0, 8\]"):
-        made(9).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]
+        made(9).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize("payload", [b"", b"\0\0", b"\x1e", b"\xff"], ids=repr)

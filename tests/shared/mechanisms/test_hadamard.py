@@ -61,7 +61,7 @@ def test_the_coefficient_is_tossed_without_the_value_and_the_bit_with_it() -> No
 def test_the_coefficient_has_one_law_whatever_is_answered() -> None:
     mechanism = hadamard(5)
     for value in range(5):
-        law = exact_law(lambda coins, value=value: mechanism.randomize(value, coins))  # type: ignore[misc]
+        law = exact_law(lambda coins, value=value: mechanism.randomize(value, coins))  # type: ignore[misc]  # mypy infers no lambda with a default
         for j in range(7):
             assert law[bytes([2 * j])] + law[bytes([2 * j + 1])] == Fraction(1, 7)
 

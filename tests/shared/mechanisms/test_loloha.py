@@ -170,7 +170,7 @@ def test_what_is_no_message_is_refused(payload: bytes) -> None:
 @pytest.mark.parametrize("value", [-1, 16, "3", None, (0, 1)], ids=repr)
 def test_what_is_no_index_is_refused(value: object) -> None:
     with pytest.raises(DomainError):
-        whole(4, 2).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]
+        whole(4, 2).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_a_pmf_of_too_many_payloads_is_refused() -> None:

@@ -110,7 +110,7 @@ def test_a_manifest_pins_the_window_of_one_report_also_for_a_chain() -> None:
     chain = build("discrete-piecewise/1", domain_size=9, epsilon="3", permanent="6")
     plain = build("discrete-piecewise/1", domain_size=9, epsilon="3")
     assert isinstance(plain, PiecewiseMean)
-    first = getattr(chain, "first")  # noqa: B009 - a Chain does not promise it
+    first = getattr(chain, "first")  # noqa: B009  (a Chain does not promise it)
     assert (
         (first.outputs, first.window) == (plain.outputs, plain.window) == best_window(Fraction(3))
     )
@@ -140,7 +140,7 @@ def test_a_mean_is_asked_of_numbers_alone(id: str) -> None:
 @pytest.mark.parametrize("value", [-1, 9, "3", None, (0, 1)], ids=repr)
 def test_what_is_no_index_is_refused(id: str, value: object) -> None:
     with pytest.raises(DomainError):
-        build(id, domain_size=9, epsilon="1").randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]
+        build(id, domain_size=9, epsilon="1").randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -198,7 +198,7 @@ def test_the_worst_case_is_that_of_every_answer_between_and_is_reached() -> None
 def test_scores_are_those_of_one_report_also_for_a_chain() -> None:
     chain = build("optimal-mean/1", domain_size=9, epsilon="3", permanent="6")
     plain = build("optimal-mean/1", domain_size=9, epsilon="3")
-    first = getattr(chain, "first")  # noqa: B009 - a Chain does not promise it
+    first = getattr(chain, "first")  # noqa: B009  (a Chain does not promise it)
     assert isinstance(plain, OptimalMean)
     assert first.scores == plain.scores
     assert (first.outputs, first.window, first.odds) == best_shape(Fraction(3))

@@ -54,7 +54,7 @@ def test_unknown_parameters_are_refused_with_those_it_takes() -> None:
 @pytest.mark.parametrize("number", ["3", 3.0, True, None])
 def test_sizes_that_are_no_integers_are_refused(number: object) -> None:
     with pytest.raises(ParameterError, match="domain_size must be an integer"):
-        build("rr/1", domain_size=number, epsilon="1")  # type: ignore[call-overload]
+        build("rr/1", domain_size=number, epsilon="1")  # type: ignore[call-overload]  # a wrong type is the point
     with pytest.raises(ParameterError, match="distance must be an integer"):
         build("rr/1", domain_size=3, epsilon="1", distance=number)
 
@@ -62,7 +62,7 @@ def test_sizes_that_are_no_integers_are_refused(number: object) -> None:
 @pytest.mark.parametrize("epsilon", ["1e5000000", "0", "21", 0.5])
 def test_epsilon_is_checked_where_a_mechanism_is_built(epsilon: object) -> None:
     with pytest.raises(ParameterError, match="epsilon must"):
-        build("grr/1", domain_size=3, epsilon=epsilon)  # type: ignore[call-overload]
+        build("grr/1", domain_size=3, epsilon=epsilon)  # type: ignore[call-overload]  # a wrong type is the point
 
 
 def test_each_domain_gets_its_mechanism() -> None:

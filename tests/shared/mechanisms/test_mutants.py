@@ -384,7 +384,7 @@ def test_uniformity_sees_a_draw_that_is_not_by_exact_rejection(
 
 
 def coins_of(key: bytes, domain: Domain, value: Encoded) -> Coins:
-    return Coins.derive(key, b"epoch 7", domain.canonical(value))  # type: ignore[arg-type]
+    return Coins.derive(key, b"epoch 7", domain.canonical(value))  # type: ignore[arg-type]  # a value of this domain
 
 
 def coins_of_the_epoch_alone(key: bytes, domain: Domain, value: Encoded) -> Coins:
@@ -396,7 +396,7 @@ def coins_of_the_number_of_ones(key: bytes, domain: Domain, value: Encoded) -> C
 
 
 def coins_of_all_but_the_last_bit(key: bytes, domain: Domain, value: Encoded) -> Coins:
-    packed = domain.canonical(value)[0]  # type: ignore[arg-type]
+    packed = domain.canonical(value)[0]  # type: ignore[arg-type]  # a value of this domain
     return Coins.derive(key, b"epoch 7", bytes([packed & 0b1100_0000]))
 
 

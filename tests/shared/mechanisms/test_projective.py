@@ -232,7 +232,7 @@ def test_exactly_the_points_are_valid(d: int) -> None:
 @pytest.mark.parametrize("value", [-1, 9, "3", None, (0, 1)], ids=repr)
 def test_what_is_no_index_is_refused_even_where_it_is_a_code(value: object) -> None:
     with pytest.raises(DomainError, match=r"value must be an index in \[0, 8\]"):
-        projective(9).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]
+        projective(9).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_sizes_follow_from_the_number_of_bits() -> None:
 )
 def test_values_that_are_not_encoded_are_refused_and_not_repeated(value: object) -> None:
     with pytest.raises(DomainError, match="zeros and ones") as caught:
-        build("rr/1", domain_size=2, epsilon="1").randomize(value, Coins.system())  # type: ignore[arg-type]
+        build("rr/1", domain_size=2, epsilon="1").randomize(value, Coins.system())  # type: ignore[arg-type]  # a wrong type is the point
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 

@@ -40,7 +40,7 @@ def test_payloads_are_the_canonical_ones(vector: dict[str, Any]) -> None:
     assert isinstance(mechanism, SampledResponse)
     key, labels = bytes.fromhex(VECTORS["key"]), list(map(bytes.fromhex, VECTORS["labels"]))
     value = value_of(vector, domain)
-    coins = Coins.derive(key, *labels, domain.canonical(value))  # type: ignore[arg-type]
+    coins = Coins.derive(key, *labels, domain.canonical(value))  # type: ignore[arg-type]  # a value of this domain
     payload = mechanism.randomize(value, coins, Coins.derive(key, b"public", *labels))
     assert (mechanism.sampled, payload.hex()) == (vector["sampled"], vector["payload"])
     assert f"0x{mechanism.threshold:016x}" == vector["threshold"]
@@ -184,7 +184,7 @@ def test_pmf_is_for_small_spaces_only() -> None:
 @pytest.mark.parametrize("value", [1, True, (), (1,), (1, 0, 1), (0, 2), (0, 0.5), "01"])
 def test_values_that_are_not_encoded_are_refused_and_not_repeated(value: object) -> None:
     with pytest.raises(DomainError, match="zeros and ones") as caught:
-        sampled(2, 1).randomize(value, Coins.system())  # type: ignore[arg-type]
+        sampled(2, 1).randomize(value, Coins.system())  # type: ignore[arg-type]  # a wrong type is the point
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 

@@ -48,8 +48,8 @@ def apart(id: str) -> list[tuple[int, ...]]:
     """Two texts with all their cells, and none in common, in the first table of `small`."""
     mechanism = small(id, 1)
     letters = [(byte,) for byte in range(97, 123)]
-    cells = {text: mechanism.cells_of(0, bytes(text)) for text in letters}  # type: ignore[attr-defined]
-    full = [text for text in letters if len(cells[text]) == mechanism.hashes]  # type: ignore[attr-defined]
+    cells = {text: mechanism.cells_of(0, bytes(text)) for text in letters}  # type: ignore[attr-defined]  # only sketches have it
+    full = [text for text in letters if len(cells[text]) == mechanism.hashes]  # type: ignore[attr-defined]  # only sketches have it
     return [full[0], next(text for text in full if not {*cells[full[0]]} & {*cells[text]})]
 
 
@@ -85,7 +85,7 @@ def test_the_second_round_keeps_the_epsilon_of_one_report_and_no_larger_one_does
     texts = apart(id)
     chain = build(id, domain_size=2, epsilon="1", permanent="2", tables=1, cells=8)
     check_private([chain.pmf(text) for text in texts], Fraction(1))
-    check_private([chain.first.pmf(text) for text in texts], Fraction(2))  # type: ignore[attr-defined]
+    check_private([chain.first.pmf(text) for text in texts], Fraction(2))  # type: ignore[attr-defined]  # only chains have it
     raised = with_renewal_threshold(chain, chain.renewal_threshold + 1)
     assert not at_most_exp(largest_ratio([raised.pmf(text) for text in texts]), Fraction(1))
 
@@ -121,7 +121,7 @@ def test_p_and_q_are_the_chances_of_support_over_all_cells_of_another_text(id: s
     law = mechanism.pmf(TEXTS[0])
     assert supporting(mechanism, law, TEXTS[0]) == mechanism.p
     by_cell = {
-        mechanism.cells_of(0, bytes((byte,)))[0]: (byte,)  # type: ignore[attr-defined]
+        mechanism.cells_of(0, bytes((byte,)))[0]: (byte,)  # type: ignore[attr-defined]  # only sketches have it
         for byte in range(33, 127)
     }
     assert len(by_cell) == SMALL["cells"]
@@ -131,7 +131,7 @@ def test_p_and_q_are_the_chances_of_support_over_all_cells_of_another_text(id: s
 
 
 def supporting(mechanism: Mechanism, law: dict[bytes, Fraction], text: tuple[int, ...]) -> Fraction:
-    told = (chance for y, chance in law.items() if mechanism.supports(y, text))  # type: ignore[arg-type]
+    told = (chance for y, chance in law.items() if mechanism.supports(y, text))  # type: ignore[arg-type]  # a text mechanism takes a text
     return sum(told, Fraction())
 
 

@@ -83,7 +83,7 @@ def test_the_reach_goes_from_half_of_the_scale_to_nothing() -> None:
 
 def test_a_manifest_pins_the_reach_of_one_report_also_for_a_chain() -> None:
     chain = build("square-wave/1", domain_size=64, epsilon="1", permanent="2")
-    first = getattr(chain, "first")  # noqa: B009 - a Chain does not promise it
+    first = getattr(chain, "first")  # noqa: B009  (a Chain does not promise it)
     assert first.reach == best_reach(Fraction(1), 64)
     assert first.threshold == threshold(
         Fraction(2), alphabet_size=first.outputs, support_size=first.window
@@ -112,7 +112,7 @@ def test_it_answers_for_numbers_alone() -> None:
 @pytest.mark.parametrize("value", [-1, 9, "3", None, (0, 1)], ids=repr)
 def test_what_is_no_index_is_refused(value: object) -> None:
     with pytest.raises(DomainError):
-        made(9, 2, Fraction(1)).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]
+        made(9, 2, Fraction(1)).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize("payload", [b"", b"\0\0", b"\x0d", b"\xff"], ids=repr)

@@ -204,9 +204,9 @@ def test_what_is_no_set_is_refused_with_the_reason(
 @pytest.mark.parametrize("value", [-1, 3, 10**30, (1,), "1", None, 1.0])
 def test_values_that_are_no_index_are_refused_and_not_repeated(value: object) -> None:
     with pytest.raises(DomainError, match=r"value must be an index in \[0, 2\]$"):
-        subset(3).randomize(value, Coins.system())  # type: ignore[arg-type]
+        subset(3).randomize(value, Coins.system())  # type: ignore[arg-type]  # a wrong type is the point
     with pytest.raises(DomainError):
-        subset(3).pmf(value)  # type: ignore[arg-type]
+        subset(3).pmf(value)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_sizes_out_of_range_are_refused() -> None:

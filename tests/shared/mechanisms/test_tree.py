@@ -136,7 +136,7 @@ def test_a_level_is_divided_by_the_fan_out_rounded_up() -> None:
 def test_it_answers_for_numbers_alone() -> None:
     minutes = Number(Fraction(0), Fraction(240), Fraction(5))
     mechanism = for_domain("tree/1", minutes, Fraction(1))
-    assert (mechanism.domain_size, getattr(mechanism, "fan_out")) == (49, 7)  # noqa: B009
+    assert (mechanism.domain_size, getattr(mechanism, "fan_out")) == (49, 7)  # noqa: B009  (the protocol does not promise it)
     with pytest.raises(ParameterError, match="answers for number"):
         for_domain("tree/1", Choice(("a", "b")), Fraction(1))
 
@@ -144,7 +144,7 @@ def test_it_answers_for_numbers_alone() -> None:
 @pytest.mark.parametrize("value", [-1, 9, "3", None, (0, 1)], ids=repr)
 def test_what_is_no_index_is_refused(value: object) -> None:
     with pytest.raises(DomainError, match=r"\[0, 8\]"):
-        made(9, 3).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]
+        made(9, 3).randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize(

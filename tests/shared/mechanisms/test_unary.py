@@ -61,7 +61,7 @@ def test_sizes_of_less_than_two_and_of_more_than_4096_choices_are_refused(
 @pytest.mark.parametrize("value", [-1, 5, (1, 0, 0, 0, 0), "a"])
 def test_what_is_no_index_is_refused_without_being_repeated(id: str, value: object) -> None:
     with pytest.raises(DomainError, match=r"^value must be an index in \[0, 4\]$"):
-        unary(id, 5).randomize(value, Coins.system())  # type: ignore[arg-type]
+        unary(id, 5).randomize(value, Coins.system())  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @BOTH

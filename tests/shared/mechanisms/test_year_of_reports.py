@@ -83,7 +83,7 @@ def chain_of(id: str, size: int, shape: Shape, permanent: Fraction = PERMANENT) 
 def answers_of(chain: MemoizedChain) -> list[Encoded]:
     """All answers, or some of very many."""
     if chain.domain_types == {"text"}:
-        return [b"a", b"b", b"c", b"d"]  # type: ignore[list-item]
+        return [b"a", b"b", b"c", b"d"]  # type: ignore[list-item]  # a list of bytes is one of Encoded, too
     if chain.domain_types == {"bits"} and chain.domain_size > 4:
         return [tuple(secrets.randbelow(2) for _ in range(chain.domain_size)) for _ in range(6)]
     if chain.domain_size > 100:

@@ -146,7 +146,7 @@ def test_texts_of_another_form_are_refused_before_anything_is_computed(text: str
 @pytest.mark.parametrize("value", [0.5, Decimal("0.5"), True, None, b"1", 1j])
 def test_other_types_are_refused_with_the_cure(value: object) -> None:
     with pytest.raises(ParameterError, match="write it as a string"):
-        parse_epsilon(value)  # type: ignore[arg-type]
+        parse_epsilon(value)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize("value", ["0", "0.009999", "20.000001", 0, 21, -1, Fraction(1, 101)])

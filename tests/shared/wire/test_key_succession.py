@@ -129,6 +129,6 @@ def test_another_suite_under_an_id_is_another_key() -> None:
 )
 def test_a_rollback_is_refused_with_the_reason(changes: dict[str, object], reason: str) -> None:
     honest: dict[str, object] = {"version": 5, "log_size": 11}
-    check_successor_keys(OLD, replace(OLD, **honest))  # type: ignore[arg-type]
+    check_successor_keys(OLD, replace(OLD, **honest))  # type: ignore[arg-type]  # one dict has values of many types
     with pytest.raises(ForkError, match=reason):
-        check_successor_keys(OLD, replace(OLD, **honest | changes))  # type: ignore[arg-type]
+        check_successor_keys(OLD, replace(OLD, **honest | changes))  # type: ignore[arg-type]  # a wrong type is the point

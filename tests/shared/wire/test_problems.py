@@ -73,4 +73,4 @@ def test_an_unknown_problem_is_a_mistake_of_ours() -> None:
 
 def test_problems_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
-        PROBLEMS["x"] = PROBLEMS["internal"]  # type: ignore[index]
+        PROBLEMS["x"] = PROBLEMS["internal"]  # type: ignore[index]  # read-only: that is the point

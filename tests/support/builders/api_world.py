@@ -155,7 +155,7 @@ class World:
         self, method: str, path: str, role: str | None = "admin", **arguments: object
     ) -> TestResponse:
         headers = self.authorization(role)
-        return self.client.open(path, method=method, headers=headers, **arguments)  # type: ignore[arg-type]
+        return self.client.open(path, method=method, headers=headers, **arguments)  # type: ignore[arg-type]  # one dict has values of many types
 
     def signed(self, manifest: Manifest) -> bytes:
         return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)

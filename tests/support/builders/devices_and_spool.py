@@ -56,7 +56,7 @@ class SplitSpine(Spine):
             self.make_spool()
             assert self.service is not None
             limits = {"min_reports": 2, "interval_seconds": 86_400.0}
-            self.consumer = SpoolConsumer(self.service, self.spool, clock=self.clock, **limits)  # type: ignore[arg-type]
+            self.consumer = SpoolConsumer(self.service, self.spool, clock=self.clock, **limits)  # type: ignore[arg-type]  # one dict has values of many types
 
     def stop(self) -> None:
         super().stop()

@@ -10,7 +10,7 @@ from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from support.builders.store_reports import COLLECTION, EPOCH
 
 
-class Spent(Exception):  # noqa: N818
+class Spent(Exception):  # noqa: N818  (the word of the domain)
     """The budget of these tests is gone."""
 
 

@@ -21,4 +21,4 @@ def sent(world: RelayWorld, collection: Collection, count: int, **how: Any) -> l
 
 
 def with_header(report: Report, **changed: object) -> Report:
-    return Report(replace(report.header, **changed), report.sealed)  # type: ignore[arg-type]
+    return Report(replace(report.header, **changed), report.sealed)  # type: ignore[arg-type]  # one dict has values of many types

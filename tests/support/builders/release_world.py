@@ -133,7 +133,7 @@ def opened(
 ) -> Iterator[ReleaseWorld]:
     """A world whose collection has five reports in each of FIRST, LAST and OPEN."""
     with api_world.opened(folder) as world:
-        text = authored(more=more + central, **manifest)  # type: ignore[arg-type]
+        text = authored(more=more + central, **manifest)  # type: ignore[arg-type]  # one dict has values of many types
         made = ReleaseWorld(world, world.register(text), prepare, entropy)
         if not empty:
             for epoch in (FIRST, LAST, OPEN):

@@ -120,14 +120,14 @@ def equally_tossed(
     mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
 ) -> PreparedRelease:
     """A plan that draws with the same coins each time."""
-    return _Replaced(kinds.prepare(mechanism, arguments, context), _same)  # type: ignore[return-value]
+    return _Replaced(kinds.prepare(mechanism, arguments, context), _same)  # type: ignore[return-value]  # a double of a prepared release
 
 
 def equally_drawn(
     mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
 ) -> PreparedRelease:
     """A plan that draws with the same coins and as if every part said all labels equally often."""
-    return _Replaced(kinds.prepare(mechanism, arguments, context), _even)  # type: ignore[return-value]
+    return _Replaced(kinds.prepare(mechanism, arguments, context), _even)  # type: ignore[return-value]  # a double of a prepared release
 
 
 def _same(tallies: Tallies) -> Tallies:

@@ -27,7 +27,7 @@ class KillSwitch:
         class Sqlite(sqlite3.Connection):
             def execute(self, *arguments: object) -> sqlite3.Cursor:
                 switch.count()
-                return super().execute(*arguments)  # type: ignore[arg-type]
+                return super().execute(*arguments)  # type: ignore[arg-type]  # as it was called
 
         class Postgres(psycopg.Connection[Any]):
             def execute(self, query: Any, *arguments: Any, **options: Any) -> psycopg.Cursor[Any]:

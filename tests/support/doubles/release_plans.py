@@ -135,5 +135,5 @@ def prepare(
     delta = arguments.get("delta", "0")
     if not isinstance(delta, str) or delta not in ("0", "1/1000000"):
         raise ParameterError(f"delta must be 0 or 1/1000000, got {delta!r:.20}")
-    epsilon = parse_epsilon(arguments.get("epsilon", "0.1"))  # type: ignore[arg-type]
+    epsilon = parse_epsilon(arguments.get("epsilon", "0.1"))  # type: ignore[arg-type]  # an argument of a request is an object
     return RELEASE_KINDS[mechanism](context, epsilon, Fraction(delta))

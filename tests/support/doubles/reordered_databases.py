@@ -91,7 +91,7 @@ def _parts(inside: str) -> Iterator[str]:
 
 def _copy(db: sqlite3.Connection, name: str) -> None:
     names = ", ".join(row[1] for row in db.execute(f"pragma old.table_info({name})"))
-    db.execute(f"insert into {name} ({names}) select {names} from old.{name}")  # noqa: S608
+    db.execute(f"insert into {name} ({names}) select {names} from old.{name}")  # noqa: S608  (the names in it are fixed)
 
 
 class ReversingCursor(sqlite3.Cursor):
@@ -130,8 +130,9 @@ class ReversingConnection(sqlite3.Connection):
 
 
 class ReversingRow(sqlite3.Row):
-    """Has its last column first for those who count; slices stay, for the one list that fields
-    order.
+    """Has its last column first for those who count.
+
+    Slices stay, for the one list that fields order.
     """
 
     def __getitem__(self, key: Any) -> Any:

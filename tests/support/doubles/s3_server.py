@@ -92,7 +92,7 @@ def bucket(credentials: str = "") -> str:
     `credentials` are "key:secret"; without them readers need `CREDENTIALS` in their environment.
     """
     name = f"bucket-{next(_numbers)}"
-    with urlopen(Request(f"{server().origin}/{name}", method="PUT")) as answer:  # noqa: S310
+    with urlopen(Request(f"{server().origin}/{name}", method="PUT")) as answer:  # noqa: S310  (loopback, over http)
         assert answer.status == 200
     endpoint = quote(server().origin, safe="")
     who = credentials and f"{credentials}@"

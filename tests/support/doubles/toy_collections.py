@@ -45,7 +45,7 @@ class Unstructured(Toy):
     """The same mechanism, of which nobody says what its messages are."""
 
     @property
-    def structure(self) -> None:  # type: ignore[override]
+    def structure(self) -> None:  # type: ignore[override]  # a mechanism without a structure
         return None
 
 

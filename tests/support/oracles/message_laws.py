@@ -157,5 +157,5 @@ def _build(id: str, epsilon: str, size: int, permanent: Fraction | None = None) 
         return None
 
 
-def generator() -> np.random.Generator:  # noqa: TID251  # simulates whole populations in tests
-    return np.random.default_rng()  # noqa: TID251
+def generator() -> np.random.Generator:  # noqa: TID251  (simulates whole populations in tests)
+    return np.random.default_rng()  # noqa: TID251  (draws people of a test)

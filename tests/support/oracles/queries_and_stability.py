@@ -74,7 +74,7 @@ def check_small_db(build: Callable[[str, Workload], SmallDb]) -> None:
             def law(tally: Tally, mechanism: SmallDb = mechanism) -> object:
                 return mechanism.pmf(Counts(np.array(tally)))
 
-            check_pure(law, pairs, mechanism.guarantee)  # type: ignore[arg-type]
+            check_pure(law, pairs, mechanism.guarantee)  # type: ignore[arg-type]  # laws of databases, not of messages
     favoured = build("replace", FOUR_QUERIES).pmf(Counts(np.array([9, 0, 0])))
     assert favoured.outcomes[int(favoured.probabilities.argmax())] == (0, 0)
 

@@ -99,7 +99,7 @@ def app() -> Flask:
         with (folder / "ticks").open("ab") as file:
             file.write(b".")
 
-    service.tick = noted  # type: ignore[method-assign]
+    service.tick = noted  # type: ignore[method-assign]  # the test replaces it
     often = partial(PeriodicThread, every_seconds=TICK_SECONDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wsgi, "PeriodicThread", often)

@@ -142,7 +142,7 @@ class Filler:
         arrivals = [
             AcceptedReport(cell, ids[start : start + 16], b"\0") for start in range(0, 16 * n, 16)
         ]
-        self.service.store.commit(arrivals, lambda _, rows: tally)  # type: ignore[arg-type,return-value]
+        self.service.store.commit(arrivals, lambda _, rows: tally)  # type: ignore[arg-type,return-value]  # the tally is known already
 
 
 @dataclass(frozen=True)

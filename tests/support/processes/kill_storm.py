@@ -236,8 +236,10 @@ def _count(service: Service, manifest: Manifest) -> tuple[int, int]:
 
 
 class Weather:
-    """Two of eight connections meet some fault, each kind as likely; of any 20 dealt together each
-    kind meets one."""
+    """Two of eight connections meet some fault, each kind as likely.
+
+    Of any 20 dealt together each kind meets one.
+    """
 
     def __init__(self) -> None:
         self._dealing = threading.Lock()

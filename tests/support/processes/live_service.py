@@ -88,7 +88,7 @@ def bodies_within(seconds: int) -> Iterator[None]:
 def live(folder: Path, **changes: object) -> Iterator[Live]:
     """Started, and stopped at the end."""
     settings = Settings(data=folder / "data", port=free_port())
-    settings = replace(settings, **changes)  # type: ignore[arg-type]
+    settings = replace(settings, **changes)  # type: ignore[arg-type]  # one dict has values of many types
     manifest = prepare(settings)
     with (folder / "server.log").open("wb") as log, running(settings, log=log) as server:
         yield Live(settings, server, manifest)

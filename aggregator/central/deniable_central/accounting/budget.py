@@ -42,10 +42,12 @@ class Budget:
 
     @property
     def of_epoch(self) -> Limit:
+        """The most that may be spent on one epoch."""
         return Limit(self.per_epoch, self.delta)
 
     @property
     def of_installation(self) -> Limit:
+        """The most that may be spent on all epochs together."""
         return Limit(self.per_installation, self.delta)
 
 

@@ -54,5 +54,6 @@ def tanh(x: Fraction) -> Bounds:
 
 
 def one_minus(bounds: Bounds) -> Bounds:
+    """Bounds of 1 − x, from bounds of x."""
     low, high = bounds
     return 1 - high, 1 - low

@@ -40,6 +40,7 @@ class BudgetRequest:
 
     @property
     def is_gaussian(self) -> bool:
+        """Whether it is asked for at a ρ, not at an ε."""
         return self.requested.epsilon is None
 
     @property

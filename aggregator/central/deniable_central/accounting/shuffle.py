@@ -114,7 +114,7 @@ class _Signs:
 
     @classmethod
     def of(cls, m: int) -> _Signs:
-        """Places are differences of pluses and minuses: m even 0, 2, 4 …, m odd 1, 3, 5 …"""
+        """Places: pluses less minuses, 0, 2, 4 … for m even and 1, 3, 5 … for m odd."""
         odd = m & 1
         last = min(m, math.ceil(_DEVIATIONS * math.sqrt(m)) + 2)
         places = np.arange(odd, last + 1, 2, dtype=np.float64)

@@ -61,6 +61,7 @@ class AllocationPlan:
 
     @property
     def billboard(self) -> Billboard:
+        """What shows the noisy prices, from the first round on."""
         course = self.course
         return Billboard(self.menu, self.noise, self.rounds, course.start(), course.next)
 

@@ -66,6 +66,7 @@ class Menu:
 
     @property
     def goods(self) -> int:
+        """How many goods there are."""
         return int(self.options.shape[1])
 
     @property

@@ -86,6 +86,7 @@ class PriceGrid:
         return min([Fraction(1), *gaps])
 
     def as_array(self) -> Integers:
+        """The prices: int64[number of prices]."""
         return np.array(self.grid, dtype=np.int64)
 
 

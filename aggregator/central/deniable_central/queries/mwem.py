@@ -122,6 +122,7 @@ class Mwem:
         return data.observe(self.workload.matrix)
 
     def selector(self, data: CountData) -> Exponential:
+        """The mechanism that picks the query of a round."""
         return Exponential.of(
             privacy_parameters(epsilon=self.share, sensitivity=_moves(data, self.workload))
         )

@@ -41,6 +41,7 @@ class OpeningRecord:
         return _keyed(bytes.fromhex(self.salt), fingerprint) == self.counts
 
     def to_bytes(self) -> bytes:
+        """The record as one line of JSON."""
         record = {"number": 0, "format": FORMAT, **asdict(self)}
         return json.dumps(record, default=str, separators=(",", ":")).encode()
 
@@ -65,6 +66,7 @@ class AnswerRecord:
     taught: list[int] | None
 
     def to_bytes(self) -> bytes:
+        """The record as one line of JSON."""
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 
 

@@ -59,6 +59,7 @@ class Workload:
 
     @property
     def queries(self) -> int:
+        """How many queries there are."""
         return len(self.matrix)
 
     @property

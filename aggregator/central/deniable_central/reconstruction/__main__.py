@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _count:  # noqa: N801  # argparse shows the name of a type in its errors
+class _count:  # noqa: N801  (argparse shows the name of a type in its errors)
     def __init__(self, most: int) -> None:
         self._most = most
 

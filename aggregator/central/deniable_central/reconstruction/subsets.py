@@ -53,6 +53,7 @@ class Subsets:
 
     @property
     def queries(self) -> int:
+        """How many subsets are asked for."""
         return len(self.matrix)
 
     @property

@@ -80,7 +80,7 @@ def fit(law: MessageLaw, counts: Counts, *, tolerance: float = 0.5) -> Fit:
         raise ParameterError(f"tolerance must be positive, got {tolerance}")
     n = int(counts.sum())
     point, steps = None, 0
-    for steps, point in enumerate(ascent(law, counts), 1):  # noqa: B007 - both are used below
+    for steps, point in enumerate(ascent(law, counts), 1):  # noqa: B007  (both are used below)
         chi = law.back_squares(1 / point.messages) - 1
         if (point.factors - 1 <= tolerance * np.sqrt(np.maximum(chi, 0.0) / n)).all():
             break

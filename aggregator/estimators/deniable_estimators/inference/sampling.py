@@ -11,7 +11,7 @@ import numpy.typing as npt
 from deniable_estimators.inference.channel import Counts
 from deniable_shared.mechanisms.structure import Subset
 
-Generator = np.random.Generator  # noqa: TID251  # planning and tests: nothing drawn here is sent
+Generator = np.random.Generator  # noqa: TID251  (planning and tests: nothing drawn here is sent)
 
 _AT_ONCE = 1 << 18
 

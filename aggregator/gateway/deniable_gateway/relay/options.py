@@ -45,6 +45,7 @@ class RelayOptions:
 
     @property
     def directory(self) -> Path:
+        """Where the relay keeps its queue."""
         return Path(self.data)
 
     def environ(self) -> dict[str, str]:

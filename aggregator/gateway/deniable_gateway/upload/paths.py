@@ -25,10 +25,11 @@ _RAW = ("RAW_URI", "REQUEST_URI")
 
 
 def require_normal_path(environ: WSGIEnvironment) -> None:
-    """Raises Problem("not-found") for a path with an empty or a dot segment, a backslash, or an
-    encoded dot, slash or backslash. One slash at the end is normal.
+    """Raises Problem("not-found") for a path that a proxy could read in another way.
 
-    Not 400: a device drops its report for that, and here only the address is wrong.
+    That is one with an empty or a dot segment, a backslash, or an encoded dot, slash or backslash.
+    One slash at the end is normal. Not 400: a device drops its report for that, and here only the
+    address is wrong.
     """
     path: str = environ.get("PATH_INFO", "")
     if _is_normal(path) and not _HIDDEN.search(_as_sent(environ)):

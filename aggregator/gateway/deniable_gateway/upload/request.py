@@ -70,6 +70,7 @@ def _parse_length(given: str) -> int:
 
 
 def problem_response(problem: Problem) -> tuple[str, Headers, bytes]:
+    """Status line, headers and body of the response that reports a problem."""
     headers = [("Content-Type", PROBLEM_MEDIA_TYPE), *problem.headers()]
     body = json.dumps(problem.document()).encode()
     return f"{problem.status} {HTTPStatus(problem.status).phrase}", headers, body

@@ -25,7 +25,7 @@ from deniable_gateway.errors import SettingsError
 
 OIDC_REQUEST = {"role": "groups", "name": "preferred_username", "scope": "openid profile email"}
 _SQLITE = "sqlite:///"
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  (compared with, never bound)
 _SWITCH = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
@@ -88,7 +88,7 @@ class Settings:
         document = from_file(path, _NAMES, must_exist=file is not None)
         if file is None and "data" in document:
             raise SettingsError(f"data cannot be set in {path}, which is looked for in it")
-        settings = cls(**{**_without_own_address(document), **from_variables})  # type: ignore[arg-type]
+        settings = cls(**{**_without_own_address(document), **from_variables})  # type: ignore[arg-type]  # one dict has values of many types
         _check_sign_in_libraries(settings.oidc_issuer)
         return settings
 
@@ -142,7 +142,7 @@ _NAMES = tuple(field.name for field in fields(Settings))
 def _without_own_address(document: Mapping[str, object]) -> Mapping[str, object]:
     """A file's public URL that is only its own host and port follows those of the environment."""
     place = {name: document[name] for name in ("host", "port") if name in document}
-    own = Settings(**place)  # type: ignore[arg-type]
+    own = Settings(**place)  # type: ignore[arg-type]  # one dict has values of many types
     if document.get("public_url") != own.own_address:
         return document
     return {name: value for name, value in document.items() if name != "public_url"}

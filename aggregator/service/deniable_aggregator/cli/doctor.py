@@ -1,4 +1,4 @@
-"""`deniable doctor`: is this installation well?"""
+"""`deniable doctor` checks this installation."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _make_plan(
 
     try:
         domain = size if isinstance(size, int) else record_of(size)
-        return planning.plan(domain, epsilon, users, domain_type=kind, **options)  # type: ignore[arg-type]
+        return planning.plan(domain, epsilon, users, domain_type=kind, **options)  # type: ignore[arg-type]  # one dict has values of many types
     except (ManifestError, ParameterError) as error:
         raise CommandFailed(str(error)) from error
 

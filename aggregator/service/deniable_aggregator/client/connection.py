@@ -70,7 +70,7 @@ class Connection:
         headers = _without_none({"Accept": accept, "Content-Type": content_type})
         params = _without_none(arguments or {})
         try:
-            answer = self.http.request(method, path, params=params, headers=headers, **content)  # type: ignore[arg-type]
+            answer = self.http.request(method, path, params=params, headers=headers, **content)  # type: ignore[arg-type]  # one dict has values of many types
         except httpx.TimeoutException as error:
             raise UnreachableError(f"{self.address} did not answer in time: try again") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:

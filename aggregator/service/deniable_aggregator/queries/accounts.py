@@ -39,6 +39,7 @@ def account_of(collection: Collection, rows: Sequence[ChargeRow]) -> Account:
 
 
 def charge_of(row: ChargeRow) -> Charge:
+    """A charge of the ledger, as accounting adds it up."""
     return Charge(row.release, frozenset(row.epochs), guarantee_of(row))
 
 

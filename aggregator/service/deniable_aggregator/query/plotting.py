@@ -42,8 +42,8 @@ def bands(ax: Axes, rows: Sequence[Row], about: Mapping[str, object]) -> None:
         lower, middle, upper = (
             [_number(row, key) for row in label_rows] for key in ("lower", name, "upper")
         )
-        (line,) = ax.plot(times, middle, marker=".", label=_plain(label))  # type: ignore[arg-type]
-        ax.fill_between(times, lower, upper, alpha=0.2, color=line.get_color())  # type: ignore[arg-type]
+        (line,) = ax.plot(times, middle, marker=".", label=_plain(label))  # type: ignore[arg-type]  # matplotlib takes datetimes, its types do not
+        ax.fill_between(times, lower, upper, alpha=0.2, color=line.get_color())  # type: ignore[arg-type]  # matplotlib takes datetimes, its types do not
     ax.set_ylabel(name)
     ax.legend()
     ax.tick_params(axis="x", rotation=30)

@@ -148,8 +148,11 @@ class ReleaseService:
     def release(
         self, collection: Collection, request: ReleaseRequest, *, audit: AuditEntry | None
     ) -> StoredRelease:
-        """Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted, ledger-behind
-        before the charge, release-failed behind it."""
+        """The release: made now, or the one that was made for the same request before.
+
+        Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted, ledger-behind
+        before the charge, release-failed behind it.
+        """
         outcome = "internal"
         try:
             with self._tracer.span("release") as span:

@@ -96,8 +96,11 @@ class ReleaseSessions:
         *,
         audit: AuditEntry | None,
     ) -> AnswerDocument:
-        """The answer, and how many questions are left. Problem: not-found, conflict (also for a
-        new question past the last one), invalid-argument, ledger-behind, release-failed."""
+        """The answer, and how many questions are left.
+
+        Problem: not-found, conflict (also for a new question past the last one), invalid-argument,
+        ledger-behind, release-failed.
+        """
         self._guard.advance()
         charged = charge_by_id(self._store, collection, release)
         self._refuse_expired(collection, charged)

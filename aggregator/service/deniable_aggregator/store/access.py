@@ -12,13 +12,13 @@ from deniable_aggregator.store import audit_log
 from deniable_aggregator.store.common_tables import CommonTables
 from deniable_aggregator.store.statements import Rows, Statements, read_rows
 
-_FIND_TOKEN = "select id, role, label, hash, created, expires, revoked, collections from tokens"  # noqa: S105
+_FIND_TOKEN = "select id, role, label, hash, created, expires, revoked, collections from tokens"  # noqa: S105  (SQL, not a secret)
 _FIND_USER = "select name, role, collections, password, created from users"
 _FIND_SESSION = "select id, hash, name, role, collections, via, created, expires from sessions"
 _FIND_LINK = "select hash, name, role, collections, expires from sign_in_links"
 _ADD_TOKEN = """
 insert into tokens (id, role, label, hash, created, expires, revoked, collections)
-values (?, ?, ?, ?, ?, ?, ?, ?)"""  # noqa: S105
+values (?, ?, ?, ?, ?, ?, ?, ?)"""  # noqa: S105  (SQL, not a secret)
 _ADD_USER = """
 insert into users (name, role, collections, password, created) values (?, ?, ?, ?, ?)
 on conflict do nothing"""
@@ -72,7 +72,7 @@ class AccessTables(CommonTables):
     def remove_user(self, name: str, *, audit: AuditEntry | None) -> bool:
         with self._connections.write() as db:
             users, sessions, links = (
-                db.execute(f"delete from {table} where name = ?", (name,)).rowcount  # noqa: S608
+                db.execute(f"delete from {table} where name = ?", (name,)).rowcount  # noqa: S608  (the names in it are fixed)
                 for table in ("users", "sessions", "sign_in_links")
             )
             removed = bool(users or sessions or links)

@@ -1,4 +1,4 @@
-"""The ledger as a chain of hashes, like the log's:
+"""The ledger as a chain of hashes, like the log's.
 
     head after a charge = SHA-256(head before ‖ SHA-256(canonical JSON of the charge))
 

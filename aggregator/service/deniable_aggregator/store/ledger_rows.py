@@ -171,6 +171,7 @@ def format_epochs(epochs: Sequence[int]) -> str:
 
 
 def parse_epochs(runs: str) -> Iterator[int]:
+    """The epochs of a text like 3,5-7."""
     for run in runs.split(","):
         first, _, last = run.partition("-")
         yield from range(int(first), int(last or first) + 1)

@@ -110,8 +110,10 @@ class Reports(Protocol):
         """Epoch → maker of what the SQL views have of it."""
 
     def set_epoch_view(self, collection: str, view: EpochView) -> bool:
-        """Replace what the SQL views have of the epoch. False, and they have nothing, if it is open
-        or expired."""
+        """Replace what the SQL views have of the epoch.
+
+        False, and they have nothing, if it is open or expired.
+        """
 
 
 class Collections(Protocol):

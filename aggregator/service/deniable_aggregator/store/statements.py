@@ -29,15 +29,23 @@ class Rows(Protocol):
         """Rows changed."""
         ...
 
-    def fetchone(self) -> Any: ...
-    def fetchall(self) -> list[Any]: ...
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """The rows that are left."""
+        ...
+
     def __iter__(self) -> Iterator[Any]: ...
 
 
 class Statements(Protocol):
     """A connection inside a transaction."""
 
-    def execute(self, sql: str, parameters: Sequence[object] = ...) -> Rows: ...
+    def execute(self, sql: str, parameters: Sequence[object] = ...) -> Rows:
+        """The rows of a statement whose parameters are written `?`."""
+        ...
 
 
 class Connections(Protocol):
@@ -59,5 +67,5 @@ def read_rows(make: Callable[..., Item], rows: Rows) -> Iterator[Item]:
     """
     names = tuple(column[0] for column in rows.description or ())
     if names == getattr(make, "_fields", None):  # a NamedTuple in the order of the columns
-        return map(make._make, rows)  # type: ignore[attr-defined]
+        return map(make._make, rows)  # type: ignore[attr-defined]  # it is a NamedTuple here
     return (make(**dict(zip(names, row, strict=True))) for row in rows)

@@ -90,7 +90,7 @@ def upload_endpoint(service: Service, application: WSGIApplication) -> UploadEnd
 def _put_in_front(uploads: UploadEndpoint, app: Flask) -> None:
     """Uploads go past Flask; its rule is there to answer other methods with 405."""
     app.add_url_rule(UPLOAD_RULE, "upload", _never_reached, methods=["POST"])
-    app.wsgi_app = uploads  # type: ignore[method-assign]
+    app.wsgi_app = uploads  # type: ignore[method-assign]  # Flask says so: the way to wrap an application
 
 
 def _never_reached(**_parts: str) -> Response:

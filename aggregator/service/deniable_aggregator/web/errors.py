@@ -75,6 +75,7 @@ def _on_bad_request(_error: Exception) -> Response:
 
 
 def on_not_found(_error: Exception) -> Response:
+    """The problem that answers an address where nothing is."""
     path = request.path[:SHOWN_CHARACTERS]
     return problem_response(
         Problem("not-found", f"nothing is at {path!r}; /openapi.json lists what there is")

@@ -34,7 +34,7 @@ def seen_in_batches(value: int, *, batch: int, epochs: int, local: float) -> dic
 
 def divergence(epsilon: float, **crowd: float) -> float:
     """δ at ε between the two values of the one, exactly."""
-    laws = [seen_in_batches(value, **crowd) for value in (0, 1)]  # type: ignore[arg-type]
+    laws = [seen_in_batches(value, **crowd) for value in (0, 1)]  # type: ignore[arg-type]  # one dict has values of many types
     return max(
         sum(max(0.0, a.get(view, 0.0) - exp(epsilon) * b.get(view, 0.0)) for view in {*a, *b})
         for a, b in (laws, laws[::-1])
@@ -94,7 +94,7 @@ def test_half_of_a_batch_is_taken_for_made_up_unless_told() -> None:
 def test_what_is_no_batch_is_refused(name: str, value: float) -> None:
     given = {"batch": 10, "liars": 0.5, name: value}
     with pytest.raises(ParameterError, match=f"{name} must"):
-        shuffle_anonymity(GRR, repeat="once", lifetime=Fraction(4), **given)  # type: ignore[arg-type]
+        shuffle_anonymity(GRR, repeat="once", lifetime=Fraction(4), **given)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 @pytest.mark.parametrize(("repeat", "whole"), [("once", None), ("fresh", None), ("memoized", 2.0)])

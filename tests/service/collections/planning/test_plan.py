@@ -56,7 +56,7 @@ def sample(domain: int, epsilon: str, half_width: float, **more: object) -> Plan
         1000,
         half_width=half_width,
         population=False,
-        **more,  # type: ignore[arg-type]
+        **more,  # type: ignore[arg-type]  # one dict has values of many types
     )
 
 
@@ -164,13 +164,16 @@ def test_asking_again_costs_what_each_way_costs_and_buys_what_its_chains_allow()
 
 @pytest.mark.statistical
 def test_averages_over_a_hold_spread_as_planned() -> None:
-    """400 fleets of 2,000 devices, 4 epochs of one permanent answer; a ratio of variances within
-    6 · √(2/400) of 1: of a χ² with 399 degrees of freedom 5e-8 is beyond."""
+    """400 fleets of 2,000 devices, 4 epochs of one permanent answer.
+
+    A ratio of variances within 6 · √(2/400) of 1: of a χ² with 399 degrees of freedom 5e-8 is
+    beyond.
+    """
     found = plan(2, "1", 2_000, epochs=4, permanent="2").repeats[2]
     chain = mechanisms.build(found.mechanism, domain_size=2, epsilon="1", permanent="2")
     assert isinstance(chain, MemoizedChain)
     kept, blurred, first = map(float, (chain.keep_probability, chain.redraw_support, chain.first.q))
-    draws = np.random.default_rng()  # noqa: TID251  # simulates a fleet
+    draws = np.random.default_rng()  # noqa: TID251  (simulates a fleet)
     permanent = draws.random((400, 2_000)) < first
     told = draws.random((4, 400, 2_000)) < np.where(permanent, kept + blurred, blurred)
     shares = told.mean(axis=(0, 2))
@@ -218,4 +221,4 @@ def test_the_document_is_json_with_what_planners_read() -> None:
 def test_what_cannot_be_planned_is_refused(arguments: dict[str, object], reason: str) -> None:
     given: dict[str, object] = {"domain": 8, "epsilon": "1", "users": 1000} | arguments
     with pytest.raises(ParameterError, match=reason):
-        plan(**given)  # type: ignore[arg-type]
+        plan(**given)  # type: ignore[arg-type]  # a wrong type is the point

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom  # type: ignore[import-untyped]
+from scipy.stats import binom
 
 from deniable_aggregator.collections.planning import plan
 from deniable_aggregator.collections.planning.power import LabelTest, critical_counts
@@ -62,14 +62,16 @@ def test_so_is_a_bit_that_only_some_reports_speak_of(bits: int) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize(("domain", "epsilon"), [(10, "4"), (64, "6")])
 def test_estimates_call_it_significant_as_often(domain: int, epsilon: str) -> None:
-    """2,000 tallies: a share off by 5 · √(.8·.2/2000) = .045 comes once in two million; Holm's
-    test, which is the default, finds no less than Bonferroni's."""
+    """2,000 tallies: a share off by 5 · √(.8·.2/2000) = .045 comes once in two million.
+
+    Holm's test, which is the default, finds no less than Bonferroni's.
+    """
     users, runs = 1_000, 2_000
     least = plan(domain, epsilon, users).smallest_detectable
     assert least is not None
     mechanism = mechanism_of(domain, epsilon, users)
     estimator = estimator_for(mechanism)
-    drawn = np.random.default_rng().binomial(users, least, runs)  # noqa: TID251  # people
+    drawn = np.random.default_rng().binomial(users, least, runs)  # noqa: TID251  (people)
     hits = 0
     for holders in drawn.tolist():
         tally = simulated_tally(mechanism, [0, domain - 1], [holders, users - holders])

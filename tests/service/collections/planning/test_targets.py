@@ -28,7 +28,7 @@ WANTED = {
 
 
 def asked(domain: Record | Text | int, epsilon: str = "1", **more: object) -> Plan:
-    return plan(domain, epsilon, 100_000, **more)  # type: ignore[arg-type]
+    return plan(domain, epsilon, 100_000, **more)  # type: ignore[arg-type]  # one dict has values of many types
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_the_error_planned_for_texts_is_that_of_many_reports() -> None:
 def test_every_plan_has_what_the_document_promises(
     domain: Record | Text | int, more: dict[str, object]
 ) -> None:
-    found = asked(domain, **more)  # type: ignore[arg-type]
+    found = asked(domain, **more)  # type: ignore[arg-type]  # one dict has values of many types
     assert set(found.to_json()) >= WANTED
     assert found.ratio_to_optimum is None
     assert found.ratio_unknown

@@ -120,6 +120,6 @@ def test_an_aggregator_that_cannot_be_read_leaves_the_copy_as_it_was(
     world: RelayWorld, settings: Collection
 ) -> None:
     before = world.get("/v1/keys").body
-    world.relay._upstream.get = lambda path: b"no JSON"  # type: ignore[method-assign]
+    world.relay._upstream.get = lambda path: b"no JSON"  # type: ignore[method-assign]  # the test replaces it
     world.tick(MIRROR_SECONDS)
     assert world.get("/v1/keys").body == before

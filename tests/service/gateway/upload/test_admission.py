@@ -92,7 +92,7 @@ class Clocked:
         found = []
 
         class Stream(io.BytesIO):
-            def read(stream, size: int | None = -1, /) -> bytes:  # noqa: N805
+            def read(stream, size: int | None = -1, /) -> bytes:  # noqa: N805  (a method of another class)
                 self.now += seconds
                 found.append(self.body_guard.cut_off())
                 return b""

@@ -119,8 +119,8 @@ def asked(application: WSGIApplication, method: str, path: str) -> tuple[int, di
         "REMOTE_ADDR": "192.0.2.7",
         "wsgi.input": io.BytesIO(b"0"),
     }
-    take: Callable[..., object] = lambda status, headers, _=None: answers.append(status)  # noqa: E731
-    body = b"".join(application(environ, take))  # type: ignore[arg-type]
+    take: Callable[..., object] = lambda status, headers, _=None: answers.append(status)  # noqa: E731  (one line shows it)
+    body = b"".join(application(environ, take))  # type: ignore[arg-type]  # a double of start_response
     return int(answers[0][:3]), json.loads(body)
 
 

@@ -107,7 +107,7 @@ def test_one_question_has_a_trend_and_one_a_change_in_the_last_week() -> None:
     commute, features = made_up_study().questions[:2]
     bike = [day[2] / sum(day) for day in commute.past]
     assert bike[-1] - bike[0] == pytest.approx(0.12, abs=0.08)
-    has_it = [dict(answer)["dark mode"] for answer in features.answers]  # type: ignore[call-overload]
+    has_it = [dict(answer)["dark mode"] for answer in features.answers]  # type: ignore[call-overload]  # an answer of this question is a record
     dark = [
         sum(n for n, has in zip(day, has_it, strict=True) if has) / sum(day)
         for day in features.past

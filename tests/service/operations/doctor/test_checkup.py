@@ -89,7 +89,7 @@ def test_without_the_client_demonstrations_cannot_run(monkeypatch: pytest.Monkey
     ],
 )
 def test_settings_that_do_not_fit_a_proxy_are_told_of(wrong: dict[str, object], level: str) -> None:
-    [found] = installation.proxies(Settings(**wrong))  # type: ignore[arg-type]
+    [found] = installation.proxies(Settings(**wrong))  # type: ignore[arg-type]  # one dict has values of many types
     assert found.level == level
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom  # type: ignore[import-untyped]
+from scipy.stats import binom
 
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.allocation_rounds import DemandRound, limits

@@ -76,7 +76,7 @@ def test_intervals_hold_where_one_device_answers_in_every_epoch(repeat: str) -> 
 
 def _sent(built: Mechanism, devices: int, epochs: int, runs: int) -> Any:
     """(runs, 4): values of frequencies 0.4 and 0.2 thrice, drawn once a device."""
-    random = np.random.default_rng()  # noqa: TID251  # simulates devices in a test
+    random = np.random.default_rng()  # noqa: TID251  (simulates devices in a test)
     values = random.choice(4, size=(runs, devices), p=[0.4, 0.2, 0.2, 0.2])
     if isinstance(built, MemoizedChain):
         values = _answered(random, values, float(built.first.p))

@@ -91,7 +91,7 @@ def test_answers_are_within_the_bar_of_the_truth() -> None:
     built, n, truth = mechanism("grr/1", 8, "2"), 200_000, np.array([6, 3, 1, 0, 0, 0, 0, 0]) / 10
     release = asked(context(built, n), workload="intervals", epsilon="1")
     chances = float(built.q) + float(built.p - built.q) * truth
-    draw, missed = np.random.default_rng(), 0  # noqa: TID251  # a population
+    draw, missed = np.random.default_rng(), 0  # noqa: TID251  (a population)
     true = release.label_sets.workload.values(truth)
     for _ in range(200):
         counts = tuple(draw.multinomial(n, chances / chances.sum()).tolist())

@@ -155,7 +155,7 @@ def test_records_of_other_counts_another_price_or_with_a_gap_are_refused() -> No
 
 
 def population(shares: Any, n: int, built: Any) -> Callable[[], Vector]:
-    draw = np.random.default_rng()  # noqa: TID251  # a population
+    draw = np.random.default_rng()  # noqa: TID251  (a population)
     chances = float(built.q) + float(built.p - built.q) * np.array(shares)
     return lambda: tuple(draw.multinomial(n, chances / chances.sum()).tolist())
 
@@ -291,7 +291,7 @@ def test_a_session_over_few_reports_learns_what_most_people_say() -> None:
     Both random parts of a share, the devices' and the release's, have standard deviations of
     0.03 and of 0.05: 0.4 is 10 of them away.
     """
-    given, draw = FEW["20,000 over 20 labels, 1 and 2"][0], np.random.default_rng()  # noqa: TID251
+    given, draw = FEW["20,000 over 20 labels, 1 and 2"][0], np.random.default_rng()  # noqa: TID251  (draws people of a test)
     shares = np.array([0.9, *[0.1 / 19] * 19])
     chances = float(given.mechanism.q) + float(given.mechanism.p - given.mechanism.q) * shares
     reports = draw.multinomial(given.n, chances / chances.sum()).tolist()

@@ -108,7 +108,7 @@ def test_every_query_is_within_tau_of_the_truth_for_devices_that_answer_alike(al
     queries = intervals(4).matrix
     tau = local_error(given, queries=len(queries), beta=0.05, moves=1)
     devices, first = 2000 // alike, built.first
-    draw = np.random.default_rng()  # noqa: TID251  # a population
+    draw = np.random.default_rng()  # noqa: TID251  (a population)
     chances = np.full(4, float(first.q))
     chances[0] = float(first.p)
     truth, missed = np.array([1.0, 0, 0, 0]), 0

@@ -185,7 +185,7 @@ def test_draws_follow_the_stated_law() -> None:
 def test_what_is_released_is_within_the_bar_of_the_truth(answer: str, truth: float) -> None:
     """200 collections of 20,000 reports miss at most 5% each: above 28 is below 1e-6."""
     built = mechanism("grr/1", 3, "2")
-    given, draw = world(built, 20_000, 16), np.random.default_rng()  # noqa: TID251  # a population
+    given, draw = world(built, 20_000, 16), np.random.default_rng()  # noqa: TID251  (a population)
     release = asked(given, "1e-2", answer=answer)
     shares = np.array([truth, truth - 0.04, 1.04 - 2 * truth])
     chances = float(built.q) + float(built.p - built.q) * shares

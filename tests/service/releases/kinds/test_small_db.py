@@ -157,7 +157,7 @@ def test_answers_are_within_the_bar_of_the_truth() -> None:
     built, n, truth = mechanism("grr/1", 4, "2"), 20_000, np.array([0.6, 0.3, 0.1, 0.0])
     release = asked(context(built, n), workload="intervals", alpha="0.25", epsilon="1")
     chances = float(built.q) + float(built.p - built.q) * truth
-    draw, missed = np.random.default_rng(), 0  # noqa: TID251  # a population
+    draw, missed = np.random.default_rng(), 0  # noqa: TID251  (a population)
     for _ in range(200):
         counts = tuple(draw.multinomial(n, chances / chances.sum()).tolist())
         answers: Any = release.draw(tallies(counts, n)).result["answers"]

@@ -84,7 +84,7 @@ def test_quantiles_rise_and_lie_in_the_domain(world: World, mechanism: str) -> N
     values = [quantity["value"] for quantity in found]
     assert values == sorted(values)
     assert all(0 <= q["lower"] <= q["value"] <= q["upper"] <= 20 for q in found)
-    assert len(told["estimates"]) == 9  # type: ignore[arg-type]
+    assert len(told["estimates"]) == 9  # type: ignore[arg-type]  # a document has values of many types
 
 
 @pytest.mark.parametrize("mechanism", TELL_A_MEAN)

@@ -277,7 +277,7 @@ def test_settings_that_would_let_the_wrong_people_in_are_refused(
     whole = {"oidc_client_id": "x", "oidc_roles": "a=admin", "oidc_issuer": "https://id.example"}
     given = changed if "together" in said else whole | changed
     with pytest.raises(SettingsError, match=said):
-        Settings(**given)  # type: ignore[arg-type]
+        Settings(**given)  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_the_client_secret_is_shown_nowhere(service: Service) -> None:

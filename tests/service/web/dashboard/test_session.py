@@ -88,7 +88,7 @@ def test_asking_costs_nothing_and_is_an_act_of_the_audit_log(session: Session) -
     session.ask(label="light")
     session.by_api("dark")
     by_page, by_api = session.acts()[before:][:2]
-    assert by_page["details"].keys() == by_api["details"].keys()  # type: ignore[attr-defined]
+    assert by_page["details"].keys() == by_api["details"].keys()  # type: ignore[attr-defined]  # a document has values of many types
     assert str(by_page["actor"]).startswith("analyst (")
     assert len(session.service.store.charges(session.collection)) == 1
 

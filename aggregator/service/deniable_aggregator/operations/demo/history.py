@@ -202,10 +202,10 @@ def _labels(domain: Domain, answer: object) -> list[str]:
     if domain.type == "text":
         return [bytes(encoded).decode()]
     if isinstance(domain, Record):
-        return [f"{name}={label}" for name, label in domain.decode(encoded).items()]  # type: ignore[arg-type]
+        return [f"{name}={label}" for name, label in domain.decode(encoded).items()]  # type: ignore[arg-type]  # encoded as this domain encodes
     if domain.type == "bits":
-        return [label for label, on in zip(domain.labels, encoded, strict=True) if on]  # type: ignore[arg-type]
-    return [domain.labels[encoded]]  # type: ignore[index]
+        return [label for label, on in zip(domain.labels, encoded, strict=True) if on]  # type: ignore[arg-type]  # encoded as this domain encodes
+    return [domain.labels[encoded]]  # type: ignore[index]  # encoded as this domain encodes
 
 
 def _entry(service: Service, act: str, **details: object) -> AuditEntry:

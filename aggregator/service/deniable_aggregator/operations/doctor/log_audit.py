@@ -1,4 +1,4 @@
-"""What `deniable doctor verify-log` looks at: is the log one chain, and is everything signed in it?
+"""What `deniable doctor verify-log` checks: the log is one chain, and all that is signed is in it.
 
 The database keeps, beside each entry, the head it led to, and the signed bodies apart from them.
 The service shows entries and signs heads. All of it is computed anew from the entries alone.

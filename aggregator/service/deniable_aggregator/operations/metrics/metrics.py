@@ -119,7 +119,7 @@ class Metrics:
         if DIRECTORY not in os.environ:
             return self._registry
         registry = CollectorRegistry()
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # prometheus_client has no type there
         return registry
 
     def _counter(self, name: str, help_text: str, labels: tuple[str, ...] = ()) -> Counter:

@@ -36,7 +36,7 @@ class ReleaseKind(Protocol):
     """A kind of release."""
 
     @property
-    def PARAMETERS(self) -> tuple[Parameter, ...]:  # noqa: N802  # a constant of its module
+    def PARAMETERS(self) -> tuple[Parameter, ...]:  # noqa: N802  (a constant of its module)
         """What may be asked."""
 
     def prepare(self, arguments: Mapping[str, object], context: ReleaseContext) -> PreparedRelease:

@@ -37,6 +37,7 @@ class Sensitivity:
 
     @property
     def linf(self) -> int:
+        """How far one report moves a single row at most."""
         return int(self.messages.row_ranges(self.matrix).max())
 
     @property
@@ -52,10 +53,12 @@ class Sensitivity:
 
     @property
     def l1(self) -> int:
+        """How far one report moves all rows at most, added up."""
         return self.messages.norms(self.matrix)[0]
 
     @property
     def l2_squared(self) -> int:
+        """As `l1`, with each row's move squared."""
         return self.messages.norms(self.matrix)[1]
 
 

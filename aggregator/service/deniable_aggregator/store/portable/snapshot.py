@@ -49,7 +49,9 @@ class Snapshot(Protocol):
     """One moment of a database."""
 
     @property
-    def statements(self) -> Statements: ...
+    def statements(self) -> Statements:
+        """The transaction that reads the snapshot."""
+        ...
 
     def rows(self, table: Table) -> Iterator[Row]:
         """In the table's order."""
@@ -192,7 +194,7 @@ def _require_schema(db: Statements) -> None:
 
 
 def _select(table: Table, order: str) -> str:
-    return f"select {table.names} from {table.name} order by {order}"  # noqa: S608
+    return f"select {table.names} from {table.name} order by {order}"  # noqa: S608  (the names in it are fixed)
 
 
 def _number(row: Row) -> int:

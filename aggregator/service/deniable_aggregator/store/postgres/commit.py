@@ -59,7 +59,7 @@ insert into cells (collection, epoch, manifest_version, cohort, tally_size, seal
 values (?, ?, ?, ?, ?, ?, 0) on conflict do nothing"""
 _CELL = f"""
 select number, case {CELL_IS_SEALED} when 1 then tally_size end as tally_size from cells
-where collection = ? and epoch = ? and manifest_version = ? and cohort = ?"""  # noqa: S608
+where collection = ? and epoch = ? and manifest_version = ? and cohort = ?"""  # noqa: S608  (the names in it are fixed)
 _APPEND = """
 insert into deltas (cell, n, places, counts, seal, body)
 select * from unnest(

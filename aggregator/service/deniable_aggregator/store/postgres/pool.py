@@ -64,6 +64,7 @@ class Transaction:
     connection: Connection
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
+        """The rows of a statement whose parameters are written `?`."""
         return self.connection.execute(_postgres_sql(sql), parameters, binary=True)
 
     def lock(self, lock: Lock) -> None:

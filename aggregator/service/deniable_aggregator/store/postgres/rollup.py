@@ -31,20 +31,20 @@ delete from deltas where number = any(array(
             sum(length(counts)) over (order by deltas.number) - length(counts) as before
         from deltas join cells on cells.number = deltas.cell order by deltas.number limit ?
     ) as oldest where before < ?
-)) {_RETURNING}"""  # noqa: S608
+)) {_RETURNING}"""  # noqa: S608  (the names in it are fixed)
 _TAKE_EPOCH = f"""
 delete from deltas where cell in (select number from cells where collection = ? and epoch = ?)
-{_RETURNING}"""  # noqa: S608
+{_RETURNING}"""  # noqa: S608  (the names in it are fixed)
 _SIZES = f"""
 select number, case {CELL_IS_SEALED} when 1 then tally_size else 0 end as tally_size
-from cells where number = any(?)"""  # noqa: S608
+from cells where number = any(?)"""  # noqa: S608  (the names in it are fixed)
 _WAITING = """
 select count(*) as batches, coalesce(min(number), 0) as oldest, coalesce(max(number), 0) as newest
 from deltas"""
 _ADD = f"""
 update cells set n = n + ?, seal = (seal + ?) % {PRIME},
     body = ((body & {BODY_MASK}) + ?) & {BODY_MASK}
-where number = ?"""  # noqa: S608
+where number = ?"""  # noqa: S608  (the names in it are fixed)
 
 
 class _RemovedDelta(NamedTuple):

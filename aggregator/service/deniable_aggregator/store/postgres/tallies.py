@@ -20,7 +20,7 @@ _DELTAS = f"""
 select epoch, manifest_version, cohort, deltas.n, places, counts, deltas.body,
     {DELTA_IS_SEALED} as sealed
 from deltas join cells on cells.number = cell join collections on collections.number = collection
-where collections.id = ? and epoch between ? and ?"""  # noqa: S608
+where collections.id = ? and epoch between ? and ?"""  # noqa: S608  (the names in it are fixed)
 _EPOCHS = f"""
 select epoch, sum(n * sealed)::bigint as n, max(closed_at) as closed_at,
     max(expired_at) as expired_at, min(sealed) as sealed
@@ -37,7 +37,7 @@ from (
     union all
     select epoch, 0, null, expired_at, {seal_check_sql("expired_at", "collection", "epoch")}
     from expired_epochs where collection = ?
-) as found group by epoch order by epoch"""  # noqa: S608
+) as found group by epoch order by epoch"""  # noqa: S608  (the names in it are fixed)
 
 
 class _Delta(NamedTuple):

@@ -46,13 +46,13 @@ insert into cells (collection, epoch, manifest_version, cohort, n, tally_size, s
 values (?, ?, ?, ?, ?, ?, ?, ?)
 on conflict (collection, epoch, manifest_version, cohort)
 do update set n = n + excluded.n, seal = (seal + ?) % {PRIME},
-    body = ((body & {BODY_MASK}) + excluded.body) & {BODY_MASK}"""  # noqa: S608
+    body = ((body & {BODY_MASK}) + excluded.body) & {BODY_MASK}"""  # noqa: S608  (the names in it are fixed)
 _ADD_TO_CELL = f"""{_ADD_TO_DAMAGED_CELL}
 where tally_size = excluded.tally_size
 returning number"""
 _IS_SEALED = f"""
 select number, {CELL_IS_SEALED} as sealed from cells
-where collection = ? and epoch = ? and manifest_version = ? and cohort = ?"""  # noqa: S608
+where collection = ? and epoch = ? and manifest_version = ? and cohort = ?"""  # noqa: S608  (the names in it are fixed)
 _SWEPT = (
     (
         "select id from seen where collection = ? and epoch = ? order by id limit 1 offset ?",
@@ -180,7 +180,7 @@ def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> li
 def _insert_ids(count: int) -> str:
     """One statement for many ids: each statement may wait for the interpreter, under load 5 ms."""
     rows = ", ".join(["(?, ?, ?)"] * count)
-    return f"insert into seen (collection, epoch, id) values {rows}"  # noqa: S608
+    return f"insert into seen (collection, epoch, id) values {rows}"  # noqa: S608  (the names in it are fixed)
 
 
 @cache

@@ -74,6 +74,7 @@ def _draft(app: Flask, operations: Mapping[str, Operation]) -> Document:
         copies: Mapping[str, Callable[..., Any]] = {}
 
         def parse_func(self, route: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+            """Each method of a route, and the view that its description is made from."""
             if route.endpoint in self.copies:
                 yield from ((method, self.copies[route.endpoint]) for method in route.methods)
 

@@ -98,7 +98,7 @@ def operation(  # noqa: PLR0913  (a declaration: each use names a few)
         decorated = wraps(view)(
             check_and_call if span is None else _with_span(span, check_and_call)
         )
-        decorated.operation = declared  # type: ignore[attr-defined]
+        decorated.operation = declared  # type: ignore[attr-defined]  # a function may have attributes
         return decorated
 
     return decorate

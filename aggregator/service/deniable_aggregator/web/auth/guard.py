@@ -63,7 +63,7 @@ def require(role: str) -> Callable[[Callable[P, R]], Callable[P, R | Response]]:
                 )
             return view(*args, **kwargs)
 
-        guarded.required_role = role  # type: ignore[attr-defined]
+        guarded.required_role = role  # type: ignore[attr-defined]  # a function may have attributes
         return guarded
 
     return decorate

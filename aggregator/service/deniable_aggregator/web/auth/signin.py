@@ -57,8 +57,10 @@ def sign_in() -> Response:
 
 
 def _record_failure(name: str) -> None:
-    """In the audit log, within its bounds; a name that nobody has may be a password: it is left
-    out."""
+    """Write it to the audit log, within its bounds.
+
+    A name that no user has may be a password: it is left out.
+    """
     if not sign_ins().is_recorded(name):
         return
     has_user = any(user.name == name for user in service().users.list())

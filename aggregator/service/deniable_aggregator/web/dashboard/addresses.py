@@ -25,7 +25,7 @@ def here(endpoint: str, query: Arguments, **path: str) -> Address:
             for name, value in wanted.items()
             if value not in (UNSET, None, "", []) and value != usual.get(name)
         }
-        return url_for(endpoint, **path, **kept)  # type: ignore[arg-type]
+        return url_for(endpoint, **path, **kept)  # type: ignore[arg-type]  # one dict has values of many types
 
     return address
 

@@ -32,7 +32,7 @@ def mark_cells(
     """The same for the cells of a table of two attributes."""
     down, across = chart.drawing["down"], chart.drawing["across"]
     assert isinstance(down, list)  # noqa: S101  (a heat map has both)
-    assert isinstance(across, list)  # noqa: S101
+    assert isinstance(across, list)  # noqa: S101  (a heat map has both)
     labels = [[f"{names[0]}={one}, {names[1]}={other}" for other in across] for one in down]
     truth = _shares(collection, epochs, [label for row in labels for label in row])
     if not truth:
@@ -102,7 +102,7 @@ def _labels(chart: Chart) -> list[str]:
 
 def _with_ticks(chart: Chart, truth: Mapping[str, float]) -> Chart:
     drawn = chart.drawing["rows"]
-    assert isinstance(drawn, list)  # noqa: S101
+    assert isinstance(drawn, list)  # noqa: S101  (bars and columns have them)
     if not truth:
         return chart
 

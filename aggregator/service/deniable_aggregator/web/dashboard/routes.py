@@ -76,7 +76,7 @@ def _guard(view: Callable[..., Response], role: str | None) -> Callable[..., Res
             return _problem_page(Problem("internal", "the server failed; its log says why"))
 
     if role is not None:
-        answer.required_role = role  # type: ignore[attr-defined]
+        answer.required_role = role  # type: ignore[attr-defined]  # a function may have attributes
     return answer
 
 
@@ -85,7 +85,7 @@ def _render(name: str, page: Page, view: View, **arguments: object) -> Response:
     if isinstance(context, Response):
         return context
     response = _html_response("pages/" + name + ".html", title=page.title, current=name, **context)
-    response.status_code = context.get("status", 200)  # type: ignore[assignment]
+    response.status_code = context.get("status", 200)  # type: ignore[assignment]  # a context has values of many types
     return response
 
 

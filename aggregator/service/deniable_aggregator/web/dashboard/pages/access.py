@@ -65,7 +65,7 @@ class Identifier(Arguments, frozen=True):
     id: Annotated[str, Meta(max_length=64, description="what the list shows")]
 
 
-def view(query: Arguments) -> Context:  # noqa: ARG001 - every view takes the query
+def view(query: Arguments) -> Context:  # noqa: ARG001  (every view takes the query)
     """Who has access, and by what."""
     administrator()
     own = current_session()

@@ -18,7 +18,7 @@ from deniable_aggregator.web.dashboard.page import Context, Page, Post
 SUITES: Mapping[int, str] = {1: "X25519", 2: "MLKEM768-X25519"}
 
 
-def view(query: Arguments) -> Context:  # noqa: ARG001 - every view takes the query
+def view(query: Arguments) -> Context:  # noqa: ARG001  (every view takes the query)
     """The keys of the current list, the newest first."""
     administrator()
     keys = service().keys

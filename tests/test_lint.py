@@ -1,0 +1,94 @@
+"""What lint owes a reader and no linter asks for: docstrings of methods, reasons of exceptions."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PRODUCT = ("aggregator", "client", "shared")
+
+EXCEPTION = re.compile(r"# *(noqa|type: *ignore|pyright:|mypy:|ruff:)")
+FORMS = (
+    re.compile(r"# noqa: [A-Z]+\d+(, [A-Z]+\d+)*  \(.+\)"),
+    re.compile(r"# (type|pyright): ignore\[[\w-]+(, ?[\w-]+)*\]  # (?!noqa).+"),
+)
+"""A code and its reason: `noqa: S101  (…)`, and `type: ignore[arg-type]  # …`, as mypy reads it."""
+
+
+class Method(NamedTuple):
+    place: str
+    owner: str
+    name: str
+    documented: bool
+
+
+def methods_of(path: Path) -> Iterator[Method]:
+    place = str(path.relative_to(ROOT))
+    for owner in ast.walk(ast.parse(path.read_text())):
+        if isinstance(owner, ast.ClassDef):
+            for node in owner.body:
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    documented = ast.get_docstring(node) is not None
+                    yield Method(place, owner.name, node.name, documented)
+
+
+@pytest.mark.slow
+def test_a_public_method_is_documented_or_implements_one_that_is() -> None:
+    """Ruff's D102 wants a text at each implementation, too: here one of that name is enough."""
+    paths = [path for folder in PRODUCT for path in (ROOT / folder).rglob("deniable_*/**/*.py")]
+    methods = [method for path in paths for method in methods_of(path)]
+    documented = {method.name for method in methods if method.documented}
+    silent = [
+        f"{place}: {owner}.{name}"
+        for place, owner, name, _ in methods
+        if not owner.startswith("_") and not name.startswith("_") and name not in documented
+    ]
+    assert silent == []
+
+
+def exceptions_in(path: Path) -> Iterator[str]:
+    """The comments that make a linter or a type checker pass over a line."""
+    text = path.read_text()
+    if EXCEPTION.search(text):  # most modules have none
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT and EXCEPTION.search(token.string):
+                yield token.string
+
+
+@pytest.mark.slow
+def test_an_exception_from_a_rule_names_the_rule_and_gives_a_reason_in_its_line() -> None:
+    bare = [
+        f"{path.relative_to(ROOT)}: {comment}"
+        for folder in (*PRODUCT, "tests")
+        for path in (ROOT / folder).rglob("*.py")
+        for comment in exceptions_in(path)
+        if not any(form.fullmatch(comment) for form in FORMS)
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# noqa",
+        "# noqa: S101",
+        "# noqa: S101 - a heat map has both",
+        "# type: ignore",
+        "# type: ignore  # a double",
+        "# type: ignore[arg-type]",
+        "# type: ignore[arg-type]  # noqa: S101  (a heat map has both)",
+    ],
+)
+def test_an_exception_without_a_reason_is_noticed(comment: str, tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(f"one = 1  {comment}\n")
+    assert list(exceptions_in(path)) == [comment]
+    assert not any(form.fullmatch(comment) for form in FORMS)
