@@ -41,6 +41,7 @@ def assert_sane(result: Result) -> None:
         assert verdict.met == (verdict.word == "met")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", IN_PROCESS)
 def test_a_benchmark_of_ours_returns_figures_for_every_line(name: str) -> None:
     result = importlib.import_module(f"benchmarks.{name}").run(SMOKE)

@@ -118,6 +118,7 @@ def test_the_readmes_quick_start_works_on_another_port(tmp_path: Path) -> None:
         assert f"{address} leads here" in quick.run("deniable doctor")
 
 
+@pytest.mark.exhaustive
 def test_the_readmes_quick_start_works_behind_another_host_name(tmp_path: Path) -> None:
     quick, port = Quick(tmp_path), free_port()
     with proxied(("127.0.0.1", port), lambda: Fault.PASS) as proxy, ExitStack() as stack:

@@ -94,6 +94,7 @@ def test_what_all_others_see_and_get_hides_one_buyer() -> None:
     check_jointly_private(tiny_plan(2).billboard, epsilon=2.0, tight=0.9)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_three_rounds_with_a_private_choice_among_two_hide_one_buyer() -> None:
     check_jointly_private(coarse_billboard(3), epsilon=2.0)

@@ -18,6 +18,7 @@ from deniable_shared.mechanisms import build
 from deniable_shared.randomness.coins import Coins
 from support.oracles.message_laws import generator
 from support.oracles.number_laws import SHAPES, a_month, drawn_tally, pmf_matrix, scale
+from support.tiers import grid
 
 
 def made(size: int, epsilon: str, permanent: str | None = None) -> SquareWaveEstimator:
@@ -29,8 +30,8 @@ def made(size: int, epsilon: str, permanent: str | None = None) -> SquareWaveEst
 
 
 @pytest.mark.parametrize("permanent", [None, "8"])
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "6"])
-@pytest.mark.parametrize("size", [2, 3, 16, 40])
+@pytest.mark.parametrize("epsilon", grid(["0.1", "1", "6"], by_default=["1", "6"]))
+@pytest.mark.parametrize("size", grid([2, 3, 16, 40], by_default=[2, 16]))
 def test_the_law_and_its_products_are_those_of_the_pmf(
     size: int, epsilon: str, permanent: str | None
 ) -> None:
@@ -43,8 +44,8 @@ def test_the_law_and_its_products_are_those_of_the_pmf(
     assert law.back_squares(score) == pytest.approx(matrix**2 @ score, rel=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "6", "20"])
-@pytest.mark.parametrize("size", [2, 5, 64, 257])
+@pytest.mark.parametrize("epsilon", grid(["0.1", "1", "6", "20"], by_default=["1", "6"]))
+@pytest.mark.parametrize("size", grid([2, 5, 64, 257], by_default=[2, 64]))
 def test_expected_tallies_give_each_frequency_itself(size: int, epsilon: str) -> None:
     of, n = made(size, epsilon), 10**15
     shares = np.arange(1.0, size + 1) / (size * (size + 1) / 2)
@@ -225,6 +226,7 @@ def test_what_cannot_be_is_refused() -> None:
         fit(of.law, tally + 1, tolerance=0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_domain_as_large_as_any_is_read() -> None:
     size, n = 1024, 100_000

@@ -100,6 +100,7 @@ def test_five_hundred_flipped_databases_show_no_wrong_number(
     assert only_honest(seen), seen
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_without_verification_the_same_databases_show_wrong_numbers(
     made: Original, right: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,6 +11,7 @@ import pytest
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.collections.registry import Collection
 from support.builders.api_world import DAY, INGEST, TODAY, TOML, World, authored, opened
+from support.tiers import grid
 
 FIGURES = ("frequency", "lower", "upper", "std_error", "count", "reports_to_leave_interval")
 BOTH = {"dark_mode": True, "beta": True}
@@ -211,7 +212,9 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("query", ["", "?show=projected", "?show=significant", "?view=table"])
+@pytest.mark.parametrize(
+    "query", grid(["", "?show=projected", "?show=significant", "?view=table"], by_default=[""])
+)
 @pytest.mark.parametrize("mechanism", KINDS)
 def test_every_kind_of_question_has_a_page_in_every_view(
     world: World, mechanism: str, query: str
