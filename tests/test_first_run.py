@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from importlib import metadata
 from types import SimpleNamespace
 from typing import Any
@@ -145,3 +146,16 @@ def test_a_version_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         metadata, "distribution", lambda name: old if name == "hypothesis" else real(name)
     )
     assert bootstrap.missing() == ["hypothesis"]
+
+
+def test_nothing_is_downloaded_only_to_learn_what_it_requires() -> None:
+    """Of a distribution without wheels uv downloads the source, even where nobody installs it."""
+    lock = ROOT / "uv.lock"
+    if not lock.exists():
+        pytest.skip("this environment was not made by uv: there is no uv.lock")
+    read = tomllib.loads(lock.read_text())["package"]
+    sources = {
+        each["name"] for each in read if "registry" in each["source"] and not each.get("wheels")
+    }
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]
+    assert sources <= {each["name"] for each in settings["dependency-metadata"]}
