@@ -123,9 +123,9 @@ def test_a_memoized_collection_says_what_all_reports_reveal(world: World) -> Non
 
 
 @pytest.mark.usefixtures("settings")
-def test_it_says_how_many_made_up_reports_would_move_an_estimate(world: World) -> None:
+def test_it_says_how_many_fake_reports_would_move_an_estimate(world: World) -> None:
     needed = api(world)["dark_mode"]["reports_to_leave_interval"]
-    assert f"{needed} made-up reports would push “dark_mode”" in text_of(world)
+    assert f"{needed} fake reports would push “dark_mode”" in text_of(world)
 
 
 def test_too_few_reports_are_a_state_with_its_numbers(world: World) -> None:
@@ -165,7 +165,6 @@ def test_an_unknown_collection_is_a_page_that_says_so(world: World, given: str |
     ("query", "named"),
     [
         ("?confidence=2", "confidence"),
-        ("?from=x", "from"),
         ("?show=all", "show"),
         ("?page=0", "page"),
     ],
@@ -183,14 +182,124 @@ def test_an_address_says_only_what_is_not_usual(world: World) -> None:
     assert csv.partition("?")[2] == "show=projected&amp;format=csv"
 
 
-def test_usual_spans_are_offered_as_far_as_there_are_epochs(world: World) -> None:
+def test_usual_spans_are_offered_and_each_begins_on_its_day(world: World) -> None:
     collection = world.register(authored())
     for age in (0, 5, 40):
         world.count(collection, [BOTH] * 10, epoch=TODAY - age)
     names = re.findall(r'<a href="[^"]*"(?: aria-current="true")?>([^<]*)</a>', text_of(world))
-    assert {"All", "Newest epoch", "7 days", "30 days"} <= set(names)
-    assert "90 days" not in names
+    wanted = ["Newest day", "7 days", "30 days", "90 days", "12 months", "All"]
+    assert [name for name in names if name in wanted] == wanted
     assert f"from={_day(TODAY - 6)}" in text_of(world)
+
+
+def test_a_span_leads_to_those_before_and_after_it_while_there_are_reports(world: World) -> None:
+    collection = world.register(authored())
+    for epoch in (TODAY - 9, TODAY - 4, TODAY):
+        world.count(collection, [BOTH] * 10, epoch=epoch)
+    page = text_of(world, f"?from={_day(TODAY - 5)}&to={_day(TODAY - 3)}")
+    keys = dict(re.findall(r'<a href="[^"]*\?([^"]*)" rel="\w+" data-key="Arrow(\w+)"', page))
+    assert {key: query for query, key in keys.items()} == {
+        "Left": f"from={_day(TODAY - 8)}&amp;to={_day(TODAY - 6)}",
+        "Right": f"from={_day(TODAY - 2)}&amp;to={_day(TODAY)}",
+    }
+    assert 'data-key="ArrowRight"' not in text_of(world, f"?from={_day(TODAY - 1)}")
+    assert "data-key" not in text_of(world)
+
+
+@pytest.mark.usefixtures("settings")
+def test_days_that_cross_change_places(world: World) -> None:
+    crossed = text_of(world, f"?from={_day(TODAY)}&to={_day(TODAY - 1)}")
+    assert values(crossed) == values(text_of(world))
+    assert f'name="from" value="{_day(TODAY - 1)}"' in crossed
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_day_that_cannot_be_read_is_marked_at_its_field(world: World) -> None:
+    answer = world.page("/collections/settings?from=11/10/2026&to=2027-01-20")
+    assert answer.status_code == 400
+    said = re.search(r'<small class="wrong" id="wrong-from">([^<]*)', answer.text)
+    assert said is not None
+    assert said[1] == "Write a day like 2026-11-22. This is “11/10/2026”."
+    assert '<small class="wrong" id="wrong-to"></small>' in answer.text
+    assert '<details class="options" open>' in answer.text
+    assert "These days cannot be shown" in answer.text
+
+
+def test_days_between_which_no_period_starts_are_marked_with_the_cure(world: World) -> None:
+    world.count(world.register(authored(epoch="7d")), [BOTH] * 40, epoch=TODAY // 7)
+    monday = TODAY // 7 * 7
+    answer = world.page(f"/collections/settings?from={_day(monday + 1)}&to={_day(monday + 2)}")
+    assert answer.status_code == 400
+    assert "Each lasts 7 days: choose more days" in answer.text
+
+
+@pytest.mark.usefixtures("settings")
+def test_the_first_tile_is_the_top_answer_with_its_interval(world: World) -> None:
+    told = api(world)["dark_mode"]
+    tiles = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", text_of(world))
+    name, first = tiles[0]
+    assert name == "Most say yes to"
+    assert "dark_mode</span>" in first
+    assert f"{100 * told['frequency']:.1f}" in first
+    assert f"{100 * told['lower']:.1f}" in first
+    assert [name for name, _ in tiles[1:4]] == ["Second", "Margin of error", "Reports"]
+
+
+def test_a_second_answer_whose_interval_reaches_the_first_may_be_the_first(world: World) -> None:
+    collection = world.register(authored(type="choice", labels=("tea", "coffee", "milk")))
+    world.count(collection, ["tea"] * 30 + ["coffee"] * 29)
+    assert "may be the first" in text_of(world)
+    world.count(collection, ["tea"] * 3_000)
+    assert "may be the first" not in text_of(world)
+
+
+def test_the_tiles_of_numbers_are_mean_and_median(world: World) -> None:
+    _numbers(world)
+    page = text_of(world)
+    tiles = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)
+    assert [name for name, _ in tiles[:3]] == ["Mean", "Median", "Reports"]
+    assert "Margin of error" not in dict(tiles)
+    assert '"names": ["Answer", "Share of people"]' in page
+
+
+def test_of_many_answers_the_first_ten_are_shown_until_all_are_asked_for(world: World) -> None:
+    labels = tuple(f"label {place:02}" for place in range(40))
+    collection = world.register(authored(type="choice", labels=labels))
+    world.count(collection, [labels[0]] * 60)
+    page = text_of(world)
+    assert page.count('<th scope="row">') == 10
+    assert "Show all 40 answers" in page
+    assert text_of(world, "?rows=all").count('<th scope="row">') == 40
+
+
+@pytest.mark.usefixtures("settings")
+def test_the_period_that_is_not_over_is_dotted_and_says_so_far(world: World) -> None:
+    page = text_of(world)
+    assert '"open": [true, true]' in page or '"open": [false, true]' in page
+    assert "<small>so far</small>" in page
+    assert "to 2027" in page
+    assert "so far</small></dd>" in page
+
+
+def test_a_question_without_reports_shows_what_to_copy_and_looks_again(world: World) -> None:
+    collection = world.register(authored())
+    page = text_of(world)
+    assert "Waiting for the first report" in page
+    assert 'hx-trigger="every 5s"' in page
+    assert f"client.record(&#34;{collection.name}&#34;" in page
+    assert "Waiting for" not in text_of(world, f"?from={_day(TODAY)}")
+    world.count(collection, [BOTH])
+    assert "Waiting for" not in text_of(world)
+
+
+def _numbers(world: World) -> None:
+    toml = TOML.partition("[domain]")[0].format(
+        name="settings", valid_from="2027-01-01", expires="2027-06-01", read="live",
+        min_batch=3, epoch="1d",
+    )  # fmt: skip
+    domain = NUMBERS.format(high=10)
+    collection = world.register(manifest_from_toml(f"{toml}[domain]\n{domain}", ingest=INGEST))
+    world.count(collection, ["3"] * 60)
 
 
 NUMBERS = 'type = "number"\nlow = "0"\nhigh = "{high}"\nstep = "1"\n'
@@ -235,7 +344,7 @@ def test_every_kind_of_question_has_a_page_in_every_view(
         world.count(collection, [value] * 30, epoch=epoch)
     page = text_of(world, query)
     assert "Over time" in page
-    assert "60<small>2 epochs" in page
+    assert re.search(r"60<small[^>]*>2 days to", page)
 
 
 def _day(epoch: int) -> str:

@@ -13,7 +13,7 @@ from typing import Literal
 from deniable_aggregator.web.dashboard.svg import Axis, Interval
 
 Drawing = Mapping[str, object]
-Kind = Literal["bars", "columns", "heat", "lines"]
+Kind = Literal["bars", "columns", "heat", "lines", "pairs"]
 
 DRAWN = ""
 """The name of a column of intervals that are drawn along the axis of its table."""
@@ -58,8 +58,10 @@ class Chart(Table):
     """`name` is also the name of its files; `summary` says it in a sentence.
 
     bars      drawing: rows of {label, value, lower, upper, text, sure}, drawn downwards
-    columns   the same, drawn side by side: for what has an order
-    lines     drawing: ticks, and lines of {label, value, lower, upper}, a list each
+    pairs     drawing: rows of {label, before, after}, each {value, lower, upper}
+    columns   as bars, drawn side by side: for what has an order; `names` of both axes
+    lines     drawing: ticks, whether each is `open`, and lines of {label, value, lower, upper},
+              a list each; `name` of the upright axis
     heat      drawing: across, down, and values row by row
     `unit` is "share" for shares of 1, "points" for differences of shares in percentage points, else
     what stands behind a number; `digits` its decimals. A drawing that is `signed` has a + before

@@ -1,4 +1,4 @@
-"""What the page of a comparison is asked, which two periods it shows first, and its chart."""
+"""What the page of a comparison is asked, and which two periods it shows first."""
 
 from __future__ import annotations
 
@@ -6,29 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from msgspec import Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field, structs
 
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.comparison import (
     ComparisonArguments,
-    ComparisonDocument,
-    DifferenceDocument,
     TwoPeriods,
 )
 from deniable_aggregator.store.rows import EpochRow
-from deniable_aggregator.web.dashboard.charts import Cell, Chart
+from deniable_aggregator.web.dashboard.day_fields import DayText, day_span
 from deniable_aggregator.web.dashboard.downloads import Format
-from deniable_aggregator.web.dashboard.formatting import amount, digits_for, share
+from deniable_aggregator.web.dashboard.formatting import period_name
 from deniable_aggregator.web.dashboard.paging import PageNumber
 from deniable_shared.domains import Record
 
 DAY_SECONDS = 86_400
 USUAL_DAYS = 7
-CHOICES = ((1, "Newest epoch against the one before"), (7, "7 days"), (30, "30 days"))
+CHOICES = (1, 7, 30, 90)
+"""Days of each period; 1 stands for one epoch."""
 
 
 class CompareArguments(TwoPeriods, frozen=True):
-    """Two periods, and what to say of them."""
+    """Two periods, and what to say of them; days are as they were written."""
+
+    first: DayText | UnsetType = field(default=UNSET, name="from")
+    last: DayText | UnsetType = field(default=UNSET, name="to")
+    before_first: DayText | UnsetType = field(default=UNSET, name="before_from")
+    before_last: DayText | UnsetType = field(default=UNSET, name="before_to")
 
     view: Annotated[Literal["chart", "table"], Meta(description="chart or table")] = "chart"
     table: Annotated[
@@ -64,27 +68,58 @@ class PeriodPair:
 
 
 def period_pairs(collection: Collection, rows: Sequence[EpochRow]) -> list[PeriodPair]:
-    """Usual pairs of periods of one length that follow each other, the one shown first at first."""
+    """Usual pairs of periods of one length that follow each other, the one shown first at first.
+
+    Of closed epochs; of open ones, too, where fewer than two are closed.
+    """
+    closed = [row for row in rows if row.closed_at is not None]
+    rows = closed if len(closed) > 1 else rows
     if len(rows) < 2:
         return []
     seconds = collection.manifest.epoch_seconds
-    usual = _span(rows, max(USUAL_DAYS * DAY_SECONDS // seconds, 1), "")
+    usual = _span(collection, rows, max(USUAL_DAYS * DAY_SECONDS // seconds, 1))
     made = {repr(usual.address): usual}
-    for days, name in CHOICES:
+    for days in CHOICES:
         epochs = 1 if days == 1 else days * DAY_SECONDS // seconds
         if epochs and 2 * epochs <= len(rows):
-            span = _span(rows, epochs, name if days == 1 else f"{name} against the {days} before")
+            span = _span(collection, rows, epochs)
             made[repr(span.address)] = span
     return sorted(made.values(), key=lambda span: span.address != usual.address)
 
 
-def _span(rows: Sequence[EpochRow], epochs: int, name: str) -> PeriodPair:
+def _span(collection: Collection, rows: Sequence[EpochRow], epochs: int) -> PeriodPair:
     """The newest epochs with reports, and as many before."""
     size = min(epochs, len(rows) // 2)
     before, after = rows[-2 * size : -size], rows[-size:]
     ends = (before[0], before[-1], after[0], after[-1])
-    said = name or f"Newest {size} epochs against the {size} before"
-    return PeriodPair(said, *(str(row.epoch) for row in ends))
+    period = period_name(collection.manifest.epoch_seconds)
+    name = f"Newest {period}" if size == 1 else f"{size} {period}s"
+    return PeriodPair(f"{name} against the {size} before", *(str(row.epoch) for row in ends))
+
+
+def checked_days(
+    query: CompareArguments, seconds: int
+) -> tuple[CompareArguments, Mapping[str, str]]:
+    """The query with the days of each period in their order, and what is wrong with which field."""
+    after = day_span(query.first, query.last, seconds)
+    names = ("before_from", "before_to")
+    before = day_span(query.before_first, query.before_last, seconds, names)
+    checked = structs.replace(
+        query,
+        first=after.first,
+        last=after.last,
+        before_first=before.first,
+        before_last=before.last,
+    )
+    wrong = {**before.wrong, **after.wrong}
+    chosen = (query.first, query.last, query.before_first, query.before_last)
+    if any(each is not UNSET for each in chosen):
+        wrong |= {
+            name: "Write a day like 2026-11-22"
+            for name, day in (("before_to", before.last), ("from", after.first))
+            if isinstance(day, UnsetType)
+        }
+    return checked, wrong
 
 
 def comparison_arguments(
@@ -116,62 +151,3 @@ def tables_of(collection: Collection, query: CompareArguments) -> list[str]:
     if query.table:
         return [query.table]
     return [] if collection.mechanism.structure is None else list(domain.topics)
-
-
-def difference_chart(
-    document: ComparisonDocument, rows: Sequence[DifferenceDocument], files: Mapping[str, str]
-) -> Chart:
-    """A bar a label, from 0: what became more to the right."""
-    points = document.unit == "share"
-    digits = digits_for((100 if points else 1) * (row.upper - row.lower) for row in rows)
-    return Chart(
-        name="differences",
-        title="Change in percentage points" if points else "Change",
-        summary=f"{document.changed} of {len(document.differences)} changed; the table has all",
-        kind="bars",
-        drawing={
-            "signed": True,
-            "rows": [
-                {
-                    "label": row.label,
-                    "value": row.difference,
-                    "lower": row.lower,
-                    "upper": row.upper,
-                    "sure": row.changed,
-                }
-                for row in rows
-            ],
-        },
-        columns=(
-            "Answer" if points else "Of all people",
-            *("Before", "After", "Change", "Interval", "Verdict"),
-        ),
-        rows=[_cells(row, digits, points) for row in rows],
-        unit="points" if points else "",
-        digits=digits,
-        files=files,
-    )
-
-
-def _cells(row: DifferenceDocument, digits: int, points: bool) -> tuple[Cell, ...]:
-    def level(value: float | None) -> str:
-        return share(value, digits) if points else amount(value, digits)
-
-    def as_change(value: float | None) -> str:
-        return signed_text(value, digits, points=points)
-
-    return (
-        Cell(row.label),
-        Cell(level(row.before), row.before),
-        Cell(level(row.after), row.after),
-        Cell(as_change(row.difference), row.difference),
-        Cell(f"{as_change(row.lower)} to {as_change(row.upper)}"),
-        Cell("changed" if row.changed else "no evidence"),
-    )
-
-
-def signed_text(value: float | None, digits: int = 1, *, points: bool = True) -> str:
-    """+2.1 or −0.4, of shares in percentage points."""
-    text = amount(None if value is None else 100 * value if points else value, digits)
-    up = value is not None and value > 0 and any(digit in text for digit in "123456789")
-    return f"+{text}" if up else text

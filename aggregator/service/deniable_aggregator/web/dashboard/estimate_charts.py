@@ -19,13 +19,21 @@ from deniable_aggregator.web.dashboard.estimate_tables import (
     interval_cells,
     people_cell,
 )
-from deniable_aggregator.web.dashboard.formatting import amount, count, digits_for, share, when
+from deniable_aggregator.web.dashboard.formatting import (
+    amount,
+    count,
+    digits_for,
+    plural,
+    share,
+    when,
+)
 from deniable_shared.domains import Record
 
 Follow = Callable[[str], str | None]
 
-RAW = ("Estimate", *INTERVAL, "People", "Made-up reports that would move it")
-LIARS = ("Interval if so many reports are made up", "Made-up reports with which it reaches 0")
+RAW = ("Estimate", *INTERVAL, "People", "Fake reports that would move it")
+LIARS = ("Interval if so many reports are fake", "Fake reports with which it reaches 0")
+SHARE_AXIS = "Share of people"
 
 
 def bar_chart(
@@ -50,13 +58,16 @@ def bar_chart(
         for row in rows
     ]
     liars = any(not isinstance(row.liars_to_zero, UnsetType) for row in rows)
-    columns = ("Answer", *(("Projected",) if projected else ()), *RAW, *(LIARS if liars else ()))
+    columns = ("Answer", *(("Adjusted",) if projected else ()), *RAW, *(LIARS if liars else ()))
     return Chart(
         name="estimates",
         title=title,
         summary=_summary(title, rows, digits),
         kind="columns" if ordered else "bars",
-        drawing={"rows": drawn_rows},
+        drawing={
+            "rows": drawn_rows,
+            **({"names": ["Answer", SHARE_AXIS]} if ordered else {}),
+        },
         columns=columns,
         rows=[_cells(row, digits, projected, follow) for row in rows],
         axis=axis_of(rows),
@@ -111,9 +122,13 @@ def line_chart(
     title: str,
     epoch_start: Callable[[int], float],
     files: Mapping[str, str],
+    period: str = "period",
     unit: str = "share",
 ) -> Chart:
-    """A line a label over the epochs, with the interval of each epoch as a band."""
+    """A line a label over the epochs, with the interval of each epoch as a band.
+
+    An epoch that is open is dotted: more reports of it may come.
+    """
     ticks = [when(epoch_start(epoch)) for epoch in series.epochs]
     names = list(series.lines) if unit == "share" else ["Mean"]
     moments = [moment for line in series.lines.values() for moment in line]
@@ -129,7 +144,7 @@ def line_chart(
 
     rows = [
         (
-            Cell(tick, note="still open" if series.provisional[place] else ""),
+            Cell(tick, note="so far" if series.provisional[place] else ""),
             Cell(count(series.n[place]), series.n[place]),
             *(
                 Cell(
@@ -143,10 +158,12 @@ def line_chart(
     return Chart(
         name="over-time",
         title=title,
-        summary=f"{title}, {len(ticks)} epochs. The table below has every number.",
+        summary=f"{title}, {plural(len(ticks), period)}. The table below has every number.",
         kind="lines",
         drawing={
             "ticks": ticks,
+            "open": list(series.provisional),
+            "name": SHARE_AXIS if unit == "share" else "Mean answer",
             "lines": [
                 {
                     "label": label,
@@ -157,7 +174,7 @@ def line_chart(
                 for label, line in series.lines.items()
             ],
         },
-        columns=("Epoch from", "Reports", *names),
+        columns=(period.capitalize(), "Reports", *names),
         rows=rows,
         unit="share" if unit == "share" else "",
         digits=digits,
@@ -198,9 +215,14 @@ def _liars_cells(row: LabelEstimate, as_text: NumberText) -> list[Cell]:
 
 def _cell(cell: LabelEstimate, digits: int, projected: bool, most: float) -> Cell:
     value = _value(cell, projected)
-    between = f"{share(cell.lower, digits)} to {share(cell.upper, digits)}"
+    half = _width(cell) / 200
     shade = None if value is None or most <= 0 else round(10 * max(value, 0.0) / most)
-    return Cell(share(value, digits), value, note="" if projected else between, shade=shade)
+    return Cell(
+        share(value, digits),
+        value,
+        note="" if projected or not half else f"± {share(half, digits)}",
+        shade=shade,
+    )
 
 
 def _value(cell: LabelEstimate, projected: bool) -> float | None:

@@ -33,12 +33,11 @@ def quantity_table(document: EstimatesDocument) -> Table | None:
     if not rows or isinstance(document.clipped, UnsetType):
         return None
     axis = axis_of(rows, shares=False)
-    steps = len(document.clipped.step.partition(".")[2])
     return Table(
         name="quantities",
         title="In numbers",
         columns=("Of all people", "Value", *INTERVAL),
-        rows=[_quantity_cells(row, steps) for row in rows],
+        rows=[_quantity_cells(row, decimals_of(document, row)) for row in rows],
         axis=axis,
     )
 
@@ -92,9 +91,14 @@ def quantity_name(name: str) -> str:
     return f"{name.removeprefix('p')} % are at or below"
 
 
-def _quantity_cells(row: QuantityDocument, steps: int) -> tuple[Cell, ...]:
-    digits = digits_for([row.upper - row.lower]) if row.name == "mean" else steps
+def decimals_of(document: EstimatesDocument, row: QuantityDocument) -> int:
+    """Decimals of the mean by its interval; of a quantile those of the steps."""
+    if row.name == "mean" or isinstance(document.clipped, UnsetType):
+        return digits_for([row.upper - row.lower])
+    return len(document.clipped.step.partition(".")[2])
 
+
+def _quantity_cells(row: QuantityDocument, digits: int) -> tuple[Cell, ...]:
     def as_text(value: float | None) -> str:
         return amount(value, digits)
 
@@ -111,7 +115,7 @@ def series_table(rows: Sequence[SeriesRow], starts: Callable[[int], str]) -> Tab
         columns=("From", "Answer", "Estimate", *INTERVAL[1:], "Reports"),
         rows=[
             (
-                Cell(starts(row.epoch), note="still open" if row.provisional else ""),
+                Cell(starts(row.epoch), note="so far" if row.provisional else ""),
                 Cell(_series_name(row)),
                 Cell(as_text(_ends(row)[0]), _ends(row)[0]),
                 *interval_cells(row, as_text)[1:],

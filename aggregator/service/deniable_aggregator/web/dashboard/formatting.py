@@ -57,6 +57,18 @@ def moment(second: float, between: str = " ") -> str:
     return f"{instant:%Y-%m-%d}{between}{instant:%H:%M:%S}"
 
 
+def period_name(seconds: int) -> str:
+    """What people call an epoch of this length: a day, a week, an hour, else a period."""
+    return {3_600: "hour", 86_400: "day", 604_800: "week"}.get(seconds, "period")
+
+
+def day_words(seconds: int) -> str:
+    """1 day, 7 days, 6 hours."""
+    if seconds % 86_400 == 0:
+        return plural(seconds // 86_400, "day")
+    return plural(-(-seconds // 3_600), "hour")
+
+
 def plural(number: int, one: str, many: str = "") -> str:
     """1 report, 2 reports."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
@@ -73,5 +85,7 @@ def _group_digits(text: str) -> str:
     return text.replace(",", _NARROW).replace("-", _MINUS)
 
 
-FILTERS: tuple[Callable[..., str], ...] = (amount, chance, count, moment, plural, share, when)
+FILTERS: tuple[Callable[..., str], ...] = (
+    *(amount, chance, count, moment, period_name, plural, share, when),
+)
 """What templates may use."""

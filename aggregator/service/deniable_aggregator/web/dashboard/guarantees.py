@@ -1,4 +1,4 @@
-"""What a collection promises its people, and what made-up reports can do, in plain sentences."""
+"""What a collection promises its people, and what fake reports can do, in plain sentences."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def report_guarantees(manifest: Manifest) -> Iterator[str]:
         "together)."
     )
     yield (
-        "Who thought an answer as likely as not before seeing the report is at most "
-        f"{_sure(report)} sure of it afterwards."
+        "Someone who was undecided (50\u202f%) about a person's answer can be at most "
+        f"{_sure(report)} sure after reading that person's report."
     )
     if manifest.epsilon_permanent is not None:
         kept = manifest.epsilon_permanent
@@ -65,7 +65,7 @@ def relay_guarantees(collection: Collection, batch: int) -> Iterator[str]:
     yield (
         f"Reports come through a relay, at least {amount(shuffled.batch, 0)} together: whoever "
         f"sees them but not who sent them has ε = {shuffled.epsilon:.3g} at δ = {shuffled.delta:g} "
-        f"of one report, if at most {share(shuffled.liars)} of a batch is made up and the relay "
+        f"of one report, if at most {share(shuffled.liars)} of a batch is fake and the relay "
         f"keeps its word; of all that one person sends ε = {shuffled.epsilon_all:.3g} at "
         f"δ = {shuffled.delta_all:g}."
     )
@@ -74,7 +74,7 @@ def relay_guarantees(collection: Collection, batch: int) -> Iterator[str]:
 def fabrication_limits(
     collection: Collection, document: EstimatesDocument, row: LabelEstimate | None
 ) -> Iterator[str]:
-    """What made-up reports could do to these estimates; `row` is the example."""
+    """What fake reports could do to these estimates; `row` is the example."""
     influence = document.trust.influence
     if influence is not None:
         shares = collection.estimator.estimand != "mean"
@@ -87,17 +87,17 @@ def fabrication_limits(
     ):
         yield _limit_of(row, document.n)
     yield (
-        "Intervals speak of chance alone: who took part, and the noise that every device adds to "
-        "its answer. They know nothing of lies."
+        "Intervals cover chance only: who took part, and the noise that every device adds. "
+        "They do not cover fake reports."
     )
 
 
 def _limit_of(row: LabelEstimate, n: int) -> str:
     needed = row.reports_to_leave_interval
     if needed is None:
-        return f"No number of made-up reports pushes “{row.label}” out of its interval."
+        return f"No number of fake reports pushes “{row.label}” out of its interval."
     of_all = f" – {share(needed / n)} of those counted" if n else ""
-    fakes = plural(needed, "made-up report")
+    fakes = plural(needed, "fake report")
     return f"{fakes} would push “{row.label}” out of its interval{of_all}."
 
 

@@ -12,7 +12,7 @@ from deniable_aggregator.operations.demo_overlay import TrueAnswers
 from deniable_aggregator.queries.label_series import LabelSeries
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.dashboard.charts import Cell, Chart, Table
-from deniable_aggregator.web.dashboard.comparison_view import signed_text
+from deniable_aggregator.web.dashboard.comparison_charts import display_name, signed_text
 from deniable_aggregator.web.dashboard.formatting import amount, share
 
 TITLE = "Truth"
@@ -41,7 +41,7 @@ def mark_cells(
         (
             first,
             *(
-                replace(cell, note=f"{cell.note}, truth {share(truth[label], chart.digits)}")
+                replace(cell, note=f"{cell.note} truth {share(truth[label], chart.digits)}".strip())
                 for cell, label in zip(cells, row, strict=True)
             ),
         )
@@ -67,12 +67,13 @@ def mark_lines(chart: Chart, collection: Collection, series: LabelSeries) -> Cha
 
 def mark_changes(chart: Chart, collection: Collection, document: ComparisonDocument) -> Chart:
     """The true change, after less before."""
-    labels = _labels(chart)
+    labels = [row.label for row in document.differences]
     before, after = (
         _shares(collection, period.epochs, labels) for period in (document.before, document.after)
     )
     both = before.keys() & after.keys()
-    return _with_ticks(chart, {label: after[label] - before[label] for label in both})
+    changes = {display_name(document, label): after[label] - before[label] for label in both}
+    return _with_ticks(chart, changes)
 
 
 def mark_quantities(

@@ -8,7 +8,8 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.documents.fields import Arguments, Confidence, EpochOrDate
+from deniable_aggregator.documents.fields import Arguments, Confidence
+from deniable_aggregator.web.dashboard.day_fields import DayText
 from deniable_aggregator.web.dashboard.downloads import Format
 from deniable_aggregator.web.dashboard.paging import PageNumber
 from deniable_shared.domains import Record
@@ -23,8 +24,8 @@ Show = Literal["raw", "projected", "significant"]
 class CollectionArguments(Arguments, frozen=True):
     """A view of a collection; `show` is what suits the question unless it is given."""
 
-    first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
-    last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
+    first: DayText | UnsetType = field(default=UNSET, name="from")
+    last: DayText | UnsetType = field(default=UNSET, name="to")
     confidence: Confidence = 0.95
     show: Annotated[Show, Meta(description="raw, projected or significant")] | UnsetType = UNSET
     view: Annotated[Literal["chart", "table"], Meta(description="chart or table")] = "chart"
@@ -32,6 +33,7 @@ class CollectionArguments(Arguments, frozen=True):
         Literal["share", "order"], Meta(description="share (largest first) or order (as asked)")
     ] = "share"
     q: Annotated[str, Meta(max_length=200, description="up to 200 characters")] = ""
+    rows: Annotated[Literal["top", "all"], Meta(description="top or all")] = "top"
     page: PageNumber = 1
     label: Annotated[
         list[str],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+from deniable_aggregator.web.dashboard.answer_tiles import answer_tiles
 from deniable_aggregator.web.dashboard.estimate_tables import shares_table
 from deniable_aggregator.web.dashboard.formatting import when
 from deniable_aggregator.web.dashboard.guarantees import (
@@ -21,7 +22,7 @@ DAY_SECONDS = 86_400
 TITLES = {
     "bits": "How many say yes",
     "choice": "How many choose what",
-    "number": "Where people are",
+    "number": "How many people gave which answer",
     "text": "What people write",
 }
 
@@ -41,11 +42,12 @@ def promises(collection: Collection, relay_batch: int) -> Context:
 def results(
     collection: Collection, document: EstimatesDocument, example: LabelEstimate | None
 ) -> Context:
-    """What the reports say, without charts and quantities; made-up reports move `example`."""
+    """What the reports say, without charts and quantities; fake reports move `example`."""
     return {
         "document": document,
+        "tiles": answer_tiles(collection, document),
         "period": period_of(collection, document),
-        "typical": _typical_half_width(document),
+        "typical": None if document.quantities else _typical_half_width(document),
         "shares": shares_table(document),
         "warnings": document.warnings or [],
         "associations": document.associations or [],

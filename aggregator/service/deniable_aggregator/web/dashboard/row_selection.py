@@ -12,13 +12,16 @@ from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries.label_series import MEAN
 from deniable_aggregator.web.dashboard.addresses import Address
+from deniable_aggregator.web.dashboard.formatting import chance
 from deniable_aggregator.web.dashboard.query_args import (
     MOST_LINES,
     CollectionArguments,
     default_show,
     estimates_arguments,
 )
+from deniable_aggregator.web.dashboard.span_presets import SpanPreset, day_text
 
+SHOW_NAMES = {"raw": "measured", "projected": "adjusted", "significant": "significant only"}
 MOST_CHIPS = 12
 MOST_COLUMNS = 1_000
 USUAL_LINES = 3
@@ -52,6 +55,23 @@ class PageView:
         marginal = self.arguments.marginal
         names = [name.strip() for name in marginal[0].split(",")] if marginal else []
         return names if len(names) == 2 else []
+
+
+def chosen_options(page_view: PageView, spans: Sequence[SpanPreset]) -> list[str]:
+    """What a view has chosen that is not usual, in a word or two each."""
+    query = page_view.query
+    usual_span = any((query.first, query.last) == (span.first, span.last) for span in spans)
+    ends = (day_text(page_view.collection, end) for end in (query.first, query.last))
+    return [
+        *([] if usual_span else [" to ".join(ends)]),
+        *([] if query.confidence == 0.95 else [chance(query.confidence)]),
+        *(
+            []
+            if page_view.show == default_show(page_view.collection)
+            else [SHOW_NAMES[page_view.show]]
+        ),
+        *([] if query.view == "chart" else ["table"]),
+    ]
 
 
 def matching_rows(page_view: PageView, document: EstimatesDocument) -> list[LabelEstimate]:

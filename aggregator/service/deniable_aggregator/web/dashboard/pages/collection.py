@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import msgspec
 from flask import Response
+from msgspec import UnsetType, structs
 
+from deniable_aggregator.collections.authoring.snippet import client_snippet
+from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries import estimates as queries
 from deniable_aggregator.queries.label_series import label_series
+from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.web.application import CSV, JSON, service
 from deniable_aggregator.web.dashboard import known_truth, span_presets
 from deniable_aggregator.web.dashboard.addresses import here
 from deniable_aggregator.web.dashboard.charts import Chart
 from deniable_aggregator.web.dashboard.current_collection import collection_of
+from deniable_aggregator.web.dashboard.day_fields import day_span
 from deniable_aggregator.web.dashboard.downloads import as_attachment, download_links
 from deniable_aggregator.web.dashboard.estimate_charts import (
     bar_chart,
@@ -22,6 +26,8 @@ from deniable_aggregator.web.dashboard.estimate_charts import (
     line_chart,
 )
 from deniable_aggregator.web.dashboard.estimate_tables import quantity_table
+from deniable_aggregator.web.dashboard.formatting import period_name
+from deniable_aggregator.web.dashboard.ingest_health import health_of, rejection_totals
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import paginate
 from deniable_aggregator.web.dashboard.query_args import (
@@ -33,6 +39,7 @@ from deniable_aggregator.web.dashboard.results import promises, results, title_o
 from deniable_aggregator.web.dashboard.row_selection import (
     MOST_COLUMNS,
     PageView,
+    chosen_options,
     follow_chips,
     follow_links,
     is_ordered,
@@ -44,42 +51,63 @@ from deniable_gateway.problem import Problem
 from deniable_shared.domains import Record
 from deniable_shared.manifest.epochs import epoch_start
 
-ROWS = 25
+TOP = 10
+FEW = 12
+"""So few answers are shown at once."""
+
+ROWS = 50
+POLL_SECONDS = 5
 _EMPTY_STATES = ("too-few-reports", "read-refused")
 
 
 def view(query: CollectionArguments, collection: str) -> Context | Response:
     """The page, or with `format` the document or the rows that it shows."""
     target = collection_of(collection)
-    page_view = PageView(target, query, here("dashboard.collection", query, collection=target.id))
     if query.format != "html":
-        return _file(page_view)
-    return {**_collection_context(page_view), **_estimates_context(page_view)}
+        return _file(_page_view(target, query))
+    days = day_span(query.first, query.last, target.manifest.epoch_seconds)
+    page_view = _page_view(target, structs.replace(query, first=days.first, last=days.last))
+    if days.wrong:
+        return {**_collection_context(page_view, days.wrong), "status": 400}
+    return {**_collection_context(page_view, {}), **_estimates_context(page_view)}
+
+
+def _page_view(collection: Collection, query: CollectionArguments) -> PageView:
+    address = here("dashboard.collection", query, collection=collection.id)
+    return PageView(collection, query, address)
 
 
 def _file(page_view: PageView) -> Response:
     """What the API answers to the same question, to be kept as a file."""
     running, kind = service(), page_view.query.format
-    arguments = msgspec.structs.replace(page_view.arguments, group_by=page_view.query.by)
+    arguments = structs.replace(page_view.arguments, group_by=page_view.query.by)
     batch = running.settings.relay_batch
     document = queries.answer(running.store, page_view.collection, arguments, relay_batch=batch)
     response = estimates_as(JSON if kind == "json" else CSV, document)
     return as_attachment(response, f"{page_view.collection.manifest.name}.{kind}")
 
 
-def _collection_context(page_view: PageView) -> Context:
-    """What holds whatever was reported."""
-    collection, domain = page_view.collection, page_view.collection.manifest.domain
+def _collection_context(page_view: PageView, wrong: Mapping[str, str]) -> Context:
+    """What holds whatever was reported; `wrong` has what to correct, by the name of the field."""
+    collection, query = page_view.collection, page_view.query
+    domain = collection.manifest.domain
+    rows = readable_rows(collection, service().store.epochs(collection.id))
+    spans = span_presets.span_options(collection, rows, service().clock())
     return {
         **promises(collection, service().settings.relay_batch),
-        "query": page_view.query,
+        "query": query,
         "show": page_view.show,
         "default_show": default_show(collection),
         "can_test": can_test(collection),
         "address": page_view.address,
-        "spans": span_presets.span_options(collection, service().store, service().clock()),
-        "first_day": span_presets.day_text(collection, page_view.query.first),
-        "last_day": span_presets.day_text(collection, page_view.query.last),
+        "spans": spans,
+        "steps": (None, None)
+        if wrong
+        else span_presets.neighbour_spans(collection, rows, query.first, query.last),
+        "first_day": span_presets.day_text(collection, query.first),
+        "last_day": span_presets.day_text(collection, query.last),
+        "wrong": wrong,
+        "chosen_options": chosen_options(page_view, spans),
         "attributes": domain.topics if isinstance(domain, Record) else (),
         "crossed_attributes": page_view.crossed_attributes,
         "combinations": collection.estimator.estimand != "tables",
@@ -97,7 +125,7 @@ def _estimates_context(page_view: PageView) -> Context:
     except Problem as problem:
         if problem.slug not in _EMPTY_STATES:
             raise
-        return {"missing": problem}
+        return {"missing": problem, **_waiting_context(page_view, problem)}
     rows = matching_rows(page_view, document)
     return {
         "missing": None,
@@ -110,12 +138,31 @@ def _estimates_context(page_view: PageView) -> Context:
     }
 
 
+def _waiting_context(page_view: PageView, problem: Problem) -> Context:
+    """What to do where no report has come: the code to copy, and what was rejected so far."""
+    query, running = page_view.query, service()
+    chosen = not (isinstance(query.first, UnsetType) and isinstance(query.last, UnsetType))
+    if problem.slug != "too-few-reports" or problem.extra["n"] or chosen:
+        return {}
+    collection = page_view.collection
+    health = health_of(collection, running.store, None, running.clock())
+    origin = collection.manifest.ingest[0]
+    return {
+        "snippet": client_snippet(collection.manifest, address=origin, trust=running.keys.trust),
+        "reasons": rejection_totals([health]),
+        "seconds": POLL_SECONDS,
+    }
+
+
 def _chart_context(
     page_view: PageView, document: EstimatesDocument, rows: list[LabelEstimate]
 ) -> Context:
     followed = series_labels(page_view, document, rows)
-    part = paginate(rows, page_view.query.page, MOST_COLUMNS if is_ordered(page_view) else ROWS)
+    folded = _is_folded(page_view, rows)
+    size = MOST_COLUMNS if is_ordered(page_view) else TOP if folded else ROWS
+    part = paginate(rows, page_view.query.page, size)
     return {
+        "folded": folded,
         "part": part,
         "followed": followed,
         "estimates": (
@@ -127,6 +174,13 @@ def _chart_context(
         "over_time": _series_chart(page_view, followed),
         "labels": len(document.estimates),
     }
+
+
+def _is_folded(page_view: PageView, rows: Sequence[LabelEstimate]) -> bool:
+    """Whether only the first few of many answers are shown."""
+    query = page_view.query
+    whole = query.rows == "all" or query.q or query.page > 1
+    return len(rows) > FEW and not whole and not is_ordered(page_view)
 
 
 def _estimates_chart(
@@ -162,12 +216,14 @@ def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
     if len(series.epochs) < 2:
         return None
     seconds = page_view.collection.manifest.epoch_seconds
-    left = f", the newest {len(series.epochs)} epochs" if series.left_out else ""
+    period = period_name(seconds)
+    left = f", the newest {len(series.epochs)} {period}s" if series.left_out else ""
     chart = line_chart(
         series,
         title=f"Over time{left}",
         epoch_start=lambda epoch: epoch_start(epoch, seconds),
         files=download_links(page_view.address, by="epoch"),
+        period=period,
         unit="" if page_view.collection.manifest.domain.type == "number" else "share",
     )
     return known_truth.mark_lines(chart, page_view.collection, series)

@@ -17,16 +17,23 @@ from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.dashboard import known_truth, span_presets
 from deniable_aggregator.web.dashboard.addresses import Address, here
+from deniable_aggregator.web.dashboard.comparison_charts import (
+    difference_chart,
+    display_name,
+    overlay_chart,
+    people_needed,
+    period_levels,
+    signed_text,
+)
 from deniable_aggregator.web.dashboard.comparison_view import (
     CompareArguments,
+    checked_days,
     comparison_arguments,
-    difference_chart,
     period_pairs,
-    signed_text,
 )
 from deniable_aggregator.web.dashboard.current_collection import collection_of
 from deniable_aggregator.web.dashboard.downloads import as_attachment, download_links
-from deniable_aggregator.web.dashboard.formatting import digits_for, when
+from deniable_aggregator.web.dashboard.formatting import count, digits_for, when
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import paginate
 from deniable_aggregator.web.formats import as_table
@@ -43,14 +50,17 @@ _EMPTY_STATES = ("too-few-reports", "read-refused")
 def view(query: CompareArguments, collection: str) -> Context | Response:
     """The API's comparison of these two periods, or why there is none; with `format` a file."""
     target = collection_of(collection)
-    pairs = period_pairs(target, readable_rows(target, service().store.epochs(target.id)))
+    rows = readable_rows(target, service().store.epochs(target.id))
+    pairs = period_pairs(target, rows)
     domain = target.manifest.domain
+    query, wrong = checked_days(query, target.manifest.epoch_seconds)
     address = here("dashboard.compare", query, collection=target.id)
     about: Context = {
         "collection": target,
         "manifest": target.manifest,
         "query": query,
         "choices": pairs,
+        "wrong": wrong,
         "attributes": domain.topics if isinstance(domain, Record) else (),
         "address": address,
     }
@@ -59,11 +69,10 @@ def view(query: CompareArguments, collection: str) -> Context | Response:
     wanted = comparison_arguments(target, query, pairs[0])
     if query.format != "html":
         return _file(target, wanted, query.format)
-    return {
-        **about,
-        **_period_fields(target, wanted),
-        **_comparison_context(target, query, wanted, address),
-    }
+    about = {**about, **_period_fields(target, wanted)}
+    if wrong:
+        return {**about, "document": None, "missing": None, "status": 400}
+    return {**about, **_comparison_context(target, query, wanted, address)}
 
 
 def _file(collection: Collection, wanted: ComparisonArguments, kind: str) -> Response:
@@ -91,19 +100,25 @@ def _comparison_context(
     try:
         document = comparison(service().store, collection, wanted)
     except Problem as problem:
+        if problem.extra.get("argument") == "from":
+            cure = "The two periods share a day. Start after the period before"
+            return {"document": None, "missing": None, "wrong": {"from": cure}, "status": 400}
         if problem.slug not in _EMPTY_STATES:
             raise
         return {"document": None, "missing": problem}
     rows = _order_by_change(document)
     part = paginate(rows, query.page, ROWS)
-    chart = difference_chart(document, part.items, download_links(address))
+    files, levels = download_links(address), period_levels(collection, wanted)
+    chart = difference_chart(document, part.items, files)
     return {
         "missing": None,
         "document": document,
         "part": part,
         "chart": known_truth.mark_changes(chart, collection, document),
         "said": [_change_text(document, row) for row in rows[:MOST_SAID] if row.changed],
+        "overlay": overlay_chart(document, part.items, levels, files=files),
         "hidden": _undetected_change(document),
+        "needed": _needed_text(document),
         "spans": [_span(collection, each.epochs) for each in (document.before, document.after)],
     }
 
@@ -126,7 +141,9 @@ def _change_text(document: ComparisonDocument, row: DifferenceDocument) -> tuple
     moved, low, high = (
         signed_text(each, digits, points=points) for each in (row.difference, row.lower, row.upper)
     )
-    return row.label, f"{moved}{' points' if points else ''} ({low} to {high})"
+    return display_name(
+        document, row.label
+    ), f"{moved}{' points' if points else ''} ({low} to {high})"
 
 
 def _undetected_change(document: ComparisonDocument) -> str:
@@ -138,6 +155,23 @@ def _undetected_change(document: ComparisonDocument) -> str:
     digits = digits_for([(200 if points else 2) * max(widths)])
     return signed_text(max(widths), digits, points=points).lstrip("+") + (
         " points" if points else ""
+    )
+
+
+def _needed_text(document: ComparisonDocument) -> str:
+    """How many people would show the largest difference that chance may explain."""
+    needed = people_needed(document)
+    if needed is None:
+        return ""
+    row, reports = needed
+    points = document.unit == "share"
+    digits = digits_for([(100 if points else 1) * (row.upper - row.lower)])
+    moved = signed_text(row.difference, digits, points=points)
+    people = "people" if document.repeat == "once" else "reports"
+    return (
+        f"The largest of them is {display_name(document, row.label)}, {moved}"
+        f"{' points' if points else ''}. If it is real, about {count(reports)} {people} in each "
+        "period would show it."
     )
 
 

@@ -49,13 +49,14 @@
     axisLabel: { color: ink.muted, formatter: onAxis(chart), hideOverlap: true },
     splitLine: { lineStyle: { color: ink.line } }, axisLine: { show: false }, axisTick: { show: false },
   });
-  const whisker = (ink, across) => ({
+  const whisker = (ink, across, shift = 0) => ({
     type: "custom", silent: true, z: 3, clip: true,
     encode: across ? { x: [0, 1], y: 2 } : { x: 2, y: [0, 1] },
     renderItem: (_, api) => {
       const low = api.value(0), high = api.value(1), place = api.value(2);
       if (Number.isNaN(low) || Number.isNaN(high)) return null;
-      const [a, b] = across ? [api.coord([low, place]), api.coord([high, place])] : [api.coord([place, low]), api.coord([place, high])];
+      const aside = shift * Math.abs(api.size([1, 1])[1]), moved = ([x, y]) => [x, y + aside];
+      const [a, b] = across ? [moved(api.coord([low, place])), moved(api.coord([high, place]))] : [api.coord([place, low]), api.coord([place, high])];
       const cap = Math.min(5, Math.abs(api.size([1, 1])[across ? 1 : 0]) / 4), style = { stroke: ink.whisker, lineWidth: 1.5 };
       const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
       return {
@@ -83,12 +84,30 @@
     },
   }];
   const truthText = (value, chart) => (value === null || value === undefined ? "" : `\ntruth ${written(value, chart)}`);
+  const marginText = (chart, down, across) => {
+    const lower = chart.lower[down][across], upper = chart.upper[down][across];
+    return lower === null || upper === null ? "" : `\n± ${written((upper - lower) / 2, chart)}`;
+  };
   const tooltipText = (chart, rows) => ({ dataIndex }) => {
     const row = rows[dataIndex];
     return `${row.label}\n${spoken(row.value, row.lower, row.upper, chart)}${row.sure === false ? (chart.signed ? "\nno evidence of change" : "\nnot significant") : ""}${truthText(row.truth, chart)}`;
   };
   const barColour = (ink, row) => ({ value: row.value, itemStyle: { color: row.sure === false ? ink.unsure : ink.bar } });
   const ends = (rows) => rows.map((row, place) => [row.lower ?? NaN, row.upper ?? NaN, place]);
+  // the interval of each column, as wide as its place
+  const intervalBand = (ink, rows) => ({
+    type: "custom", silent: true, z: 3, clip: true, encode: { x: 2, y: [0, 1] }, data: ends(rows),
+    renderItem: (_, api) => {
+      const low = api.value(0), high = api.value(1), place = api.value(2);
+      if (Number.isNaN(low) || Number.isNaN(high)) return null;
+      const [x, top] = api.coord([place, high]), [, bottom] = api.coord([place, low]), width = api.size([1, 1])[0];
+      return { type: "rect", shape: { x: x - width / 2, y: top, width, height: bottom - top }, style: { fill: ink.whisker, opacity: 0.28 } };
+    },
+  });
+  const named = (axis, name, ink, upright) => (!name ? axis : {
+    ...axis, name, nameLocation: upright ? "end" : "middle", nameGap: upright ? 10 : 24,
+    nameTextStyle: { color: ink.muted, fontSize: 12, ...(upright ? { align: "left" } : {}) },
+  });
 
   const drawings = {
     bars: (chart, ink, width) => {
@@ -117,16 +136,36 @@
         },
       };
     },
-    columns: (chart, ink, width) => ({
+    pairs: (chart, ink, width) => {
+      const narrow = width < 560, rows = chart.rows, of = (row, name) => ({ label: `${row.label}, ${name}`, ...row[name] });
+      const bar = (name, color) => ({ name, type: "bar", barWidth: "34%", barGap: "8%", data: rows.map((row) => row[name].value), itemStyle: { color, borderRadius: 2 }, tooltip: { formatter: tooltipText(chart, rows.map((row) => of(row, name))) } });
+      // a bar is 0.34 of its row high: its middle is 0.184 of the row from the row's
+      const beside = (name, shift) => ({ ...whisker(ink, true, shift), data: ends(rows.map((row) => row[name])) });
+      return {
+        height: rows.length * 52 + 34,
+        option: {
+          ...base(ink),
+          grid: { left: 4, right: narrow ? 24 : 40, top: 4, bottom: 4, containLabel: true },
+          xAxis: valueAxis(chart, ink),
+          yAxis: {
+            type: "category", inverse: true, data: rows.map((row) => row.label),
+            axisLabel: { color: ink.text, formatter: (text) => shorter(text, narrow ? 16 : 34), interval: 0 },
+            axisLine: { lineStyle: { color: ink.axis } }, axisTick: { show: false },
+          },
+          series: [bar("before", ink.unsure), bar("after", ink.bar), beside("before", -0.184), beside("after", 0.184)],
+        },
+      };
+    },
+    columns: (chart, ink) => ({
       height: 300,
       option: {
         ...base(ink),
-        grid: { left: 4, right: 12, top: 12, bottom: 4, containLabel: true },
-        xAxis: { type: "category", data: chart.rows.map((row) => row.label), axisLabel: { color: ink.muted, hideOverlap: true }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis } } },
-        yAxis: { ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most } : {}) },
+        grid: { left: 4, right: 12, top: chart.names ? 28 : 12, bottom: chart.names ? 20 : 4, containLabel: true },
+        xAxis: named({ type: "category", data: chart.rows.map((row) => row.label), axisLabel: { color: ink.muted, hideOverlap: true }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis } } }, chart.names?.[0], ink, false),
+        yAxis: named({ ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most } : {}) }, chart.names?.[1], ink, true),
         series: [
           { type: "bar", barMaxWidth: 48, barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: tooltipText(chart, chart.rows) } },
-          ...(chart.rows.length * 5 < width ? [{ ...whisker(ink, false), data: ends(chart.rows) }] : []),
+          intervalBand(ink, chart.rows),
           ...truthTick(ink, false, chart.rows),
         ],
       },
@@ -140,19 +179,25 @@
           formatter: (points) => {
             const place = points[0].dataIndex;
             const lines = chart.lines.map((line) => `${shorter(line.label, 30)}  ${written(line.value[place], chart)}  (${written(line.lower[place], chart)} to ${written(line.upper[place], chart)})${truthText(line.truth?.[place], chart).replace("\n", "  ")}`);
-            return [chart.ticks[place], ...lines].join("\n");
+            return [`${chart.ticks[place]}${chart.open[place] ? ", so far" : ""}`, ...lines].join("\n");
           },
         },
-        grid: { left: 4, right: 16, top: 14, bottom: 4, containLabel: true },
+        grid: { left: 4, right: 16, top: 30, bottom: 4, containLabel: true },
         xAxis: { type: "category", boundaryGap: false, data: chart.ticks, axisLabel: { color: ink.muted, hideOverlap: true, fontSize: width < 560 ? 11 : 13 }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis }, onZero: false } },
-        yAxis: { ...valueAxis(chart, ink), scale: true, ...(chart.unit === "share" && top > 0.8 && top <= 1 ? { max: 1, interval: 0.25 } : {}) },
+        yAxis: named({ ...valueAxis(chart, ink), scale: true, ...(chart.unit === "share" && top > 0.8 && top <= 1 ? { max: 1, interval: 0.25 } : {}) }, chart.name, ink, true),
         series: chart.lines.flatMap((line, number) => {
           const color = ink.lines[number % ink.lines.length], hidden = { lineStyle: { opacity: 0 }, symbol: "none", silent: true, tooltip: { show: false } };
           const band = { type: "line", stack: `band ${number}`, stackStrategy: "all", ...hidden };
+          // what is not over is dotted, from the last that is
+          const open = (place) => chart.open[place], joins = (place) => open(place) || open(place + 1);
+          const sofar = line.value.map((value, place) => !joins(place) ? null : number || !open(place) ? value
+            : { value, label: { show: true, formatter: "so far", position: "top", align: "right", color: ink.muted, fontSize: 12 } });
+          const drawn = { type: "line", symbol: "circle", symbolSize: 5, showSymbol: chart.ticks.length <= 60, itemStyle: { color }, connectNulls: false };
           return [
             { ...band, data: line.lower },
             { ...band, data: line.upper.map((upper, place) => (upper === null ? null : upper - line.lower[place])), areaStyle: { color, opacity: 0.18 } },
-            { type: "line", data: line.value, symbol: "circle", symbolSize: 5, showSymbol: chart.ticks.length <= 60, lineStyle: { color, width: 2, type: number < ink.lines.length ? ["solid", "dashed", "dotted"][number % 3] : "solid" }, itemStyle: { color }, connectNulls: false },
+            { ...drawn, data: line.value.map((value, place) => (open(place) ? null : value)), lineStyle: { color, width: 2, type: ["solid", "dashed", [6, 2, 2, 2]][number % 3] } },
+            ...(chart.open.some(Boolean) ? [{ ...drawn, data: sofar, showSymbol: true, symbol: "emptyCircle", silent: true, lineStyle: { color, width: 2, type: [2, 4] } }] : []),
             ...(line.truth ? [{ type: "line", data: line.truth, symbol: "rect", symbolSize: [9, 3], lineStyle: { opacity: 0 }, itemStyle: { color }, silent: true, z: 4, showAllSymbol: true }] : []),
           ];
         }),
@@ -163,7 +208,7 @@
       const known = cells.map((cell) => cell[2]).filter((value) => value !== null);
       const most = Math.max(...known, 0), roomy = width / chart.across.length > 58;
       return {
-        height: chart.down.length * 38 + 70,
+        height: chart.down.length * (chart.truth ? 62 : 48) + 70,
         option: {
           ...base(ink),
           grid: { left: 4, right: 8, top: 4, bottom: 4, containLabel: true },
@@ -173,7 +218,7 @@
           yAxis: { type: "category", inverse: true, data: chart.down, axisLabel: { color: ink.text, formatter: (text) => shorter(text, width < 560 ? 12 : 24) }, axisTick: { show: false }, axisLine: { show: false } },
           visualMap: { show: false, min: 0, max: most || 1, inRange: { color: [ink.cold, ink.hot] } },
           series: [{ type: "heatmap", data: cells, itemStyle: { borderColor: ink.card, borderWidth: 2 }, emphasis: { disabled: true },
-            label: { show: roomy, formatter: ({ data: [across, down, value] }) => `${written(value, chart)}${truthText(chart.truth?.[down][across], chart)}`, lineHeight: 15, color: ink.text } }],
+            label: { show: roomy, formatter: ({ data: [across, down, value] }) => `${written(value, chart)}${marginText(chart, down, across)}${truthText(chart.truth?.[down][across], chart)}`, lineHeight: 15, color: ink.text } }],
         },
       };
     },
@@ -247,12 +292,23 @@
     const copied = target.closest("[data-copy]");
     if (copied) copy(copied);
   });
+  document.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.target.closest("input, select, textarea, [role=region]")) return;
+    document.querySelector(`a[data-key="${event.key}"]`)?.click();
+  });
   const copy = (button) => {
     const from = document.getElementById(button.dataset.copy);
     const done = () => { button.dataset.done = ""; announce("Copied"); };
     getSelection().selectAllChildren(from);
     if (navigator.clipboard) navigator.clipboard.writeText(from.textContent).then(done, () => announce("Selected: copy it now"));
     else announce("Selected: copy it now");
+  };
+  const markWrong = () => {
+    for (const said of document.querySelectorAll(".wrong")) {
+      const field = document.getElementById(said.id.slice("wrong-".length));
+      if (said.textContent.trim()) field?.setAttribute("aria-invalid", "true");
+      else field?.removeAttribute("aria-invalid");
+    }
   };
   const announce = (text) => { document.getElementById("announce").textContent = text; };
 
@@ -267,8 +323,16 @@
   document.addEventListener("htmx:afterSettle", ({ detail }) => {
     applyTheme(stored());
     drawAll();
+    markWrong();
     if (!detail.requestConfig?.elt?.matches("[data-unsaid]")) announce("The page shows what you asked for");
   });
-  document.addEventListener("DOMContentLoaded", () => { applyTheme(stored()); });
+  // a narrow screen shows where one is in a line that is longer
+  const showCurrent = () => {
+    for (const current of document.querySelectorAll(".spans [aria-current], header.bar nav [aria-current]")) {
+      const line = current.closest("nav"), end = current.getBoundingClientRect().right - line.getBoundingClientRect().right;
+      if (end > 0) line.scrollLeft += end + 16;
+    }
+  };
+  document.addEventListener("DOMContentLoaded", () => { applyTheme(stored()); showCurrent(); });
   addEventListener("load", () => { drawAll(); root.dataset.ready = "true"; });
 })();

@@ -1,0 +1,161 @@
+"""The page of a comparison without a browser: its periods, both of them drawn, what would show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.comparison import (
+    ComparisonDocument,
+    DifferenceDocument,
+    PeriodDocument,
+)
+from deniable_aggregator.web.dashboard.comparison_charts import people_needed
+from deniable_aggregator.web.dashboard.formatting import when
+from support.builders.api_world import DAY, TODAY, World, authored, opened
+
+BOTH = {"dark_mode": True, "beta": True}
+DARK = {"dark_mode": True, "beta": False}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def settings(world: World) -> Collection:
+    """Five days of two bits, of which today's is open."""
+    collection = world.register(authored())
+    for epoch in range(TODAY - 4, TODAY + 1):
+        world.count(collection, [DARK] * 20 + [BOTH] * 10, epoch=epoch)
+        if epoch < TODAY:
+            world.service.store.close_epoch(collection.id, epoch, world.clock(), audit=None)
+    return collection
+
+
+def text_of(world: World, query: str = "", status: int = 200) -> str:
+    answer = world.page(f"/collections/settings/compare{query}")
+    assert answer.status_code == status
+    return re.sub(r"[ \n]+", " ", answer.text)
+
+
+def values(page: str, table: str) -> list[float]:
+    found = re.search(rf'data-table="{table}".*?</table>', page)
+    assert found is not None
+    return [float(value) for value in re.findall(r'<data value="([^"]+)"', found[0])]
+
+
+def _day(epoch: int) -> str:
+    return when(epoch * DAY)
+
+
+@pytest.mark.usefixtures("settings")
+def test_closed_periods_are_compared_unless_others_are_asked_for(world: World) -> None:
+    page = text_of(world)
+    assert f"After: {_day(TODAY - 2)} to {_day(TODAY - 1)}, 60 reports" in page
+    assert "so far" not in page
+    asked = f"?before_from={_day(TODAY - 1)}&before_to={_day(TODAY - 1)}&from={_day(TODAY)}"
+    assert f"After: {_day(TODAY)} so far, 30 reports" in text_of(world, asked)
+
+
+def test_open_periods_are_compared_where_no_two_are_closed(world: World) -> None:
+    collection = world.register(authored())
+    for epoch in (TODAY - 1, TODAY):
+        world.count(collection, [DARK] * 20 + [BOTH] * 10, epoch=epoch)
+    assert f"After: {_day(TODAY)} so far" in text_of(world)
+
+
+def test_both_periods_are_drawn_with_the_estimates_of_the_api(
+    world: World, settings: Collection
+) -> None:
+    page = text_of(world)
+    told = [
+        world.get(
+            f"/v1/collections/{settings.id}/estimates?from={first}&to={last}&family=all"
+        ).get_json()["estimates"]
+        for first, last in ((TODAY - 4, TODAY - 3), (TODAY - 2, TODAY - 1))
+    ]
+    by_label = [{row["label"]: row for row in rows} for rows in told]
+    table = re.findall(r'data-table="levels".*?</table>', page)[0]
+    expected = [
+        rows[label][name]
+        for label in re.findall(r'<th scope="row">([^<]*)</th>', table)
+        for rows in by_label
+        for name in ("frequency", "lower", "upper")
+    ]
+    assert values(page, "levels") == expected
+
+
+@pytest.mark.usefixtures("settings")
+def test_days_of_a_period_that_cross_change_places(world: World) -> None:
+    straight = f"?before_from={_day(TODAY - 4)}&before_to={_day(TODAY - 3)}&from={_day(TODAY - 2)}"
+    crossed = f"?before_from={_day(TODAY - 3)}&before_to={_day(TODAY - 4)}&from={_day(TODAY - 2)}"
+    assert values(text_of(world, crossed), "levels") == values(text_of(world, straight), "levels")
+
+
+@pytest.mark.usefixtures("settings")
+@pytest.mark.parametrize(
+    ("query", "field", "said"),
+    [
+        ("?from=tomorrow&before_to=2027-01-01", "from", "Write a day like 2026-11-22"),
+        ("?from=2027-01-01", "before_to", "Write a day like 2026-11-22"),
+        (
+            "?before_from=2027-01-01&before_to=2027-01-20&from=2027-01-10",
+            "from",
+            "The two periods share a day",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_day_is_said_at_its_field(
+    world: World, query: str, field: str, said: str
+) -> None:
+    page = text_of(world, query, 400)
+    found = re.search(rf'id="wrong-{field}">([^<]*)', page)
+    assert found is not None
+    assert found[1].startswith(said)
+
+
+def _document(n: int, *rows: tuple[str, float, float, bool]) -> ComparisonDocument:
+    """Rows of label, difference, half its interval, and whether it changed."""
+    period = PeriodDocument([1], n, provisional=False)
+    return ComparisonDocument(
+        collection="settings-aaaaaa",
+        mechanism="grr/1",
+        repeat="once",
+        before=period,
+        after=period,
+        confidence=0.95,
+        family="all",
+        unit="share",
+        changed=sum(row[3] for row in rows),
+        differences=[
+            DifferenceDocument(
+                label=label,
+                before=0.5,
+                after=0.5 + moved,
+                difference=moved,
+                lower=moved - half,
+                upper=moved + half,
+                changed=changed,
+            )
+            for label, moved, half, changed in rows
+        ],
+    )
+
+
+def test_people_needed_grow_with_the_square_of_width_over_difference() -> None:
+    rows = [("a", 0.2, 0.1, True), ("b", -0.01, 0.04, False), ("c", 0.001, 0.04, False)]
+    found = people_needed(_document(1_000, *rows))
+    assert found is not None
+    assert (found[0].label, found[1]) == ("b", 16_000)
+
+
+def test_no_number_of_people_is_named_where_all_changed_or_nothing_moved() -> None:
+    assert people_needed(_document(1_000, ("a", 0.2, 0.1, True))) is None
+    assert people_needed(_document(1_000, ("a", 0.0, 0.1, False))) is None
