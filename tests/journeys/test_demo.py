@@ -163,6 +163,7 @@ def test_without_the_client_it_says_what_to_install(
     )
 
 
+@pytest.mark.exhaustive
 def test_people_who_opt_out_of_tracking_can_run_it(deniable: Deniable) -> None:
     deniable.environ |= {"DO_NOT_TRACK": "1", "DENIABLE_DISABLE": "1"}
     document = deniable.json("demo", "--no-serve")

@@ -46,12 +46,14 @@ def test_every_row_answers_once_and_two_hundred_more_today(deniable: Deniable) -
     assert nothing_left(deniable.folder / "tmp")
 
 
+@pytest.mark.exhaustive
 def test_one_bit_and_as_many_people_as_asked(deniable: Deniable) -> None:
     arguments = ("--column", "dark", "--epsilon", "0.5", "--people", "7")
     (bit,) = deniable.json(*demo(deniable, *arguments))["collections"]
     assert (bit["n"], bit["mechanism"], len(bit["rows"])) == (207, "rr/1", 1)
 
 
+@pytest.mark.exhaustive
 def test_the_table_says_what_covers_and_what_became_of_the_reports(deniable: Deniable) -> None:
     shown = deniable.done(*demo(deniable, "--column", "plan", "--epsilon", "1", "--people", "9"))
     assert "simulated-plan-" in shown

@@ -15,6 +15,7 @@ from deniable_aggregator.operations.process.serving import Server, free_port, ru
 from support.builders.data_directory import prepared_at
 from support.doubles.browser import FORM_TOKEN
 from support.processes import postgres_server
+from support.tiers import grid
 
 pytestmark = pytest.mark.processes
 
@@ -23,7 +24,7 @@ ASKED = 40
 """Requests over connections of their own, which two workers share by chance."""
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="module", params=grid(["sqlite", "postgres"], by_default=["postgres"]))
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:

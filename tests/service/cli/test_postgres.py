@@ -164,6 +164,7 @@ def answers(url: str) -> bool:
         return False
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_two_servers_share_one_directory_and_leave_each_others_token_alone(
     deniable: Deniable,
