@@ -30,9 +30,9 @@ from deniable_central.auctions.allocation import Allocation, settle, singles_for
 from deniable_central.auctions.billboard import Floats
 from deniable_central.auctions.buyers import Buyers
 from deniable_central.auctions.demand_noise import MOST_ROUNDS
-from deniable_central.auctions.errors import MarketError
 from deniable_central.auctions.menu import Choices, Menu
 from deniable_central.auctions.price_updates import PriceUpdates, checked_supply
+from deniable_central.errors import MarketError
 from deniable_central.guarantee import Guarantee
 from deniable_central.release import Release
 from deniable_central.samplers.uniform import uniform_order

@@ -11,13 +11,13 @@
 
 from __future__ import annotations
 
+from deniable_central.errors import CountsError, EnumerationError, SessionError
 from deniable_central.queries.count_data import CountData, Counts
 from deniable_central.queries.database_sizes import (
     least_error,
     sampling_size,
     vc_sampling_size,
 )
-from deniable_central.queries.errors import CountsError, EnumerationError, SessionError
 from deniable_central.queries.halfspaces import halfspaces
 from deniable_central.queries.mechanism_choice import RowsNeeded, rows_needed
 from deniable_central.queries.mwem import Measurement, Mwem, Synthesis, mwem

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from deniable_central.queries.errors import EnumerationError
+from deniable_central.errors import EnumerationError
 from deniable_central.queries.workload import Workload
 
 _LARGEST_WEIGHT = 3

@@ -27,9 +27,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from deniable_central.errors import CountsError, SessionError
 from deniable_central.guarantee import Guarantee
 from deniable_central.queries.count_data import CountData
-from deniable_central.queries.errors import CountsError, SessionError
 from deniable_central.queries.online_journal import (
     AnswerRecord,
     OpeningRecord,

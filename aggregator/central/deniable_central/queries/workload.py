@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.queries.errors import CountsError
+from deniable_central.errors import CountsError
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_central.adjacency import Adjacency
+from deniable_central.errors import SubsetsError
 from deniable_central.guarantee import Guarantee, pure_rho
-from deniable_central.reconstruction.errors import SubsetsError
 from deniable_central.release import ErrorBar, Release
 from deniable_central.samplers.geometric_tails import tail_quantile
 from deniable_central.samplers.noise import two_sided_geometric
