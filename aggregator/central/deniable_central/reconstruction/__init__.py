@@ -14,11 +14,12 @@ from deniable_central.errors import SubsetsError
 from deniable_central.reconstruction.demonstration import (
     Attempt,
     Demonstration,
+    best_share,
     demonstrate,
+    guessing_range,
 )
 from deniable_central.reconstruction.least_squares import reconstruct
 from deniable_central.reconstruction.subsets import PrivateCounts, Subsets
-from deniable_central.reconstruction.success_bounds import best_share, guessing_range
 
 __all__ = [
     "Attempt",

@@ -42,9 +42,8 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.kinds.histogram import PreparedHistogram
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
-from deniable_central.adjacency import Adjacency
 from deniable_central.auctions import Menu, PriceUpdates
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
 from deniable_central.samplers.noise import two_sided_geometric

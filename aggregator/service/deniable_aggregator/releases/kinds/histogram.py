@@ -33,12 +33,10 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
-from deniable_central.samplers.geometric_tails import probability
-from deniable_central.samplers.noise import two_sided_geometric
+from deniable_central.samplers.noise import probability, two_sided_geometric
 from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.projection import onto_box, onto_simplex
 from deniable_shared.domains import Bits
