@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 
+from deniable_aggregator.collections.authoring.lint_domains import (
+    choice_for_record,
+    levels_of,
+    range_variance,
+)
 from deniable_aggregator.collections.authoring.lint_findings import Finding, percent, square_root
-from deniable_aggregator.collections.authoring.lint_numbers import levels_of, range_variance
-from deniable_aggregator.collections.authoring.lint_records import choice_for_record
 from deniable_aggregator.collections.authoring.recommendation import (
     mechanism_error,
     recommend_for_domain,

@@ -16,8 +16,8 @@ from deniable_aggregator.documents.comparison import (
     TwoPeriods,
 )
 from deniable_aggregator.store.rows import EpochRow
+from deniable_aggregator.web.dashboard.addresses import Format
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
-from deniable_aggregator.web.dashboard.downloads import Format
 from deniable_aggregator.web.dashboard.formatting import amount, digits_for, share
 from deniable_aggregator.web.dashboard.paging import PageNumber
 from deniable_shared.domains import Record
