@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,7 +45,6 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (EPSILON,)
-VERSION = 1
 _MOST_OUTCOMES = 1 << 16
 
 
@@ -52,16 +52,11 @@ _MOST_OUTCOMES = 1 << 16
 class PreparedHistogram:
     """A valid request for all counts: see `contract.PreparedRelease`."""
 
+    mechanism: ClassVar[str] = "histogram"
+    version: ClassVar[int] = 1
+
     epsilon: Fraction
     label_counts: LabelCounts
-
-    @property
-    def mechanism(self) -> str:
-        return "histogram"
-
-    @property
-    def version(self) -> int:
-        return VERSION
 
     @property
     def parameters(self) -> Mapping[str, object]:
