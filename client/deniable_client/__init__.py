@@ -17,8 +17,7 @@ from deniable_client.errors import (
     StorageError,
     TransportError,
 )
-from deniable_client.outcome import Outcome
-from deniable_client.results import FlushResult, RefreshResult
+from deniable_client.outcome import FlushResult, Outcome, RefreshResult
 from deniable_client.transport import HttpTransport, Reply, Transport
 
 __all__ = [

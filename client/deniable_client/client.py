@@ -22,10 +22,9 @@ from deniable_client.errors import ClientError, ClosedError, ConfigurationError,
 from deniable_client.installation import ConsentGate
 from deniable_client.known_collections import KnownCollections
 from deniable_client.outbox import waiting_count
-from deniable_client.outcome import Outcome
+from deniable_client.outcome import FlushResult, Outcome, RefreshResult
 from deniable_client.recorder import Recorder
 from deniable_client.refresher import Refresher
-from deniable_client.results import FlushResult, RefreshResult
 from deniable_client.scheduler import Scheduler
 from deniable_client.state import State
 from deniable_client.timed_transport import TimedTransport

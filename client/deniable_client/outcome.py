@@ -1,10 +1,13 @@
-"""What became of one answer."""
+"""What became of one answer, and of one run of `flush`, `upload_due` or `refresh`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Outcome"]
+from deniable_client.errors import ClientError
+
+__all__ = ["FlushResult", "Outcome", "RefreshResult"]
 
 
 class Outcome(StrEnum):
@@ -42,3 +45,27 @@ class Outcome(StrEnum):
     """The aggregator contradicted itself, so nothing is recorded or sent any more."""
     CLOSED = "closed"
     """This client was closed, or is a forked copy of one that lives in memory only."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlushResult:
+    """What one run did.
+
+    `sent` counts requests with a report, `accepted` those the aggregator has for good, `dropped`
+    the reports it will never take, `waiting` what is left. `problems` says why, and tells whatever
+    `record()` met since the last run.
+    """
+
+    sent: int
+    accepted: int
+    dropped: int
+    waiting: int
+    problems: tuple[ClientError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshResult:
+    """`collections` are the names known now, `problems` tells what was asked for and not got."""
+
+    collections: tuple[str, ...]
+    problems: tuple[ClientError, ...] = ()

@@ -15,12 +15,12 @@ from deniable_shared.manifest.model import Manifest
 from deniable_shared.manifest.rules import epochs_open
 from deniable_shared.manifest.schedule import Schedule
 from deniable_shared.mechanisms import Mechanism
+from deniable_shared.randomness.dyadic import SCALE
 
 __all__ = ["Encoded", "PreparedCollection", "prepare"]
 
 Encoded = int | Sequence[int]
 
-_SCALE = 1 << 64
 _SHORTEST_WINDOW = 3_600
 """Seconds for sending that an epoch without grace keeps at its end, if it is that long."""
 
@@ -123,7 +123,7 @@ def prepare(manifest: Manifest, ceiling: Ceiling) -> PreparedCollection:
         starts=day_start(manifest.valid_from),
         ends=day_start(manifest.expires),
         default=encode(manifest.domain, manifest.default) if _always(manifest) else None,
-        sampling=threshold if threshold < _SCALE else None,
+        sampling=threshold if threshold < SCALE else None,
         open=manifest.mechanism().public_outcomes > 1,
     )
 

@@ -10,7 +10,7 @@ from deniable_client.calls import Calls
 from deniable_client.errors import ClientError, HaltedError, LogForkedError, RefusedError
 from deniable_client.installation import ConsentGate
 from deniable_client.known_collections import KnownCollections
-from deniable_client.results import RefreshResult
+from deniable_client.outcome import RefreshResult
 from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import Transport
 

@@ -23,7 +23,7 @@ from deniable_client.errors import (
 )
 from deniable_client.installation import LEASE_SECONDS, ConsentGate
 from deniable_client.outbox import OutboxRow
-from deniable_client.results import FlushResult
+from deniable_client.outcome import FlushResult
 from deniable_client.state import State
 from deniable_client.timed_transport import TimedTransport
 from deniable_shared.manifest.epochs import Clock

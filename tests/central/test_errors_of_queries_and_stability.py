@@ -23,7 +23,7 @@ from deniable_central.queries import (
     useful_rows,
     vc_sampling_size,
 )
-from deniable_central.samplers.geometric_tails import tail
+from deniable_central.samplers.noise import tail
 from deniable_central.stability import (
     StabilityTest,
     Subsample,

@@ -8,10 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_central.adjacency import Adjacency, parse_adjacency
 from deniable_central.guarantee import (
+    Adjacency,
     Guarantee,
     bounded_range_rho,
+    parse_adjacency,
     pure_rho,
     round_up,
 )

@@ -11,7 +11,7 @@ import pytest
 from deniable_central.errors import ScoresError
 from deniable_central.scores import checked_scores, on_grid
 from deniable_central.selection import exponential, privacy_parameters
-from deniable_central.selection.base_measure import checked_measure
+from deniable_central.selection.exponential import checked_measure
 
 STEP = Fraction(1, 4)
 

@@ -13,7 +13,7 @@ from deniable_aggregator.keys import read_seed, read_trust
 from deniable_aggregator.operations.process.serving import free_port, running
 from deniable_client import Client, Outcome
 from deniable_client.testing import FakeClock
-from deniable_gateway.clock import kernel
+from deniable_gateway.clock import reading
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
 from support.builders.devices_and_service import CEILING
@@ -83,7 +83,7 @@ def test_a_service_whose_keys_were_signed_ahead_starts_and_goes_on_once_confirme
     manifest = prepare(settings, ahead=10 * DAY)
     with (tmp_path / "log").open("wb") as log, running(settings, log=log) as server:
         live = Live(settings, server, manifest)
-        if not kernel.synchronised(time.time()):  # then the clock needs no operator
+        if not reading.synchronised(time.time()):  # then the clock needs no operator
             assert_waits(live)
         assert "UTC" in deniable.done("doctor", "confirm-clock")
         wait_until("the service is ready", lambda: ready(live).status_code == 200)

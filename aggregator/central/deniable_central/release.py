@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_shared.errors import ParameterError
 
 Result = TypeVar("Result")

@@ -27,7 +27,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from deniable_shared.analysis.optimal_error import best_subset_size
-from deniable_shared.randomness.dyadic import threshold
+from deniable_shared.randomness.dyadic import SCALE, threshold
 
 __all__ = [
     "best_fan_out",
@@ -40,7 +40,6 @@ __all__ = [
     "tree_error",
 ]
 
-_SCALE = 1 << 64
 _AS_GOOD = Fraction(51, 50)  # fewer levels: fewer nodes to count and to read
 
 
@@ -70,7 +69,7 @@ def node_error(nodes: int, epsilon: Fraction) -> float:
     The covariance of all nodes is this times (I − 1/d): what is common is known to add up to 1.
     """
     w = best_subset_size(nodes, nodes, epsilon)
-    return set_error(nodes, w, threshold(epsilon, alphabet_size=nodes, support_size=w) / _SCALE)
+    return set_error(nodes, w, threshold(epsilon, alphabet_size=nodes, support_size=w) / SCALE)
 
 
 def set_error(nodes: int, size: int, p: float) -> float:
@@ -138,7 +137,7 @@ class _Tree:
 
 def haar_error(leaves: int, epsilon: Fraction) -> float:
     """Of Haar contrasts: n times the mean variance of a range."""
-    gap = 2 * threshold(epsilon) / _SCALE - 1
+    gap = 2 * threshold(epsilon) / SCALE - 1
     return error_of_contrasts(leaves) / (gap * gap)
 
 

@@ -25,6 +25,7 @@ from deniable_shared.manifest.fields import (
 from deniable_shared.manifest.linkage import linkage
 from deniable_shared.manifest.schedule import Schedule
 from deniable_shared.mechanisms import Chain, Mechanism
+from deniable_shared.randomness.dyadic import SCALE
 from deniable_shared.wire.canonical import strict_json
 from deniable_shared.wire.extensions import encoded_bytes, identifying
 from deniable_shared.wire.report import padded_size
@@ -34,8 +35,6 @@ __all__ = ["MANIFEST_TYPE", "MAX_BODY_BYTES", "SPEC", "Manifest"]
 MANIFEST_TYPE = "application/vnd.deniable.manifest.v1+json"
 MAX_BODY_BYTES = 768_000
 """Longest body: in base64 and with signatures it stays under a signed envelope's 1 MiB."""
-
-_SCALE = 1 << 64
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ class Manifest:
     @property
     def sampling_threshold(self) -> int:
         """A device is asked in a hold when 64 bits of its sampling coin are below this integer."""
-        return self.sampling.numerator * _SCALE // self.sampling.denominator
+        return self.sampling.numerator * SCALE // self.sampling.denominator
 
     @cached_property
     def schedule(self) -> Schedule:

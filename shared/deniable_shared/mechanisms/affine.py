@@ -38,8 +38,6 @@ __all__ = ["MAX_AFFINE_DOMAIN", "AffineResponse", "prime_from"]
 
 MAX_AFFINE_DOMAIN = 1_000_000
 
-_SCALE = 1 << 64
-
 
 def prime_from(least: int) -> int:
     """The smallest odd prime that is at least `least`."""

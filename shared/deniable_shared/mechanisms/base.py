@@ -6,10 +6,9 @@ from fractions import Fraction
 from typing import ClassVar, Protocol
 
 from deniable_shared.mechanisms.structure import MessageStructure
+from deniable_shared.randomness.dyadic import SCALE
 
-__all__ = ["SCALE", "MechanismBase"]
-
-SCALE = 1 << 64
+__all__ = ["MechanismBase"]
 
 
 class _Certified(Protocol):

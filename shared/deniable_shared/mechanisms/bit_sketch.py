@@ -29,7 +29,7 @@ from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.structure import IndependentBits, OneOfParts
 from deniable_shared.randomness.coins import Coins
-from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
 
 __all__ = ["MOST_CELLS", "MOST_TABLES", "BitSketch", "cell_of", "check_shape", "check_text"]
 
@@ -37,7 +37,6 @@ MOST_TABLES, MOST_CELLS = 1_024, 4_096
 MOST_COUNTED = 1 << 20
 """Integers in a tally."""
 
-_SCALE = 1 << 64
 _MAX_PMF_BITS = 12
 
 
@@ -139,7 +138,7 @@ class BitSketch(MechanismBase, ABC):
         """The table by `public`, the bits by `coins`; DomainError unless it is an encoded text."""
         text = check_text(value, self.domain_size)
         table = (coins if public is None else public).below(self.tables)
-        flips = coins.bernoulli_vector(_SCALE - self.threshold, self.cells)
+        flips = coins.bernoulli_vector(SCALE - self.threshold, self.cells)
         return self._payload(table, self._truth(table, text) ^ flips)
 
     def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
@@ -183,7 +182,7 @@ class BitSketch(MechanismBase, ABC):
 
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
         """Exact probability of every payload that `rerandomize` can give, for few cells."""
-        return dict(self._near(*self._read(permanent), Fraction(_SCALE - keep, 2 * _SCALE)))
+        return dict(self._near(*self._read(permanent), Fraction(SCALE - keep, 2 * SCALE)))
 
     def _near(self, table: int, bits: int, flip: Fraction) -> Iterator[tuple[bytes, Fraction]]:
         """Every payload of a table, if each bit is flipped by itself."""

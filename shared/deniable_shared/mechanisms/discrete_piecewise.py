@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import ClassVar, Self
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.windowed_mean import SCALE, WindowedMean
-from deniable_shared.randomness.dyadic import threshold
+from deniable_shared.mechanisms.windowed_mean import WindowedMean
+from deniable_shared.randomness.dyadic import SCALE, threshold
 
 __all__ = ["MAX_OUTPUTS", "PiecewiseMean", "best_window", "worst_variance"]
 

@@ -20,12 +20,11 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import Window
 from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload
 from deniable_shared.randomness.coins import Coins
-from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
 
 __all__ = ["MAX_VALUES", "OneBitMean"]
 
 MAX_VALUES = 1 << 20
-_SCALE = 1 << 64
 _PAYLOADS = (b"\0", b"\1")
 
 
@@ -64,7 +63,7 @@ class OneBitMean(IndexInput, SymbolPayload[int]):
     @property
     def q(self) -> Fraction:
         """Exact probability that the other end is told."""
-        return Fraction(_SCALE - self.threshold, _SCALE)
+        return Fraction(SCALE - self.threshold, SCALE)
 
     @property
     def structure(self) -> Window:

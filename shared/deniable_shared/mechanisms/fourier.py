@@ -37,7 +37,6 @@ __all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
 MAX_COEFFICIENTS = 1 << 19
 """Most parities: a tally has two integers for each."""
 
-_SCALE = 1 << 64
 _USUAL_WAYS = 2
 
 

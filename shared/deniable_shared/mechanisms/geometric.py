@@ -40,7 +40,6 @@ from deniable_shared.randomness.dyadic import exp_bounds, parse_epsilon, thresho
 
 __all__ = ["GeometricResponse", "best_space"]
 
-_SCALE = 1 << 64
 _LEAST_DIMENSION = 3
 _BITS = 96
 _MOST_SPREAD = 16

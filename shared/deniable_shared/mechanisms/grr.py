@@ -18,11 +18,9 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import OneOf
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 from deniable_shared.randomness.coins import Coins
-from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
 
 __all__ = ["GeneralizedResponse"]
-
-_SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class GeneralizedResponse(IndexToSymbol):
     @property
     def q(self) -> Fraction:
         """Exact probability that one given other choice is reported."""
-        return Fraction(_SCALE - self.threshold, _SCALE * (self.domain_size - 1))
+        return Fraction(SCALE - self.threshold, SCALE * (self.domain_size - 1))
 
     @property
     def structure(self) -> OneOf:

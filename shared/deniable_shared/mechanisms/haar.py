@@ -34,8 +34,6 @@ __all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
 MAX_HAAR_VALUES = 2_048
 """As many as `tree/1` takes."""
 
-_SCALE = 1 << 64
-
 
 @dataclass(frozen=True, slots=True)
 class HaarResponse(IndexToSymbol):

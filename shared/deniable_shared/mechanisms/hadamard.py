@@ -30,8 +30,6 @@ from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 __all__ = ["HadamardResponse"]
 
-_SCALE = 1 << 64
-
 
 @dataclass(frozen=True, slots=True)
 class HadamardResponse(IndexToSymbol):

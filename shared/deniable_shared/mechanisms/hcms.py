@@ -28,7 +28,6 @@ from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 __all__ = ["HadamardSketch"]
 
 _TABLES, _CELLS = 64, 1_024
-_SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)

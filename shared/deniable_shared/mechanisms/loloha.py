@@ -49,7 +49,6 @@ __all__ = ["MAX_HASHED_CODES", "LocalHashing", "best_family"]
 MAX_HASHED_CODES = 1 << 18
 """Largest K: a tally has up to twice as many integers."""
 
-_SCALE = 1 << 64
 _BITS = 96
 _MOST_SPREAD = 16
 _LEAST_DIMENSION = 2  # of one digit there is one function, and that is grr/1

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
-from deniable_shared.randomness.dyadic import parse_epsilon, renewal_threshold
+from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, renewal_threshold
 
 if TYPE_CHECKING:  # the registry of mechanisms imports this module
     from deniable_shared.mechanisms.protocols import Memoizable
@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # the registry of mechanisms imports this module
 __all__ = ["MAX_HISTORIES", "MemoizedChain"]
 
 MAX_HISTORIES = 65_536
-_SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class MemoizedChain:
     @property
     def keep_probability(self) -> Fraction:
         """Exact probability a that a symbol of the permanent answer is kept."""
-        return Fraction(self.renewal_threshold, _SCALE)
+        return Fraction(self.renewal_threshold, SCALE)
 
     @property
     def redraw_support(self) -> Fraction:

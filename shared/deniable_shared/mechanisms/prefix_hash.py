@@ -53,7 +53,6 @@ CELLS = 1 << 16
 HELD_OUT = 3
 """Times R tables of group 0."""
 
-_SCALE = 1 << 64
 _FEWEST_TABLES = 4
 _SHORT = 24  # bytes, up to which a step of one byte finds more, and its tally is not too large
 

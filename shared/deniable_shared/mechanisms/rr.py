@@ -22,11 +22,10 @@ from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.randomness.coins import Coins
-from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
 
 __all__ = ["BitwiseResponse"]
 
-_SCALE = 1 << 64
 _MAX_PMF_BITS = 16
 
 
@@ -54,7 +53,7 @@ class BitwiseResponse(MechanismBase):
         size = (m + 7) >> 3
         object.__setattr__(self, "threshold", threshold(parse_epsilon(self.epsilon) / k))
         object.__setattr__(self, "payload_size", size)
-        object.__setattr__(self, "_flip", _SCALE - self.threshold)
+        object.__setattr__(self, "_flip", SCALE - self.threshold)
         object.__setattr__(self, "_padding", (size << 3) - m)
 
     @classmethod
@@ -72,7 +71,7 @@ class BitwiseResponse(MechanismBase):
     @property
     def q(self) -> Fraction:
         """Exact probability that a bit is flipped."""
-        return Fraction(self._flip, _SCALE)
+        return Fraction(self._flip, SCALE)
 
     @property
     def alphabet_size(self) -> int:
@@ -137,7 +136,7 @@ class BitwiseResponse(MechanismBase):
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
         """Exact probability of every payload that `rerandomize` can give, for up to 16 bits."""
         bits = int.from_bytes(permanent, "big") >> self._padding
-        return self._law(bits, Fraction(_SCALE - keep, 2 * _SCALE))
+        return self._law(bits, Fraction(SCALE - keep, 2 * SCALE))
 
     def _law(self, truth: int, flip: Fraction) -> dict[bytes, Fraction]:
         m = self.domain_size

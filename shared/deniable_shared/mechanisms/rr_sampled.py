@@ -32,11 +32,10 @@ from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.structure import SampledBits
 from deniable_shared.randomness.coins import Coins
-from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
 
 __all__ = ["SampledResponse", "best_sample"]
 
-_SCALE = 1 << 64
 _BEST_SHARE = Fraction(21773, 10000)
 _MAX_PAYLOADS = 65_536
 
@@ -47,7 +46,7 @@ def best_sample(domain_size: int, epsilon: Fraction, distance: int) -> int:
     split = {min(max(t, 1), distance) for t in (near - 1, near, near + 1)}
 
     def worth(t: int) -> int:
-        return t * (2 * threshold(epsilon / min(t, distance)) - _SCALE) ** 2
+        return t * (2 * threshold(epsilon / min(t, distance)) - SCALE) ** 2
 
     return max(sorted({*split, domain_size}), key=worth)
 
@@ -80,7 +79,7 @@ class SampledResponse(MechanismBase):
         width = bytes_for(2 * m)
         object.__setattr__(self, "threshold", threshold(parse_epsilon(self.epsilon) / min(t, k)))
         object.__setattr__(self, "payload_size", t * width)
-        object.__setattr__(self, "_flip", _SCALE - self.threshold)
+        object.__setattr__(self, "_flip", SCALE - self.threshold)
         object.__setattr__(self, "_width", width)
 
     @classmethod
@@ -104,7 +103,7 @@ class SampledResponse(MechanismBase):
     @property
     def q(self) -> Fraction:
         """Exact probability that a bit that is told is flipped."""
-        return Fraction(self._flip, _SCALE)
+        return Fraction(self._flip, SCALE)
 
     @property
     def alphabet_size(self) -> int:
@@ -215,7 +214,7 @@ class SampledResponse(MechanismBase):
         """Exact probability of every payload that `rerandomize` can give."""
         codes = self._codes(permanent)
         places, bits = [code >> 1 for code in codes], pack([code & 1 for code in codes])
-        return self._law(places, bits, Fraction(_SCALE - keep, 2 * _SCALE), Fraction(1))
+        return self._law(places, bits, Fraction(SCALE - keep, 2 * SCALE), Fraction(1))
 
     def _law(
         self, places: Sequence[int], truth: int, flip: Fraction, chance: Fraction

@@ -36,7 +36,6 @@ __all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
 MAX_CELLS = 1024
 """Most values: reading a distribution inverts a matrix of so many rows."""
 
-_SCALE = 1 << 64
 _EXP_BITS = 128
 
 

@@ -30,14 +30,13 @@ from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.structure import Subset
 from deniable_shared.mechanisms.symbol_payload import IndexInput
 from deniable_shared.randomness.coins import Coins
-from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
 
 __all__ = ["MAX_SUBSET_DOMAIN", "SubsetResponse"]
 
 MAX_SUBSET_DOMAIN = 4_096
 """Most choices: as many bits as `rr/1` sends. `affine/1` says the same in a few bytes."""
 
-_SCALE = 1 << 64
 _MAX_PAYLOADS = 65_536
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
@@ -177,9 +176,9 @@ class SubsetResponse(IndexInput):
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
         """Exact probability of every payload that `rerandomize` can give."""
         self._check_few()
-        drawn = Fraction(_SCALE - keep, _SCALE * self.alphabet_size)
+        drawn = Fraction(SCALE - keep, SCALE * self.alphabet_size)
         law = {payload: drawn for _, payload in self._payloads()}
-        law[permanent] += Fraction(keep, _SCALE)
+        law[permanent] += Fraction(keep, SCALE)
         return law
 
     def _payloads(self) -> Iterator[tuple[tuple[int, ...], bytes]]:

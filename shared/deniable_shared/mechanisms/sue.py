@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from deniable_shared.mechanisms.unary import SCALE, UnaryEncoding
+from deniable_shared.mechanisms.unary import UnaryEncoding
 from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import SCALE
 
 __all__ = ["SymmetricUnary"]
 

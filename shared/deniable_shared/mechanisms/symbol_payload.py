@@ -20,10 +20,10 @@ from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import Window
 from deniable_shared.randomness.coins import Coins
+from deniable_shared.randomness.dyadic import SCALE
 
 __all__ = ["IndexInput", "IndexToSymbol", "SymbolPayload", "WindowSymbol"]
 
-_SCALE = 1 << 64
 _MAX_PAYLOADS = 65_536
 
 _Value = TypeVar("_Value")
@@ -116,9 +116,9 @@ class SymbolPayload(MechanismBase, Generic[_Value]):
     def rerandomized_pmf(self: _Form[_Value], permanent: bytes, keep: int) -> dict[bytes, Fraction]:
         """Exact probability of every payload that `rerandomize` can give."""
         place, _ = self._read(permanent)
-        drawn = Fraction(_SCALE - keep, _SCALE * self.alphabet_size)
+        drawn = Fraction(SCALE - keep, SCALE * self.alphabet_size)
         law = {self._payload(place, symbol): drawn for symbol in range(self.alphabet_size)}
-        law[permanent] += Fraction(keep, _SCALE)
+        law[permanent] += Fraction(keep, SCALE)
         return law
 
 

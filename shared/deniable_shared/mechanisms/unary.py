@@ -22,11 +22,10 @@ from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.mechanisms.symbol_payload import IndexInput
 from deniable_shared.randomness.coins import Coins
-from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
 
-__all__ = ["SCALE", "UnaryEncoding"]
+__all__ = ["UnaryEncoding"]
 
-SCALE = 1 << 64
 _MAX_PMF_BITS = 16
 
 

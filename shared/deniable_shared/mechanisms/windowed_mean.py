@@ -32,9 +32,7 @@ from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload,
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
-__all__ = ["SCALE", "WindowedMean", "moments", "worst_variance"]
-
-SCALE = 1 << 64
+__all__ = ["WindowedMean", "moments", "worst_variance"]
 
 
 @dataclass(frozen=True, slots=True)

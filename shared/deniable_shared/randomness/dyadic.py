@@ -22,6 +22,7 @@ from functools import lru_cache
 from deniable_shared.errors import ParameterError
 
 __all__ = [
+    "SCALE",
     "at_most_exp",
     "exp_bounds",
     "format_epsilon",
@@ -29,6 +30,9 @@ __all__ = [
     "renewal_threshold",
     "threshold",
 ]
+
+SCALE = 1 << 64
+"""A threshold T of 64 bits means the probability T/SCALE."""
 
 _DECIMAL = re.compile(r"[0-9]{1,2}(\.[0-9]{1,6})?")
 _MICRO = 10**6

@@ -18,7 +18,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_central.adjacency import Adjacency
 from deniable_central.auctions import (
     AllocationPlan,
     Buyers,
@@ -29,7 +28,7 @@ from deniable_central.auctions import (
     misreport_gain,
     noise_within,
 )
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from support.oracles.central_auctions import GOODS, optimum, outcome, uniform, vcg
 
 

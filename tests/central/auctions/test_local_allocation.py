@@ -18,14 +18,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_central.adjacency import Adjacency
 from deniable_central.auctions import (
     LocalAllocationPlan,
     MarketError,
     Menu,
     allocate_locally,
 )
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_shared.mechanisms import build
 from support.oracles.central_auctions import GOODS, outcome, uniform
 

@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_central.adjacency import Adjacency
 from deniable_central.auctions import (
     MarketError,
     PriceGrid,
@@ -20,7 +19,7 @@ from deniable_central.auctions import (
     revenue_offsets,
     revenue_queries,
 )
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_shared.mechanisms import build
 from support.oracles.central_auctions import BIDS, check_price_private, small_pricing
 from support.oracles.selection_checks import check_follows

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_central.adjacency import Adjacency
 from deniable_central.auctions import MarketError, WelfareLottery, misreport_gain
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from support.oracles.central_auctions import check_misreports, posted_price, small_pricing
 from support.oracles.selection_checks import check_follows
 from support.tiers import grid

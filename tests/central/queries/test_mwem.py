@@ -20,10 +20,10 @@ from deniable_central.queries import (
     points,
 )
 from deniable_central.queries.mwem import WeightUpdates
-from deniable_central.queries.mwem_pmf import mwem_pmf
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
 from support.oracles.central_queries import FOUR_QUERIES, FRACTIONS, Tally, error, exchanged_tallies
+from support.oracles.mwem_pmf import mwem_pmf
 from support.oracles.neighbour_pmfs import check_epsilon_is_reached, check_pure
 from support.oracles.selection_checks import check_follows
 

@@ -12,10 +12,10 @@ import pytest
 
 from deniable_central.pmf import Pmf
 from deniable_central.queries import Counts, OnlinePlan, OnlineSession, SessionDemand
-from deniable_central.queries.online_pmf import ThresholdTest, Transcript, online_pmf
 from deniable_shared.randomness.coins import Coins
 from support.oracles.central_queries import Tally, exchanged_tallies
 from support.oracles.neighbour_pmfs import check_pure
+from support.oracles.online_pmf import ThresholdTest, Transcript, online_pmf
 from support.oracles.selection_checks import check_follows
 
 HALF = Fraction(1, 2)

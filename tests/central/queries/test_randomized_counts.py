@@ -20,11 +20,11 @@ from deniable_central.queries import (
     mwem_error,
     plan_online,
 )
-from deniable_central.queries.mwem_pmf import mwem_pmf
-from deniable_central.queries.online_pmf import online_pmf
 from deniable_central.queries.workload import Integers
 from support.oracles.central_queries import FOUR_QUERIES, Tally, error, exchanged_tallies
+from support.oracles.mwem_pmf import mwem_pmf
 from support.oracles.neighbour_pmfs import check_pure
+from support.oracles.online_pmf import online_pmf
 
 
 @dataclass(frozen=True)

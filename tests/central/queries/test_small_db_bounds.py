@@ -25,7 +25,7 @@ from deniable_central.queries import (
     useful_rows,
 )
 from deniable_central.queries.small_db_bounds import log_multisets, selection_error
-from deniable_central.samplers.geometric_tails import tail_quantile
+from deniable_central.samplers.noise import tail_quantile
 from deniable_shared.errors import ParameterError
 
 GUIDANCE = [(64, 1000, 2.5e5, 1.0e5, 7.1e5), (65536, 100_000, 1.1e6, 1.4e7, 2.6e6)]

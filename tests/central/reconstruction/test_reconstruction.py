@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.reconstruction import (
     PrivateCounts,
     Subsets,
@@ -24,7 +23,7 @@ from deniable_central.reconstruction import (
     reconstruct,
 )
 from deniable_central.reconstruction.least_squares import least_squares
-from deniable_central.samplers.geometric_tails import probability
+from deniable_central.samplers.noise import probability
 from deniable_central.samplers.uniform import uniform_integers
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins

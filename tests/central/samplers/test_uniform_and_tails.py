@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from deniable_central.pmf import Pmf
-from deniable_central.samplers.geometric_tails import probability, tail, tail_quantile
+from deniable_central.samplers.noise import probability, tail, tail_quantile
 from deniable_central.samplers.uniform import (
     uniform_integers,
     uniform_multisets,

@@ -46,8 +46,8 @@ from deniable_central.selection import (
     TopK,
     privacy_parameters,
 )
-from deniable_central.selection.base_measure import checked_measure
 from deniable_central.selection.exact_pmf import top_k_pmf
+from deniable_central.selection.exponential import checked_measure
 from deniable_shared.randomness.coins import Coins
 from support.doubles.chosen_coins import Counted
 from support.mutants.selection import (

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from deniable_central import selection
-from deniable_central.adjacency import Adjacency
 from deniable_central.errors import AdjacencyError, CentralError, SensitivityError
-from deniable_central.guarantee import bounded_range_rho, pure_rho
+from deniable_central.guarantee import Adjacency, bounded_range_rho, pure_rho
 from deniable_central.release import ErrorBar, Release
 from deniable_central.selection import (
     Exponential,

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 
-from deniable_central.adjacency import Adjacency
+from deniable_central.guarantee import Adjacency
 from deniable_central.pmf import Pmf
 from deniable_central.stability import (
     Proposal,

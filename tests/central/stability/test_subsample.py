@@ -21,12 +21,12 @@ from deniable_central.stability import (
     subsample_aggregate,
 )
 from deniable_central.stability.sample_aggregate import BlockAnswer
-from deniable_central.stability.subsample_pmf import subsample_pmf
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import exp_bounds
 from support.oracles.neighbour_pmfs import hockey_stick
 from support.oracles.selection_checks import check_follows
+from support.oracles.subsample_pmf import subsample_pmf
 
 _binom = import_module("scipy.stats").binom
 

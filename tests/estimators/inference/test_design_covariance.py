@@ -8,7 +8,7 @@ import pytest
 from deniable_estimators.inference.association import Association, Untestable, association
 from deniable_estimators.inference.cell_sums import CellSums
 from deniable_estimators.inference.channel import Floats
-from deniable_estimators.inference.design_covariance import covariance_of_sums, within_reach
+from deniable_estimators.inference.designs import covariance_of_sums, within_reach
 from deniable_estimators.inference.tables import IntervalSettings, table
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.errors import ParameterError

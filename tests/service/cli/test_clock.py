@@ -10,7 +10,7 @@ import pytest
 
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.operations.service import Service
-from deniable_gateway.clock import kernel, record
+from deniable_gateway.clock import reading, record
 from deniable_gateway.clock.reading import Reading, boot_id, boot_time
 from support.builders.data_directory import DAY
 from support.processes.deniable_command import Deniable
@@ -19,7 +19,7 @@ from support.processes.deniable_command import Deniable
 @pytest.fixture
 def deniable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deniable:
     """Its last tick was ten days ahead of the clock, and no time service vouches for that."""
-    monkeypatch.setattr(kernel, "_adjtimex", lambda timex: -1)
+    monkeypatch.setattr(reading, "_adjtimex", lambda timex: -1)
     command = Deniable(tmp_path)
     command.done("init")
     later = Reading(time.time() + 10 * DAY, boot_time(), boot_id())

@@ -14,7 +14,7 @@ import click
 import pytest
 
 from deniable_aggregator.cli.command_groups import CommandFailed
-from deniable_aggregator.cli.confirmation import require_yes
+from deniable_aggregator.cli.terminal import require_yes
 from support.processes.deniable_command import Deniable
 
 IRREVERSIBLE: Sequence[Sequence[str]] = [

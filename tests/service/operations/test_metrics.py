@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.base.settings import Settings
-from deniable_aggregator.operations.metrics.store_health import StoreHealth
+from deniable_aggregator.operations.metrics.gauges import StoreHealth
 from deniable_aggregator.store.rows import RollupBacklog
 from deniable_gateway.errors import SettingsError
 from deniable_shared.wire.report import Extension

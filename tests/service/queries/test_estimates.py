@@ -16,7 +16,7 @@ from deniable_aggregator.documents.comparison import ComparisonArguments
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments, SeriesArguments
 from deniable_aggregator.queries.comparison import comparison
 from deniable_aggregator.queries.estimates import answer, estimates, estimates_by_epoch
-from deniable_aggregator.queries.label_series import MEAN, label_series
+from deniable_aggregator.queries.labels import MEAN, label_series
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.queries.series import series
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey

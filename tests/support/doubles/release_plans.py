@@ -18,9 +18,8 @@ from deniable_aggregator.releases.kinds.contract import (
     ReleaseResult,
     Tallies,
 )
-from deniable_central.adjacency import Adjacency
 from deniable_central.errors import CentralError
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.release import ErrorBar
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.errors import ParameterError

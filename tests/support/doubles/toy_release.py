@@ -19,8 +19,7 @@ from deniable_aggregator.releases.kinds.contract import (
     ReleaseResult,
     Tallies,
 )
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.release import ErrorBar
 from deniable_shared.domains import Choice
 from deniable_shared.errors import ParameterError

@@ -21,7 +21,7 @@ from deniable_central.queries import (
 )
 from deniable_central.queries.count_data import CountData
 from deniable_central.queries.workload import Integers
-from deniable_central.samplers.geometric_tails import tail
+from deniable_central.samplers.noise import tail
 from deniable_central.selection.exponential import Exponential
 from deniable_central.selection.privacy_parameters import privacy_parameters
 from deniable_central.stability import (

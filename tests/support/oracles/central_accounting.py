@@ -10,8 +10,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 
 Law = npt.NDArray[np.float64]
 Pair = tuple[Law, Law]

@@ -19,11 +19,8 @@ from deniable_central.queries import (
     halfspaces,
     sampling_size,
 )
-from deniable_central.queries.mwem_pmf import mwem_pmf
-from deniable_central.queries.online_pmf import ThresholdTest, online_pmf
 from deniable_central.stability import Proposal, StabilityTest, Subsample
 from deniable_central.stability.sample_aggregate import BlockAnswer
-from deniable_central.stability.subsample_pmf import subsample_pmf
 from deniable_shared.errors import ParameterError
 from support.oracles.central_queries import (
     FOUR_QUERIES,
@@ -34,7 +31,10 @@ from support.oracles.central_queries import (
     exchanged_tallies,
 )
 from support.oracles.central_stability import laplace_chance, lower_median, rows_to_change
+from support.oracles.mwem_pmf import mwem_pmf
 from support.oracles.neighbour_pmfs import check_approximate, check_pure, exchanged, hockey_stick
+from support.oracles.online_pmf import ThresholdTest, online_pmf
+from support.oracles.subsample_pmf import subsample_pmf
 
 Rows = tuple[int, ...]
 Propose = Callable[[Rows], Proposal[int]]

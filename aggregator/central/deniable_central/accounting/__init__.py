@@ -29,12 +29,6 @@ from deniable_central.accounting.concentrated import (
     simple_epsilon_of,
 )
 from deniable_central.accounting.contraction import contracted_guarantee
-from deniable_central.accounting.errors import (
-    AccountError,
-    BudgetError,
-    HoldoutError,
-    Shortage,
-)
 from deniable_central.accounting.generalization import population_error, transfer_gap
 from deniable_central.accounting.group import (
     group_guarantee,
@@ -51,6 +45,12 @@ from deniable_central.accounting.promise import Installation, Promise, promise
 from deniable_central.accounting.renyi import RenyiCurve
 from deniable_central.accounting.shuffle import shuffled_delta, shuffled_epsilon
 from deniable_central.accounting.spending import Limit, Spending, largest_rho
+from deniable_central.errors import (
+    AccountError,
+    BudgetError,
+    HoldoutError,
+    Shortage,
+)
 
 __all__ = [
     "Account",

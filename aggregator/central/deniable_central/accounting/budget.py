@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from deniable_central.accounting.errors import AccountError
 from deniable_central.accounting.parameters import read_count
 from deniable_central.accounting.refusal import BudgetRequest, budget_error
 from deniable_central.accounting.spending import NOTHING, Limit, Spending
+from deniable_central.errors import AccountError
 from deniable_central.guarantee import Guarantee
 
 

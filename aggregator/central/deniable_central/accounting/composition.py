@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from deniable_central.accounting.concentrated import epsilon_of
-from deniable_central.accounting.errors import AccountError
 from deniable_central.accounting.parameters import (
     Delta,
     Epsilon,
@@ -26,6 +25,7 @@ from deniable_central.accounting.parameters import (
     read_epsilon,
 )
 from deniable_central.accounting.rational_bounds import exp, ln, sqrt, tanh
+from deniable_central.errors import AccountError
 from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho, round_up
 
 _MOST_WORK = 20_000

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable_central.accounting.errors import AccountError
 from deniable_central.accounting.parameters import Delta, read_delta, read_rho
 from deniable_central.accounting.rational_bounds import exp, ln, sqrt
+from deniable_central.errors import AccountError
 from deniable_central.guarantee import round_up
 
 _STEPS = 80

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from deniable_central.accounting.errors import AccountError
 from deniable_central.accounting.group import replacement_guarantee
 from deniable_central.accounting.parameters import Epsilon, read_epsilon
 from deniable_central.accounting.rational_bounds import Bounds, exp, ln
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee, pure_rho, round_up
+from deniable_central.errors import AccountError
+from deniable_central.guarantee import Adjacency, Guarantee, pure_rho, round_up
 
 
 def contracted_guarantee(central: Guarantee, *, local: Epsilon) -> Guarantee:

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from deniable_central.accounting.errors import AccountError
 from deniable_central.accounting.group import replacement_guarantee
 from deniable_central.accounting.parameters import Epsilon, read_epsilon
 from deniable_central.accounting.rational_bounds import exp, sqrt, tanh
+from deniable_central.errors import AccountError
 from deniable_central.guarantee import Guarantee, round_up
 
 

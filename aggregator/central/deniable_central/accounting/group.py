@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from deniable_central.accounting.errors import AccountError
 from deniable_central.accounting.parameters import read_count
 from deniable_central.accounting.rational_bounds import exp, sqrt, tanh
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee, pure_rho, round_up
+from deniable_central.errors import AccountError
+from deniable_central.guarantee import Adjacency, Guarantee, pure_rho, round_up
 
 
 def group_guarantee(guarantee: Guarantee, rows: int) -> Guarantee:

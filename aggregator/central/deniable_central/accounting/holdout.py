@@ -18,13 +18,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from deniable_central.accounting.errors import HoldoutError
 from deniable_central.accounting.generalization import population_error
 from deniable_central.accounting.parameters import Epsilon, read_count, read_epsilon
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee
-from deniable_central.samplers.geometric_tails import tail_quantile
-from deniable_central.samplers.noise import two_sided_geometric
+from deniable_central.errors import HoldoutError
+from deniable_central.guarantee import Adjacency, Guarantee
+from deniable_central.samplers.noise import tail_quantile, two_sided_geometric
 from deniable_shared.randomness.coins import Coins
 
 Row = TypeVar("Row")

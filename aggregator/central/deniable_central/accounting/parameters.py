@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from deniable_central.accounting.errors import AccountError
+from deniable_central.errors import AccountError
 from deniable_shared.randomness.dyadic import parse_epsilon
 
 Epsilon = str | int | Fraction

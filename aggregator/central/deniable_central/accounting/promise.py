@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable_central.accounting.contraction import contracted_guarantee
-from deniable_central.accounting.errors import AccountError
 from deniable_central.accounting.group import group_guarantee, replacement_guarantee
 from deniable_central.accounting.parameters import Epsilon, read_count, read_epsilon
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee
+from deniable_central.errors import AccountError
+from deniable_central.guarantee import Adjacency, Guarantee
 
 READABLE = ("live", "closed", "releases")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable_central.accounting.decimals import at_least, at_most
-from deniable_central.accounting.errors import BudgetError, Shortage
 from deniable_central.accounting.spending import Limit, Spending
+from deniable_central.errors import BudgetError, Shortage
 from deniable_central.guarantee import bounded_range_rho, pure_rho
 
 _NAMED = 5

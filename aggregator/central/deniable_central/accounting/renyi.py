@@ -18,7 +18,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 from deniable_central.accounting.concentrated import epsilon_at
-from deniable_central.accounting.errors import AccountError
 from deniable_central.accounting.parameters import (
     Delta,
     Epsilon,
@@ -28,6 +27,7 @@ from deniable_central.accounting.parameters import (
     read_rho,
 )
 from deniable_central.accounting.rational_bounds import exp, ln
+from deniable_central.errors import AccountError
 from deniable_central.guarantee import Guarantee, round_up
 
 ORDERS = tuple(

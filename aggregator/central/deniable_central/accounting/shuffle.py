@@ -23,7 +23,6 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.accounting.errors import AccountError
 from deniable_central.accounting.parameters import (
     Delta,
     Epsilon,
@@ -32,6 +31,7 @@ from deniable_central.accounting.parameters import (
     read_epsilon,
 )
 from deniable_central.accounting.rational_bounds import tanh
+from deniable_central.errors import AccountError
 
 Floats = npt.NDArray[np.float64]
 

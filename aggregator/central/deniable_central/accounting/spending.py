@@ -17,8 +17,8 @@ from functools import lru_cache
 
 from deniable_central.accounting.composition import concentration
 from deniable_central.accounting.concentrated import epsilon_of
-from deniable_central.accounting.errors import AccountError
 from deniable_central.accounting.group import group_guarantee, replacement_guarantee
+from deniable_central.errors import AccountError
 from deniable_central.guarantee import Guarantee
 
 _STEPS = 64

@@ -23,7 +23,6 @@ from deniable_central.auctions.demand_noise import (
     GeometricNoise,
     noise_within,
 )
-from deniable_central.auctions.errors import MarketError, PricesError
 from deniable_central.auctions.local_allocation import (
     LocalAllocationPlan,
     allocate_locally,
@@ -42,6 +41,7 @@ from deniable_central.auctions.pricing import (
 from deniable_central.auctions.routing import Roads
 from deniable_central.auctions.truthfulness import misreport_gain
 from deniable_central.auctions.welfare_lottery import WelfareLottery
+from deniable_central.errors import MarketError, PricesError
 
 __all__ = [
     "Allocation",

@@ -24,9 +24,9 @@ import numpy.typing as npt
 from deniable_central.auctions.billboard import Billboard, Floats
 from deniable_central.auctions.buyers import Buyers
 from deniable_central.auctions.demand_noise import DemandNoise, noise_within
-from deniable_central.auctions.errors import MarketError
 from deniable_central.auctions.menu import Choices, Menu
 from deniable_central.auctions.price_updates import PriceUpdates, checked_supply
+from deniable_central.errors import MarketError
 from deniable_central.guarantee import Guarantee
 from deniable_central.release import Release
 from deniable_central.samplers.uniform import uniform_integers

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from deniable_central.accounting.parameters import read_count
 from deniable_central.auctions.demand_noise import MOST_ROUNDS, DemandNoise, drawn
-from deniable_central.auctions.errors import MarketError
 from deniable_central.auctions.menu import Choices, Menu
+from deniable_central.errors import MarketError
 from deniable_central.guarantee import Guarantee
 from deniable_central.release import Release
 from deniable_central.scores import Integers

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.auctions.errors import MarketError
 from deniable_central.auctions.menu import Choices, Menu
+from deniable_central.errors import MarketError
 from deniable_central.scores import Integers
 
 Singles = npt.NDArray[np.float32]

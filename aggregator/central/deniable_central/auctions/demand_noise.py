@@ -14,10 +14,9 @@ from typing import Protocol
 import numpy as np
 
 from deniable_central.accounting.parameters import read_count
-from deniable_central.adjacency import Adjacency
-from deniable_central.auctions.errors import MarketError
 from deniable_central.auctions.menu import Menu
-from deniable_central.guarantee import Guarantee, pure_rho
+from deniable_central.errors import MarketError
+from deniable_central.guarantee import Adjacency, Guarantee, pure_rho
 from deniable_central.samplers.noise import (
     LARGEST_DECAY,
     SMALLEST_DECAY,

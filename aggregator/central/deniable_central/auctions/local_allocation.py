@@ -25,15 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_central.accounting.parameters import read_count
-from deniable_central.adjacency import Adjacency
 from deniable_central.auctions.allocation import Allocation, settle, singles_for
 from deniable_central.auctions.billboard import Floats
 from deniable_central.auctions.buyers import Buyers
 from deniable_central.auctions.demand_noise import MOST_ROUNDS
-from deniable_central.auctions.errors import MarketError
 from deniable_central.auctions.menu import Choices, Menu
 from deniable_central.auctions.price_updates import PriceUpdates, checked_supply
-from deniable_central.guarantee import Guarantee
+from deniable_central.errors import MarketError
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.release import Release
 from deniable_central.samplers.uniform import uniform_order
 from deniable_central.scores import Integers

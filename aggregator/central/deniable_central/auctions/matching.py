@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from deniable_central.auctions.billboard import Billboard, Floats
 from deniable_central.auctions.demand_noise import noise_within
-from deniable_central.auctions.errors import MarketError
 from deniable_central.auctions.menu import Choices, Menu
 from deniable_central.auctions.price_updates import checked_supply
+from deniable_central.errors import MarketError
 from deniable_central.release import Release
 from deniable_central.scores import Integers
 from deniable_central.selection.privacy_parameters import Epsilon

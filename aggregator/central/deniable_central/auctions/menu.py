@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.auctions.errors import MarketError
+from deniable_central.errors import MarketError
 from deniable_central.scores import Integers
 
 Choices = npt.NDArray[np.int16]

@@ -15,7 +15,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 
-from deniable_central.auctions.errors import PricesError
+from deniable_central.errors import PricesError
 from deniable_central.scores import Integers
 
 LARGEST_PRICE = (1 << 31) - 1

@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from deniable_central.accounting.parameters import read_count
 from deniable_central.auctions.billboard import Floats
-from deniable_central.auctions.errors import MarketError
 from deniable_central.auctions.menu import Menu
+from deniable_central.errors import MarketError
 from deniable_central.scores import Integers
 
 HIGHEST = 2.0

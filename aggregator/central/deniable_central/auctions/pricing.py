@@ -23,8 +23,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.auctions.errors import MarketError
 from deniable_central.auctions.price_grid import PriceGrid
+from deniable_central.errors import MarketError
 from deniable_central.guarantee import Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.release import Release

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.auctions.errors import MarketError
 from deniable_central.auctions.menu import MOST_OPTIONS, Menu
+from deniable_central.errors import MarketError
 
 Trip = tuple[str, str]
 Path = tuple[int, ...]

@@ -18,7 +18,7 @@ from deniable_central.accounting.group import (
     replacement_guarantee,
     total_variation,
 )
-from deniable_central.auctions.errors import MarketError
+from deniable_central.errors import MarketError
 from deniable_central.guarantee import Guarantee, round_up
 
 

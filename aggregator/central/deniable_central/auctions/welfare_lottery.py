@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_central.accounting.rational_bounds import exp, ln
-from deniable_central.auctions.errors import MarketError
+from deniable_central.errors import MarketError
 from deniable_central.guarantee import Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.release import Release

@@ -11,14 +11,13 @@
 
 from __future__ import annotations
 
+from deniable_central.errors import CountsError, EnumerationError, SessionError
 from deniable_central.queries.count_data import CountData, Counts
 from deniable_central.queries.database_sizes import (
     least_error,
     sampling_size,
     vc_sampling_size,
 )
-from deniable_central.queries.errors import CountsError, EnumerationError, SessionError
-from deniable_central.queries.halfspaces import halfspaces
 from deniable_central.queries.mechanism_choice import RowsNeeded, rows_needed
 from deniable_central.queries.mwem import Measurement, Mwem, Synthesis, mwem
 from deniable_central.queries.mwem_bounds import best_rounds, mwem_error, mwem_rows
@@ -39,7 +38,7 @@ from deniable_central.queries.small_db_bounds import (
     small_db_error,
     useful_rows,
 )
-from deniable_central.queries.workload import Workload, intervals, points, prefixes
+from deniable_central.queries.workload import Workload, halfspaces, intervals, points, prefixes
 
 __all__ = [
     "Answer",

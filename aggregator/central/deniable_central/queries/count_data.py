@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.queries.errors import CountsError
+from deniable_central.errors import CountsError
 from deniable_central.queries.workload import Integers, checked_integers
 
 LARGEST_ROWS = (1 << 31) - 1

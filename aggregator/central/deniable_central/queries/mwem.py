@@ -17,12 +17,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
+from deniable_central.errors import CountsError
+from deniable_central.guarantee import Adjacency, Guarantee, bounded_range_rho, pure_rho
 from deniable_central.queries.count_data import CountData
-from deniable_central.queries.errors import CountsError
+from deniable_central.queries.domain_weights import softmax
 from deniable_central.queries.mwem_bounds import MOST_ROUNDS, best_rounds, mwem_error
-from deniable_central.queries.softmax import softmax
 from deniable_central.queries.workload import Floats, Integers, Workload
 from deniable_central.release import ErrorBar, Release
 from deniable_central.samplers.noise import two_sided_geometric

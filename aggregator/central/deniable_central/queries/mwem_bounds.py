@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from deniable_central.queries.database_sizes import Accuracy, read_accuracy
 from deniable_central.queries.small_db_bounds import fewest, selection_error
-from deniable_central.samplers.geometric_tails import tail_quantile
+from deniable_central.samplers.noise import tail_quantile
 
 MOST_ROUNDS = 1000
 _LADDER = tuple(dict.fromkeys(round(1.05**power) for power in range(142)))

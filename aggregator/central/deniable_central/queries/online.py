@@ -27,9 +27,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from deniable_central.errors import CountsError, SessionError
 from deniable_central.guarantee import Guarantee
 from deniable_central.queries.count_data import CountData
-from deniable_central.queries.errors import CountsError, SessionError
+from deniable_central.queries.domain_weights import OnlineWeights
 from deniable_central.queries.online_journal import (
     AnswerRecord,
     OpeningRecord,
@@ -37,7 +38,6 @@ from deniable_central.queries.online_journal import (
     read_journal,
 )
 from deniable_central.queries.online_plan import OnlinePlan
-from deniable_central.queries.online_weights import OnlineWeights
 from deniable_central.queries.workload import Floats, Integers, checked_integers
 from deniable_central.release import ErrorBar
 from deniable_central.samplers.noise import two_sided_geometric

@@ -14,7 +14,7 @@ from fractions import Fraction
 from hashlib import blake2b, sha256
 from typing import Any
 
-from deniable_central.queries.errors import SessionError
+from deniable_central.errors import SessionError
 from deniable_central.queries.online_plan import OnlinePlan, SessionDemand
 from deniable_central.queries.workload import Integers
 

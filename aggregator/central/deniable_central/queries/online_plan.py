@@ -25,13 +25,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee
+from deniable_central.errors import CountsError
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.queries.count_data import CountData
 from deniable_central.queries.database_sizes import Accuracy, read_accuracy
-from deniable_central.queries.errors import CountsError
 from deniable_central.queries.small_db_bounds import fewest
-from deniable_central.samplers.geometric_tails import tail_quantile
+from deniable_central.samplers.noise import tail_quantile
 from deniable_central.selection.privacy_parameters import Epsilon, privacy_parameters
 from deniable_shared.errors import ParameterError
 

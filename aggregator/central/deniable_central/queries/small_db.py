@@ -19,13 +19,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable_central.adjacency import Adjacency
-from deniable_central.errors import AdjacencyError
-from deniable_central.guarantee import Guarantee
+from deniable_central.errors import AdjacencyError, CountsError, EnumerationError
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.queries.count_data import CountData, Counts
 from deniable_central.queries.database_sizes import Accuracy, sampling_size
-from deniable_central.queries.errors import CountsError, EnumerationError
 from deniable_central.queries.multisets import (
     AllMultisets,
     Candidates,

@@ -10,15 +10,16 @@ A demonstration and a regression test, on made-up secrets of its own: it reads n
 
 from __future__ import annotations
 
+from deniable_central.errors import SubsetsError
 from deniable_central.reconstruction.demonstration import (
     Attempt,
     Demonstration,
+    best_share,
     demonstrate,
+    guessing_range,
 )
-from deniable_central.reconstruction.errors import SubsetsError
 from deniable_central.reconstruction.least_squares import reconstruct
 from deniable_central.reconstruction.subsets import PrivateCounts, Subsets
-from deniable_central.reconstruction.success_bounds import best_share, guessing_range
 
 __all__ = [
     "Attempt",

@@ -16,7 +16,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.reconstruction.errors import SubsetsError
+from deniable_central.errors import SubsetsError
 from deniable_central.reconstruction.subsets import Integers, Subsets
 
 Floats = npt.NDArray[np.float64]

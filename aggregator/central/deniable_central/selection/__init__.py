@@ -19,8 +19,7 @@ from deniable_central.selection.accuracy import (
     shortfall,
     tail_by_measure,
 )
-from deniable_central.selection.base_measure import BaseMeasure
-from deniable_central.selection.exponential import Exponential, exponential
+from deniable_central.selection.exponential import BaseMeasure, Exponential, exponential
 from deniable_central.selection.noisy_max import NoiseDistribution, NoisyMax, noisy_max
 from deniable_central.selection.permute_and_flip import PermuteAndFlip, permute_and_flip
 from deniable_central.selection.privacy_parameters import (

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from deniable_central.release import ErrorBar
 from deniable_central.selection.privacy_parameters import PrivacyParameters
 from deniable_shared.errors import ParameterError
 
@@ -117,3 +118,14 @@ def _share(share: float) -> float:
     if not 0 < share <= 1:
         raise ParameterError(f"share must lie in (0, 1], got {share}")
     return share
+
+
+CONFIDENCE = 0.95
+SHORTFALL = "score below the best"
+
+
+def selection_bar(levels: float, step: Fraction | None, quantity: str = SHORTFALL) -> ErrorBar:
+    """From how many levels the draw may lie below the top; a grid's floor hides one step more."""
+    whole = math.floor(levels)
+    upper = whole if step is None else (whole + 1) * float(step)
+    return ErrorBar(quantity, 0.0, float(upper), CONFIDENCE)

@@ -5,16 +5,20 @@ zCDP is about a quarter of another ε-DP release's, so it is the one to compose.
 of scale D/ε and taking the largest is the same law (`noisy_max`).
 
 McSherry, Talwar 2007; Durfee, Rogers 2019 (bounded range).
+
+A base measure has public positive weights of the candidates, as exact integers.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from deniable_central.errors import ScoresError
 from deniable_central.guarantee import Guarantee
@@ -22,9 +26,7 @@ from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar, Release
 from deniable_central.samplers.exponential import Weights, draw_index
 from deniable_central.scores import Integers, Scores, checked_scores
-from deniable_central.selection.accuracy import tail_length
-from deniable_central.selection.base_measure import BaseMeasure, checked_measure
-from deniable_central.selection.error_bounds import CONFIDENCE, selection_bar
+from deniable_central.selection.accuracy import CONFIDENCE, selection_bar, tail_length
 from deniable_central.selection.exact_pmf import exponential_pmf
 from deniable_central.selection.privacy_parameters import (
     Epsilon,
@@ -33,6 +35,44 @@ from deniable_central.selection.privacy_parameters import (
     privacy_parameters,
 )
 from deniable_shared.randomness.coins import Coins
+
+BaseMeasure = npt.NDArray[np.integer] | Sequence[int] | Sequence[Fraction]
+
+_LARGEST = (1 << 63) - 1
+
+
+def checked_measure(measure: BaseMeasure) -> Integers:
+    """The measure as integers of the same proportions; ScoresError unless exact and positive.
+
+    Rationals are multiplied by their common denominator.
+    """
+    array = np.asarray(measure)
+    if array.dtype == object:
+        array = _common(list(measure))
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer) or array.dtype == np.uint64:
+        raise ScoresError(
+            "base_measure must be one vector of int64 or of Fractions, "
+            f"got {array.dtype} of shape {array.shape}: scale it to whole numbers"
+        )
+    if not len(array) or array.min() < 1:
+        raise ScoresError(
+            "base_measure must be positive everywhere, got one of 0 or less: "
+            "leave those candidates out, they can never be drawn"
+        )
+    return array.astype(np.int64)
+
+
+def _common(values: list[int] | list[Fraction]) -> npt.NDArray[np.generic]:
+    if not all(isinstance(value, int | Fraction) for value in values):
+        raise ScoresError("base_measure must hold integers or Fractions")
+    denominator = math.lcm(*(Fraction(value).denominator for value in values))
+    whole = [int(value * denominator) for value in values]
+    if max(whole) > _LARGEST:
+        raise ScoresError(
+            "base_measure must fit in 63 bits once on a common denominator, "
+            f"got {max(whole).bit_length()} bits: use coarser weights"
+        )
+    return np.array(whole, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,8 +21,7 @@ from deniable_central.pmf import Pmf
 from deniable_central.release import Release
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_central.scores import Integers, Scores, checked_scores
-from deniable_central.selection.accuracy import geometric_tail_length
-from deniable_central.selection.error_bounds import CONFIDENCE, selection_bar
+from deniable_central.selection.accuracy import CONFIDENCE, geometric_tail_length, selection_bar
 from deniable_central.selection.exact_pmf import noisy_max_pmf
 from deniable_central.selection.exponential import Exponential
 from deniable_central.selection.permute_and_flip import PermuteAndFlip

@@ -17,8 +17,7 @@ from deniable_central.pmf import Pmf
 from deniable_central.release import Release
 from deniable_central.samplers.permute_and_flip import draw_among_heads
 from deniable_central.scores import Scores, checked_scores
-from deniable_central.selection.accuracy import tail_length
-from deniable_central.selection.error_bounds import CONFIDENCE, selection_bar
+from deniable_central.selection.accuracy import CONFIDENCE, selection_bar, tail_length
 from deniable_central.selection.exact_pmf import permute_and_flip_pmf
 from deniable_central.selection.privacy_parameters import (
     Epsilon,

@@ -21,8 +21,8 @@ from functools import lru_cache
 from operator import index
 from typing import Required, TypedDict
 
-from deniable_central.adjacency import Adjacency, parse_adjacency
 from deniable_central.errors import SensitivityError
+from deniable_central.guarantee import Adjacency, parse_adjacency
 from deniable_shared.randomness.dyadic import parse_epsilon
 
 Epsilon = str | int | Fraction

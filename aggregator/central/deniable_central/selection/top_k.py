@@ -19,8 +19,7 @@ from deniable_central.pmf import Pmf
 from deniable_central.release import Release
 from deniable_central.samplers.exponential import Weights, draw_index
 from deniable_central.scores import Integers, Scores, checked_scores
-from deniable_central.selection.accuracy import tail_length
-from deniable_central.selection.error_bounds import CONFIDENCE, selection_bar
+from deniable_central.selection.accuracy import CONFIDENCE, selection_bar, tail_length
 from deniable_central.selection.exact_pmf import top_k_pmf
 from deniable_central.selection.privacy_parameters import (
     Epsilon,

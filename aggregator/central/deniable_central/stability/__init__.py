@@ -12,8 +12,8 @@ before they meet data: `guarantee` is the cost, `pmf(proposal)` the certified la
 
 from __future__ import annotations
 
+from deniable_central.errors import DeltaError, RowsError
 from deniable_central.stability.blocks import Blocks
-from deniable_central.stability.errors import DeltaError, RowsError
 from deniable_central.stability.guarantee_check import GuaranteeViolation, find_violation
 from deniable_central.stability.proposals import (
     Proposal,

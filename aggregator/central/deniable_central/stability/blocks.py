@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable_central.errors import RowsError
 from deniable_central.samplers.uniform import uniform_order
-from deniable_central.stability.errors import RowsError
 from deniable_central.stability.proposals import Integers, Rows, checked_rows
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins

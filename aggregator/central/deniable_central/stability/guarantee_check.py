@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from deniable_central.adjacency import Adjacency, parse_adjacency
+from deniable_central.guarantee import Adjacency, parse_adjacency
 from deniable_shared.errors import ParameterError
 
 Small = tuple[int, ...]

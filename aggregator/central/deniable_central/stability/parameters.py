@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from deniable_central.stability.errors import DeltaError
+from deniable_central.errors import DeltaError
 from deniable_shared.randomness.dyadic import parse_epsilon
 
 Epsilon = str | int | Fraction

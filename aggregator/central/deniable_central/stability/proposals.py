@@ -21,9 +21,8 @@ from typing import Generic, SupportsIndex, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.adjacency import Adjacency
-from deniable_central.errors import SensitivityError
-from deniable_central.stability.errors import RowsError
+from deniable_central.errors import RowsError, SensitivityError
+from deniable_central.guarantee import Adjacency
 from deniable_shared.errors import ParameterError
 
 Answer = TypeVar("Answer")

@@ -24,9 +24,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from deniable_central.errors import RowsError
 from deniable_central.release import Release
 from deniable_central.stability.blocks import Blocks
-from deniable_central.stability.errors import RowsError
 from deniable_central.stability.parameters import Delta, Epsilon
 from deniable_central.stability.proposals import Proposal
 from deniable_central.stability.stability_test import StabilityTest

@@ -18,13 +18,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee, round_up
+from deniable_central.errors import DeltaError
+from deniable_central.guarantee import Adjacency, Guarantee, round_up
 from deniable_central.pmf import Pmf
 from deniable_central.release import Release
-from deniable_central.samplers.geometric_tails import Bounds, tail
-from deniable_central.samplers.noise import two_sided_geometric
-from deniable_central.stability.errors import DeltaError
+from deniable_central.samplers.noise import Bounds, tail, two_sided_geometric
 from deniable_central.stability.parameters import (
     Delta,
     Epsilon,

@@ -12,10 +12,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from deniable_central.adjacency import Adjacency, parse_adjacency
-from deniable_central.errors import AdjacencyError
+from deniable_central.errors import AdjacencyError, RowsError
+from deniable_central.guarantee import Adjacency, parse_adjacency
 from deniable_central.release import Release
-from deniable_central.stability.errors import RowsError
 from deniable_central.stability.parameters import Delta, Epsilon
 from deniable_central.stability.proposals import (
     Answer,

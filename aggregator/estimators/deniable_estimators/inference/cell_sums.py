@@ -19,8 +19,7 @@ import numpy as np
 
 from deniable_estimators.inference.channel import Channel, Counts, Floats
 from deniable_estimators.inference.debias import Estimate
-from deniable_estimators.inference.design_covariance import covariance_of_sums, within_reach
-from deniable_estimators.inference.designs import design_of
+from deniable_estimators.inference.designs import covariance_of_sums, design_of, within_reach
 from deniable_estimators.inference.functionals import Functionals
 from deniable_estimators.inference.label_sums import LabelSums
 from deniable_estimators.inference.score_estimates import estimate_of_scores

@@ -16,6 +16,7 @@ next. Limits are those of `functionals`. Source: local-dp §0.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 
 import numpy as np
 
@@ -46,14 +47,14 @@ _AT_ONCE = 1 << 18  # numbers of a block that fit a cache
 _MOST_ENTRIES = 1 << 26  # places times the numbers that one of them takes
 
 
-class LabelSums(SupportEstimator):
-    """The half of an estimator that tells sums of frequencies: `functionals.Linear`."""
+class RowSums(SupportEstimator):
+    """The half of an estimator that tells sums of frequencies: `functionals.LinearEstimator`."""
 
     __slots__ = ()
 
+    @abstractmethod
     def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
         """What the reports say of each row's sum."""
-        return moments_of_supports(self, rows, self.supports(counts), n)
 
     def functionals(
         self,
@@ -68,6 +69,16 @@ class LabelSums(SupportEstimator):
         rows = checked_weights(weights, self.mechanism.domain_size)
         of = Repetition.of(self.mechanism, self.repeat, epochs)
         return self.moments(rows, counts, reports).functionals(reports, of, confidence)
+
+
+class LabelSums(RowSums):
+    """The same by the supports of the labels, and the distribution function."""
+
+    __slots__ = ()
+
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
+        """What the supports say of each row's sum."""
+        return moments_of_supports(self, rows, self.supports(counts), n)
 
     def cumulative(
         self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1

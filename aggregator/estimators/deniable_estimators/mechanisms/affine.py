@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_estimators.inference.channel import Counts
-from deniable_estimators.inference.cyclic_intervals import interval_sums
 from deniable_estimators.inference.label_sums import LabelSums
 from deniable_estimators.inference.message_laws import TwoLevelLaw, one_code_law
 from deniable_estimators.inference.payload_arrays import (
@@ -204,3 +203,11 @@ def _inverses(modulus: int) -> npt.NDArray[np.int64]:
     inverse[0] = 0
     inverse.flags.writeable = False
     return inverse
+
+
+def interval_sums(rows: Numbers, width: int) -> Numbers:
+    """Σ of `width` neighbours from each place on: (rows, K) of (rows, K), for width in [1, K]."""
+    sums = np.zeros((len(rows), rows.shape[1] + width), dtype=rows.dtype)
+    np.cumsum(np.concatenate([rows, rows[:, : width - 1]], axis=1), axis=1, out=sums[:, 1:])
+    arcs: Numbers = sums[:, width:] - sums[:, :-width]
+    return arcs

@@ -23,13 +23,10 @@ import numpy as np
 from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.payload_arrays import (
-    Payloads,
-    checked_histogram,
-    checked_payloads,
     first_round_as,
 )
 from deniable_estimators.inference.sampling import Generator, senders
-from deniable_estimators.inference.support_counts import histogram
+from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_estimators.inference.tables import IntervalSettings, one_way_tables
 from deniable_estimators.inference.walsh import walsh
 from deniable_shared.errors import ParameterError
@@ -39,7 +36,7 @@ from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class FourierEstimator:
+class FourierEstimator(HistogramEstimator):
     """The estimator of "fourier/1"."""
 
     default_projection: ClassVar[str] = "clip"
@@ -56,10 +53,6 @@ class FourierEstimator:
         """Two labels an attribute."""
         return self._first_round.radices
 
-    def tally(self, payloads: Payloads) -> Counts:
-        rows = checked_payloads(payloads, self.mechanism.payload_size)
-        return histogram(rows, self.mechanism.tally_size)
-
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """A set of attributes each, and the parity of its second labels told with p."""
         form = self._first_round
@@ -75,9 +68,6 @@ class FourierEstimator:
             parities ^= draws.random(len(truth)) >= float(self.mechanism.p)
             tally += np.bincount(2 * place + parities, minlength=len(tally))
         return tally
-
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def supports(self, tallies: Counts) -> Counts:
         """(…, 0): what is supported are parities, not combinations."""

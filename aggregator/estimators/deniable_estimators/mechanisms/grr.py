@@ -15,11 +15,10 @@ import numpy as np
 from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.functionals import (
     Cumulative,
-    Functionals,
     Moments,
     Repetition,
-    checked_weights,
 )
+from deniable_estimators.inference.label_sums import RowSums
 from deniable_estimators.inference.message_laws import TwoLevelLaw, two_level_law
 from deniable_estimators.inference.quantities import isotonic_regression
 from deniable_estimators.inference.support_counts import HistogramEstimator
@@ -27,7 +26,7 @@ from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class GeneralizedEstimator(HistogramEstimator):
+class GeneralizedEstimator(HistogramEstimator, RowSums):
     """The estimator of "grr/1". Its tally is the histogram of the reported values."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -43,17 +42,8 @@ class GeneralizedEstimator(HistogramEstimator):
     def supports(self, tallies: Counts) -> Counts:
         return tallies
 
-    def functionals(
-        self,
-        weights: Floats,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-    ) -> Functionals:
-        counts, reports = self.checked(tally, n)
-        rows = checked_weights(weights, self.mechanism.domain_size)
+    def moments(self, rows: Floats, counts: Counts, _n: int) -> Moments:
+        """What the reported values say of each row's sum."""
         p, q = float(self.mechanism.p), float(self.mechanism.q)
 
         def back(scores: Floats) -> Floats:
@@ -61,10 +51,7 @@ class GeneralizedEstimator(HistogramEstimator):
             return sums
 
         scores = (rows - q * rows.sum(axis=1, keepdims=True)) / (p - q)
-        moments = Moments.of_scores(rows, scores, counts, back)
-        return moments.functionals(
-            reports, Repetition.of(self.mechanism, self.repeat, epochs), confidence
-        )
+        return Moments.of_scores(rows, scores, counts, back)
 
     def cumulative(
         self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1

@@ -28,20 +28,16 @@ from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.debias import Estimate, tail_of
 from deniable_estimators.inference.functionals import (
     Cumulative,
-    Functionals,
     Moments,
     Repetition,
-    checked_weights,
 )
+from deniable_estimators.inference.label_sums import RowSums
 from deniable_estimators.inference.likelihood import fit, fit_smoothed
 from deniable_estimators.inference.payload_arrays import (
-    Payloads,
-    checked_histogram,
-    checked_payloads,
     first_round_as,
 )
 from deniable_estimators.inference.score_estimates import estimate_of_scores
-from deniable_estimators.inference.support_counts import histogram
+from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_estimators.inference.window_law import WindowLaw
 from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.square_wave import SquareWave
@@ -50,7 +46,7 @@ _PLACES = 32  # of the band at which ramps are compared
 
 
 @dataclass(frozen=True, slots=True)
-class SquareWaveEstimator:
+class SquareWaveEstimator(HistogramEstimator, RowSums):
     """The estimator of "square-wave/1". Its tally is the histogram of the outputs."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -66,10 +62,6 @@ class SquareWaveEstimator:
         inside = chain.p / first.window
         outside = (1 - chain.p) / (first.outputs - first.window)
         return WindowLaw(first.domain_size, first.window, float(inside), float(outside))
-
-    def tally(self, payloads: Payloads) -> Counts:
-        rows = checked_payloads(payloads, self.mechanism.payload_size)
-        return histogram(rows, self.mechanism.tally_size)
 
     def supports(self, tallies: Counts) -> Counts:
         """How many outputs lie in the window of each value."""
@@ -90,7 +82,7 @@ class SquareWaveEstimator:
         """Raw frequencies and their intervals; projected("simplex") gives the fitted ones."""
         counts, reports = self.checked(tally, n)
         tail = tail_of(confidence, family, self.mechanism.domain_size)
-        each = self._moments(np.eye(self.mechanism.domain_size), counts).functionals(
+        each = self.moments(np.eye(self.mechanism.domain_size), counts, reports).functionals(
             reports, Repetition.of(self.mechanism, self.repeat, epochs), 1 - 2 * tail
         )
         scores = _scores(self.law)
@@ -109,20 +101,6 @@ class SquareWaveEstimator:
         counts, _ = self.checked(tally, n)
         return fit_smoothed(self.law, counts) if smooth else fit(self.law, counts).distribution
 
-    def functionals(
-        self,
-        weights: Floats,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-    ) -> Functionals:
-        counts, reports = self.checked(tally, n)
-        rows = checked_weights(weights, self.mechanism.domain_size)
-        of = Repetition.of(self.mechanism, self.repeat, epochs)
-        return self._moments(rows, counts).functionals(reports, of, confidence)
-
     def cumulative(
         self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
     ) -> Cumulative:
@@ -133,18 +111,18 @@ class SquareWaveEstimator:
         devices = max(reports / of.epochs, 1.0)
         slope = _best_slope(self.law, round(devices), round(z, 6)) if reports else 0
         size = self.mechanism.domain_size
-        ramps = self._moments(_ramps(size, slope), counts).functionals(reports, of, confidence)
-        steps = self._moments(_ramps(size, 0), counts).functionals(reports, of, confidence)
+        ramps, steps = (
+            self.moments(_ramps(size, each), counts, reports).functionals(reports, of, confidence)
+            for each in (slope, 0)
+        )
         reaching = np.concatenate([ramps.upper[slope:], np.ones(slope)])
         band = replace(steps, lower=ramps.lower, upper=reaching)
         if not reports:
             return Cumulative(band, np.full(size - 1, 0.5))
         return Cumulative(band, np.cumsum(fit(self.law, counts).distribution)[:-1])
 
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        return checked_histogram(tally, n, self.mechanism.tally_size)
-
-    def _moments(self, rows: Floats, counts: Counts) -> Moments:
+    def moments(self, rows: Floats, counts: Counts, _n: int) -> Moments:
+        """What the outputs say of each row's sum."""
         scores = rows @ _scores(self.law)
         return Moments.of_scores(rows, scores, counts, self.law.back)
 

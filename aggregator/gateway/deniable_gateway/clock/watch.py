@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from deniable_gateway.clock import kernel, record
+from deniable_gateway.clock import reading, record
 from deniable_gateway.clock.reading import Reading, age_of, boot_id, boot_time, step_since
 from deniable_gateway.clock.record import ClockRecord
 from deniable_gateway.problem import Problem, jittered
@@ -51,7 +51,7 @@ class ClockWatch:
         suspension: Suspension,
         folder: Path | None = None,
         newest: float = 0.0,
-        synchronised: Callable[[float], bool] = kernel.synchronised,
+        synchronised: Callable[[float], bool] = reading.synchronised,
     ) -> None:
         """`folder` remembers the last tick; without one this process starts without a past.
 

@@ -25,7 +25,7 @@ from deniable_aggregator.cli.options import (
 from deniable_aggregator.cli.output import emit, escape_control_characters, plain_table
 
 if TYPE_CHECKING:
-    from deniable_aggregator.client.answers import Answer
+    from deniable_aggregator.client.connection import Answer
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.documents.access import AuditDocument, AuditEntryDocument
 

@@ -10,7 +10,6 @@ import click
 
 from deniable_aggregator.cli.collection_files import FILES, apply, lint
 from deniable_aggregator.cli.command_groups import CommandFailed, CommandGroup
-from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.epochs import epochs
 from deniable_aggregator.cli.options import (
     Target,
@@ -20,7 +19,8 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import column_widths, plain_table, show, table_room
-from deniable_aggregator.collections.authoring.placeholders import PLACEHOLDER_PURPOSE
+from deniable_aggregator.cli.terminal import require_yes, yes_option
+from deniable_aggregator.collections.authoring.templates import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.collections import CollectionsDocument

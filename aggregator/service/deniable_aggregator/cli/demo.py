@@ -76,7 +76,7 @@ def demo(  # noqa: PLR0913  (click passes each option by name)
     of 0/1 (or true/false, yes/no) become the bits of one collection; every other column becomes a
     choice among the values it holds, in a collection of its own. Each collection costs a person ε.
     """
-    from deniable_aggregator.cli.progress import progress_bar
+    from deniable_aggregator.cli.terminal import progress_bar
     from deniable_aggregator.operations.demo.run import run_demo
     from deniable_aggregator.operations.process import serving
 

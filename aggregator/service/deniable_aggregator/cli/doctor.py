@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli import check_output
+from deniable_aggregator.cli import output
 from deniable_aggregator.cli.command_groups import DefaultGroup
 from deniable_aggregator.cli.options import (
     Target,
@@ -56,10 +56,10 @@ def check(target: Target, as_json: bool) -> None:
     """
     results = list(_checks(target))
     if as_json:
-        emit({"checks": check_output.as_documents(results)})
+        emit({"checks": output.as_documents(results)})
     else:
-        check_output.print_checks(results)
-    if check_output.has_failure(results):
+        output.print_checks(results)
+    if output.has_failure(results):
         sys.exit(1)
 
 

@@ -8,7 +8,6 @@ import click
 
 from deniable_aggregator.cli.access_tables import moment
 from deniable_aggregator.cli.command_groups import CommandFailed, CommandGroup
-from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
     collection_argument,
@@ -20,6 +19,7 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import plain_table, show
+from deniable_aggregator.cli.terminal import require_yes, yes_option
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient

@@ -10,7 +10,6 @@ import click
 
 from deniable_aggregator.cli.access_tables import moment
 from deniable_aggregator.cli.command_groups import CommandGroup
-from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
     data_option,
@@ -21,6 +20,7 @@ from deniable_aggregator.cli.options import (
     settings_for,
 )
 from deniable_aggregator.cli.output import emit, plain_table, show
+from deniable_aggregator.cli.terminal import require_yes, yes_option
 from deniable_aggregator.cli.vouchers import vouchers
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""What commands print: one JSON document, or tables; everything else goes to standard error."""
+"""What commands print: one JSON document, or tables; everything else goes to standard error.
+
+A check is a line: ok, warn or fail.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from deniable_aggregator.client.answers import Answer
+    from deniable_aggregator.client.connection import Answer
+    from deniable_aggregator.operations.doctor.checkup import Check
 
 PIPE_WIDTH = 100
 IDS = frozenset({"collection", "id", "release"})
@@ -187,3 +191,25 @@ def escape_markup(text: str) -> str:
     from rich.markup import escape
 
     return escape(text)
+
+
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+def print_checks(checks: Sequence[Check]) -> None:
+    """One line a check."""
+    for check in checks:
+        level = click.style(f"{check.level:<4}", fg=COLOURS[check.level])
+        click.echo(f"{level}  {check.what:<12}  {check.message}")
+
+
+def as_documents(checks: Sequence[Check]) -> list[dict[str, str]]:
+    """The same for machines."""
+    return [
+        {"level": check.level, "what": check.what, "message": check.message} for check in checks
+    ]
+
+
+def has_failure(checks: Sequence[Check]) -> bool:
+    """Whether any fails."""
+    return any(check.level == "fail" for check in checks)

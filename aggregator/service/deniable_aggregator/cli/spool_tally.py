@@ -16,7 +16,7 @@ from deniable_aggregator.cli.options import (
     spool_option,
 )
 from deniable_aggregator.cli.output import emit
-from deniable_aggregator.cli.progress import progress_bar
+from deniable_aggregator.cli.terminal import progress_bar
 
 if TYPE_CHECKING:
     from deniable_aggregator.spool.job import Engine, TallySummary

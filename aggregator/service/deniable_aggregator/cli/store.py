@@ -14,7 +14,7 @@ import click
 from deniable_aggregator.cli.command_groups import CommandGroup
 from deniable_aggregator.cli.options import data_option, example, json_option, settings_for
 from deniable_aggregator.cli.output import emit, say
-from deniable_aggregator.cli.progress import progress_bar
+from deniable_aggregator.cli.terminal import progress_bar
 
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli import check_output
+from deniable_aggregator.cli import output
 from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit
@@ -57,12 +57,12 @@ def verify_log(trust: str | None, heads: tuple[str, ...], target: Target, as_jso
             {
                 "size": len(chain.entries) if chain else None,
                 "head": chain.heads[-1].hex() if chain else None,
-                "checks": check_output.as_documents(results),
+                "checks": output.as_documents(results),
             }
         )
     else:
-        check_output.print_checks(results)
-    if check_output.has_failure(results):
+        output.print_checks(results)
+    if output.has_failure(results):
         sys.exit(1)
 
 

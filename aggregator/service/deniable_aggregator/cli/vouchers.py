@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.command_groups import CommandGroup
-from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
     collection_argument,
@@ -16,6 +15,7 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import say, show
+from deniable_aggregator.cli.terminal import require_yes, yes_option
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.access import VoucherKeyDocument

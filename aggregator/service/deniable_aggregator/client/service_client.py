@@ -9,8 +9,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from deniable_aggregator.client.answers import Answer
-from deniable_aggregator.client.connection import JSON, Arguments, Connection
+from deniable_aggregator.client.connection import JSON, Answer, Arguments, Connection
 from deniable_aggregator.client.errors import COMMAND_CURES
 from deniable_aggregator.documents.access import (
     AuditDocument,

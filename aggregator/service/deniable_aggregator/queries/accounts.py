@@ -13,8 +13,7 @@ from hashlib import sha256
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_central.accounting import Account, Budget, Charge
-from deniable_central.adjacency import parse_adjacency
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Guarantee, parse_adjacency
 
 
 def budget_of(collection: Collection) -> Budget:

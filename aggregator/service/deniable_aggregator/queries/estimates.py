@@ -17,7 +17,6 @@ from deniable_aggregator.documents.estimates import (
     LabelEstimate,
     TrustDocument,
 )
-from deniable_aggregator.queries.anonymity import relay_anonymity
 from deniable_aggregator.queries.diagnostics import (
     Projection,
     RowEvidence,
@@ -29,6 +28,7 @@ from deniable_aggregator.queries.diagnostics import (
     set_documents,
 )
 from deniable_aggregator.queries.epoch_ranges import moments_range
+from deniable_aggregator.queries.guarantees import relay_anonymity
 from deniable_aggregator.queries.labels import label_estimates
 from deniable_aggregator.queries.numbers import (
     NumberArguments,

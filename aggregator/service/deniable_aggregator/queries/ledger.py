@@ -11,7 +11,11 @@ from deniable_aggregator.documents.releases import (
     SpentEpochsDocument,
 )
 from deniable_aggregator.queries.accounts import account_of, guarantee_of
-from deniable_aggregator.queries.costs import guarantee_document, limit_document, remaining_document
+from deniable_aggregator.queries.guarantees import (
+    guarantee_document,
+    limit_document,
+    remaining_document,
+)
 from deniable_aggregator.queries.releases import summaries
 from deniable_aggregator.store.protocols import Ledger
 from deniable_aggregator.store.rows import ChargeRow

@@ -15,7 +15,7 @@ from deniable_aggregator.documents.releases import (
     ReleaseSummary,
 )
 from deniable_aggregator.queries.accounts import guarantee_of, is_substitute
-from deniable_aggregator.queries.costs import guarantee_document
+from deniable_aggregator.queries.guarantees import guarantee_document
 from deniable_aggregator.store.protocols import Ledger
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_gateway.problem import Problem

@@ -23,7 +23,7 @@ from deniable_aggregator.documents.releases import (
     ReleaseDocument,
     TypicalErrorDocument,
 )
-from deniable_aggregator.queries.costs import guarantee_document, remaining_document
+from deniable_aggregator.queries.guarantees import guarantee_document, remaining_document
 from deniable_aggregator.releases.kinds.contract import (
     PreparedRelease,
     ReleaseContext,

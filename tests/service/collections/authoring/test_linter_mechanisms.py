@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from deniable_aggregator.collections.authoring.lint_numbers import range_variance
+from deniable_aggregator.collections.authoring.lint_domains import range_variance
 from deniable_aggregator.collections.authoring.linter import lint
 from deniable_aggregator.collections.authoring.recommendation import mechanism_error
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_gateway.clock import kernel, reading, record
+from deniable_gateway.clock import reading, record
 from deniable_gateway.clock.reading import Reading
 from deniable_gateway.clock.watch import LIMIT_SECONDS, SETTLING_SECONDS
 from deniable_gateway.problem import Problem
@@ -357,18 +357,18 @@ def test_two_boots_show_a_step_back_only() -> None:
 def test_the_kernel_is_believed_about_its_own_clock_only(
     monkeypatch: pytest.MonkeyPatch, state: int, status: int, apart: int, synchronised: bool
 ) -> None:
-    def answered(timex: kernel._Timex) -> int:
+    def answered(timex: reading._Timex) -> int:
         timex.status, timex.seconds = status, int(NOON) - apart
         return state
 
-    monkeypatch.setattr(kernel, "_adjtimex", answered)
-    assert kernel.synchronised(NOON) is synchronised
+    monkeypatch.setattr(reading, "_adjtimex", answered)
+    assert reading.synchronised(NOON) is synchronised
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="adjtimex is Linux's")
 def test_the_kernel_answers_with_its_own_time() -> None:
     import time
 
-    timex = kernel._Timex(modes=0)
-    assert kernel._adjtimex(timex) >= 0
+    timex = reading._Timex(modes=0)
+    assert reading._adjtimex(timex) >= 0
     assert abs(timex.seconds - time.time()) < 60

@@ -17,7 +17,6 @@ from deniable_aggregator.releases.kinds.randomized_counts import RandomizedCount
 from deniable_central.accounting import Installation
 from deniable_central.pmf import Pmf
 from deniable_central.queries import Mwem
-from deniable_central.queries.mwem_pmf import mwem_pmf
 from deniable_shared.domains import Number, Record
 from deniable_shared.errors import DeniableError
 from support.builders.release_contexts import PRICES, Vector, context, neighbours, tallies
@@ -27,6 +26,7 @@ from support.builders.small_mechanisms import (
     mechanism,
 )
 from support.oracles.central_queries import binomial_tail
+from support.oracles.mwem_pmf import mwem_pmf
 from support.oracles.neighbour_pmfs import check_epsilon_is_reached, check_pure
 from support.oracles.selection_checks import FALSE_ALARM
 

@@ -28,7 +28,6 @@ from deniable_central.queries import (
     SessionError,
     heuristic_plan,
 )
-from deniable_central.queries.online_pmf import online_pmf
 from deniable_shared.errors import DeniableError, ParameterError
 from support.builders.release_contexts import Vector, context, neighbours, tallies
 from support.builders.small_mechanisms import (
@@ -39,6 +38,7 @@ from support.builders.small_mechanisms import (
 from support.doubles.chosen_coins import Fixed
 from support.oracles.central_queries import binomial_tail
 from support.oracles.neighbour_pmfs import check_pure
+from support.oracles.online_pmf import online_pmf
 from support.oracles.selection_checks import FALSE_ALARM
 
 BUILT = mechanism("grr/1", 4, "2")

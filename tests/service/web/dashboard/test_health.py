@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.operations.metrics import Metrics
-from deniable_aggregator.operations.metrics.rates import WINDOW_SECONDS, ReportRates
+from deniable_aggregator.operations.metrics.metrics import WINDOW_SECONDS, ReportRates
 from deniable_aggregator.web.dashboard.ingest_health import REASON_MEANINGS, anomalies_of
 from deniable_shared.wire.problems import ReportError
 from support.builders.api_world import TODAY, Moment, World, authored, opened

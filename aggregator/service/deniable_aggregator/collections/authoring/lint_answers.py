@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 
+from deniable_aggregator.collections.authoring.lint_domains import (
+    choice_for_record,
+    levels_of,
+    range_variance,
+)
 from deniable_aggregator.collections.authoring.lint_findings import Finding, percent, square_root
-from deniable_aggregator.collections.authoring.lint_numbers import levels_of, range_variance
-from deniable_aggregator.collections.authoring.lint_records import choice_for_record
 from deniable_aggregator.collections.authoring.recommendation import (
     mechanism_error,
     recommend_for_domain,
@@ -22,11 +25,10 @@ from deniable_shared.manifest.rules import MAX_LINKAGE
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import SampledBits
-from deniable_shared.randomness.dyadic import format_epsilon
+from deniable_shared.randomness.dyadic import SCALE, format_epsilon
 
 __all__ = ["accuracy", "choice_of_mechanism", "cost", "identity", "linkage", "presence", "strength"]
 
-_SCALE = 1 << 64
 _FEW, _MANY = 1_000, 100_000
 _HIGH_EPSILON = 4
 _COUNTABLE = 40  # bits: more devices than there are
@@ -60,7 +62,7 @@ def strength(manifest: Manifest) -> Iterator[Finding]:
     """How much of the truth is told: of a memoized collection by the permanent answer."""
     path = "epsilon.permanent" if manifest.epsilon_permanent else "epsilon.report"
     epsilon = manifest.epsilon_permanent or manifest.epsilon_report
-    truth = percent(Fraction(manifest.threshold, _SCALE))
+    truth = percent(Fraction(manifest.threshold, SCALE))
     if epsilon > _HIGH_EPSILON:
         yield Finding("warning", path, f"above {_HIGH_EPSILON} little can be denied: {truth} true")
     if not isinstance(manifest.domain, Bits):

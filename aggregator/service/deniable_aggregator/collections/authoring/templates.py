@@ -1,21 +1,27 @@
-"""What `collections new` writes: every key with its default and a word on each."""
+"""What `collections new` writes: every key with its default and a word on each.
+
+A purpose says nothing if it is the text of a template, or a mark that it is still to be written.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-from deniable_aggregator.collections.authoring.placeholders import PLACEHOLDER_PURPOSE
 from deniable_shared.domains import Domain, Record
 from deniable_shared.manifest.epochs import Clock
 from deniable_shared.manifest.fields import EPSILON_RANGE, check_repeat
 from deniable_shared.randomness.dyadic import format_epsilon, parse_epsilon
 
-__all__ = ["AUTO", "TemplateOptions", "template"]
+__all__ = ["AUTO", "PLACEHOLDER_PURPOSE", "TemplateOptions", "is_placeholder", "template"]
+
+PLACEHOLDER_PURPOSE = "What do we want to know, and what for?"
+"""What `collections new` writes where no purpose was given."""
 
 AUTO = "auto"
 """What a text may write for the mechanism that is chosen when it names none."""
@@ -175,3 +181,42 @@ def _written(value: object) -> str:
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
+
+
+_MARKS = frozenset({"fixme", "placeholder", "tbd", "todo", "xxx"})
+"""A purpose that begins with one of them is not written yet."""
+
+_EMPTY = frozenset(
+    {
+        "change me",
+        "changeme",
+        "description",
+        "lorem ipsum",
+        "n a",
+        "none",
+        "purpose",
+        "purpose here",
+        "tba",
+        "to be announced",
+        "to be defined",
+        "to be done",
+        "your purpose",
+        "your purpose here",
+    }
+)
+
+
+def is_placeholder(purpose: str) -> bool:
+    """Whether a purpose is the template's own, a mark such as TODO, or has no letter at all.
+
+    Case, punctuation and spaces do not matter; "<purpose>" and "[your purpose here]" count too.
+    """
+    words = _words(purpose)
+    if not words or words[0] in _MARKS:
+        return True
+    return " ".join(words) in _EMPTY or words == _words(PLACEHOLDER_PURPOSE)
+
+
+def _words(text: str) -> list[str]:
+    """Runs of letters of any script, in one case."""
+    return re.findall(r"[^\W\d_]+", text.casefold())

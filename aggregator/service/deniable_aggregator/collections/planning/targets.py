@@ -20,7 +20,7 @@ from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from deniable_aggregator.collections.authoring.lint_numbers import range_variance
+from deniable_aggregator.collections.authoring.lint_domains import range_variance
 from deniable_aggregator.collections.authoring.record_recommendation import (
     AttributeSampler,
     two_way_error,

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,9 +43,8 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.kinds.histogram import PreparedHistogram
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
-from deniable_central.adjacency import Adjacency
 from deniable_central.auctions import Menu, PriceUpdates
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
 from deniable_central.samplers.noise import two_sided_geometric
@@ -64,7 +64,6 @@ PARAMETERS = (
     Parameter("start", "the first prices, a decimal for all goods or a list of one a good", "0"),
     EPSILON,
 )
-VERSION = 1
 _MOST_SHOWN = 1 << 16
 _MOST_OUTCOMES = 1 << 16
 _DIGITS = 6
@@ -74,18 +73,13 @@ _DIGITS = 6
 class PreparedAllocation:
     """A valid request for prices and an allocation: see `contract.PreparedRelease`."""
 
+    mechanism: ClassVar[str] = "allocate"
+    version: ClassVar[int] = 1
+
     context: ReleaseContext
     label_counts: LabelCounts
     goods: Goods
     epsilon: Fraction
-
-    @property
-    def mechanism(self) -> str:
-        return "allocate"
-
-    @property
-    def version(self) -> int:
-        return VERSION
 
     @property
     def parameters(self) -> Mapping[str, object]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,12 +34,10 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
-from deniable_central.samplers.geometric_tails import probability
-from deniable_central.samplers.noise import two_sided_geometric
+from deniable_central.samplers.noise import probability, two_sided_geometric
 from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.projection import onto_box, onto_simplex
 from deniable_shared.domains import Bits
@@ -46,7 +45,6 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (EPSILON,)
-VERSION = 1
 _MOST_OUTCOMES = 1 << 16
 
 
@@ -54,16 +52,11 @@ _MOST_OUTCOMES = 1 << 16
 class PreparedHistogram:
     """A valid request for all counts: see `contract.PreparedRelease`."""
 
+    mechanism: ClassVar[str] = "histogram"
+    version: ClassVar[int] = 1
+
     epsilon: Fraction
     label_counts: LabelCounts
-
-    @property
-    def mechanism(self) -> str:
-        return "histogram"
-
-    @property
-    def version(self) -> int:
-        return VERSION
 
     @property
     def parameters(self) -> Mapping[str, object]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -40,24 +41,18 @@ PARAMETERS = (
     EPSILON,
     Parameter("delta", 'a decimal text like "1e-6", from 1e-24 to 0.5'),
 )
-VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedMedian:
     """A valid request for a stable quantile: see `contract.PreparedRelease`."""
 
+    mechanism: ClassVar[str] = "median"
+    version: ClassVar[int] = 1
+
     parameters: Mapping[str, object]
     score: Quantile
     test: StabilityTest
-
-    @property
-    def mechanism(self) -> str:
-        return "median"
-
-    @property
-    def version(self) -> int:
-        return VERSION
 
     @property
     def law(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -57,7 +58,6 @@ PARAMETERS = (
     Parameter("rounds", f"best, or a whole number from 1 to {MOST_ROUNDS:,}", "best"),
     EPSILON,
 )
-VERSION = 1
 _MOST_STEPS = 64 * MOST_ENTRIES
 
 
@@ -65,18 +65,13 @@ _MOST_STEPS = 64 * MOST_ENTRIES
 class PreparedMwem:
     """A valid request for a synthetic distribution: see `contract.PreparedRelease`."""
 
+    mechanism: ClassVar[str] = "mwem"
+    version: ClassVar[int] = 1
+
     context: ReleaseContext
     label_sets: LabelWorkload
     linear: Mwem
     error: QueryErrorBound
-
-    @property
-    def mechanism(self) -> str:
-        return "mwem"
-
-    @property
-    def version(self) -> int:
-        return VERSION
 
     @property
     def parameters(self) -> Mapping[str, object]:

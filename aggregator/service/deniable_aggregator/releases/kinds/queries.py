@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -68,7 +69,6 @@ PARAMETERS = (
     Parameter("questions", f"how many may be asked, from 1 to {_MOST_QUESTIONS:,}", "100"),
     EPSILON,
 )
-VERSION = 1
 _BELOW_1 = math.nextafter(1, 0)
 _QUANTITY = "error of every answer, as a share"
 
@@ -100,17 +100,12 @@ class QuerySession:
 class PreparedQuerySession:
     """A valid request for a session: see `contract.PreparedSession`."""
 
+    mechanism: ClassVar[str] = "queries"
+    version: ClassVar[int] = 1
+
     context: ReleaseContext
     parameters: Mapping[str, object]
     linear: OnlinePlan
-
-    @property
-    def mechanism(self) -> str:
-        return "queries"
-
-    @property
-    def version(self) -> int:
-        return VERSION
 
     @property
     def law(self) -> str:

@@ -19,7 +19,7 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     worst,
 )
 from deniable_central.queries import OnlinePlan
-from deniable_central.queries.online_weights import STEP
+from deniable_central.queries.domain_weights import STEP
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_estimators.inference.channel import Floats
 from deniable_shared.randomness.coins import Coins

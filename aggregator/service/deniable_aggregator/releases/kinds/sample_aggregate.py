@@ -26,6 +26,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -70,7 +71,6 @@ PARAMETERS = (
     EPSILON,
     Parameter("delta", 'a decimal text like "1e-6", from 1e-24 to 0.5'),
 )
-VERSION = 1
 _UNITS = {
     "mode": "share of answers below the most frequent label",
     "quantile": "share of answers from the rank",
@@ -81,17 +81,12 @@ _UNITS = {
 class PreparedSampleAggregate:
     """A valid request for what cohorts agree on: see `contract.PreparedRelease`."""
 
+    mechanism: ClassVar[str] = "sample-aggregate"
+    version: ClassVar[int] = 1
+
     context: ReleaseContext
     parameters: Mapping[str, object]
     test: StabilityTest
-
-    @property
-    def mechanism(self) -> str:
-        return "sample-aggregate"
-
-    @property
-    def version(self) -> int:
-        return VERSION
 
     @property
     def law(self) -> str:

@@ -18,6 +18,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -52,8 +53,7 @@ from deniable_aggregator.releases.kinds.randomized_counts import (
     local_error,
     workload_sensitivity,
 )
-from deniable_central.adjacency import Adjacency
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.queries import EnumerationError, SmallDb, sampling_size
 from deniable_central.queries.database_sizes import least_error
@@ -69,7 +69,6 @@ PARAMETERS = (
     Parameter("candidates", f"all, or how many are drawn, up to {MOST_CANDIDATES:,}", "all"),
     EPSILON,
 )
-VERSION = 1
 _LABEL = b"deniable small-db candidates"
 _MOST_ANSWERS = 1 << 31  # candidates times queries: some ten seconds
 _MOST_DRAWN_ROWS = 1 << 23  # candidates times rows: 64 MB
@@ -84,20 +83,15 @@ _PART = 1 << 15  # of a label of keyed coins
 class PreparedSmallDb:
     """A valid request for a small database: see `PreparedRelease`. `candidates` None: all."""
 
+    mechanism: ClassVar[str] = "small-db"
+    version: ClassVar[int] = 1
+
     context: ReleaseContext
     label_sets: LabelWorkload
     alpha: Fraction
     epsilon: Fraction
     candidates: int | None
     moves: int
-
-    @property
-    def mechanism(self) -> str:
-        return "small-db"
-
-    @property
-    def version(self) -> int:
-        return VERSION
 
     @property
     def parameters(self) -> Mapping[str, object]:

@@ -1,8 +1,17 @@
-"""The store that many processes share: PostgreSQL, append-only counting, one roll-up."""
+"""The store that many processes share: PostgreSQL, append-only counting, one roll-up.
+
+One process runs the maintenance: the one with a lock that lasts as long as a connection does.
+A leader that dies, however it dies, loses the connection and with it the lock; the next process
+that asks gets it. A leader cut off may believe for a moment that it still leads: what it does is
+safe when two do it.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 import psycopg
 
@@ -14,8 +23,14 @@ from deniable_aggregator.store.collections import CollectionTables
 from deniable_aggregator.store.ledger import LedgerTables
 from deniable_aggregator.store.postgres import commit, rollup, schema, tallies
 from deniable_aggregator.store.postgres.commit import CellRow
-from deniable_aggregator.store.postgres.leadership import Leadership
-from deniable_aggregator.store.postgres.pool import Factory, Lock, PostgresPool
+from deniable_aggregator.store.postgres.pool import (
+    Connection,
+    Factory,
+    Lock,
+    PostgresPool,
+    connect,
+    translate_errors,
+)
 from deniable_aggregator.store.reports import ReportTables
 from deniable_aggregator.store.rows import (
     AcceptedReport,
@@ -29,6 +44,50 @@ from deniable_aggregator.store.rows import (
     TallyKey,
 )
 from deniable_aggregator.store.schema import READ_VERSION
+
+_ASK = b"select pg_try_advisory_lock(%s)"
+
+
+@dataclass(slots=True)
+class Leadership:
+    """Asked for again and again; given back by `close`."""
+
+    url: str
+    _connection: Connection | None = None
+    _leads: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self) -> bool:
+        """Whether this process leads; StoreError where the database cannot be reached."""
+        with self._lock, translate_errors():
+            try:
+                return self._take()
+            except psycopg.Error:
+                self._drop()
+                raise
+
+    def close(self) -> None:
+        """Let another one lead."""
+        with self._lock:
+            self._drop()
+
+    def _take(self) -> bool:
+        if self._connection is None:
+            self._connection = connect(self.url)
+        if self._leads:
+            self._connection.execute(b"select 1")  # raises if the connection is lost
+        else:
+            [[acquired]] = self._connection.execute(_ASK, (int(Lock.LEADER),)).fetchall()
+            self._leads = bool(acquired)
+        return self._leads
+
+    def _drop(self) -> None:
+        self._leads = False
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.close()
+            self._connection = None
+
 
 MOST_KNOWN_CELLS = 100_000
 PING_SECONDS = 3.0

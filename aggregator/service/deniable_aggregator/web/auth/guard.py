@@ -11,6 +11,8 @@ from flask import Flask, Response, current_app, g, request, url_for
 
 from deniable_aggregator.access.sessions import SECRET_CHARACTERS
 from deniable_aggregator.base.roles import Identity
+from deniable_aggregator.collections.registry import Collection, UnknownCollection
+from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth import csrf
 from deniable_aggregator.web.auth.provider import Provider
 from deniable_aggregator.web.auth.throttle import SignInLimiter
@@ -18,7 +20,6 @@ from deniable_gateway.problem import Problem
 
 if TYPE_CHECKING:
     from deniable_aggregator.access.rows import SessionRow
-    from deniable_aggregator.operations.service import Service
 
 API = "/v1/"
 SIGN_INS, PROVIDER = "deniable_sign_ins", "deniable_provider"
@@ -116,11 +117,6 @@ def _is_secure() -> bool:
     return service().settings.public_url.startswith("https:")
 
 
-def service() -> Service:
-    """The service behind the current application."""
-    return cast("Service", current_app.extensions["deniable"])
-
-
 def sign_ins() -> SignInLimiter:
     """What slows down those who guess passwords."""
     return cast("SignInLimiter", current_app.extensions[SIGN_INS])
@@ -174,3 +170,18 @@ def _to_sign_in() -> Response:
         raise Problem("unauthorized", "sign in first: /sign-in")
     wanted = request.full_path.rstrip("?")
     return see_other(url_for("signin.page", next=wanted))
+
+
+def collection_of(name: str) -> Collection:
+    """The collection of an id or a name; UnknownCollection, too, for one that is not theirs."""
+    collection = service().registry.get(name)
+    visitor = current_identity()
+    if visitor is not None and not visitor.may_see(collection.id):
+        raise UnknownCollection(f"no collection {name[:100]!r} is among those you may see")
+    return collection
+
+
+def visitor_may(role: str) -> bool:
+    """Whether the visitor's role covers `role`."""
+    visitor = current_identity()
+    return visitor is not None and visitor.may(role)

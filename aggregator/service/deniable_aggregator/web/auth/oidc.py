@@ -13,11 +13,11 @@ import secrets
 from flask import Blueprint, Response, request
 
 from deniable_aggregator.base.errors import ProviderUnavailableError, SignInError
+from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import (
     cookie_name,
     provider,
     see_other,
-    service,
     set_cookie,
     sign_ins,
 )

@@ -9,13 +9,13 @@ from flask import Blueprint, Response, render_template, request, url_for
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.sessions import SESSION_SECONDS
+from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import (
     FORM_COOKIE,
     SESSION_COOKIE,
     current_identity,
     current_session,
     see_other,
-    service,
     set_cookie,
     sign_ins,
 )

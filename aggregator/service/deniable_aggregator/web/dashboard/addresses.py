@@ -1,14 +1,20 @@
-"""Addresses of views: what is asked for stands in the query, and only where it is not usual."""
+"""Addresses of views and of their files.
+
+The query has only what is not usual. A file is the document that the API has of a chart, or its
+rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Annotated, Literal
 
-from flask import url_for
-from msgspec import UNSET
+from flask import Response, url_for
+from msgspec import UNSET, Meta
 from msgspec.structs import fields
 
 from deniable_aggregator.documents.fields import Arguments
+from deniable_aggregator.web.application import service
 
 Address = Callable[..., str]
 
@@ -33,3 +39,25 @@ def here(endpoint: str, query: Arguments, **path: str) -> Address:
 def _usual(field: object) -> object:
     factory = getattr(field, "default_factory", None)
     return factory() if callable(factory) else getattr(field, "default", None)
+
+
+SIMULATED = "simulated-"
+
+Format = Annotated[Literal["html", "json", "csv"], Meta(description="html, json or csv")]
+"""A page's argument `format`."""
+
+
+def download_links(address: Address, **also: str) -> Mapping[str, str]:
+    """What stands beside a chart, and where it leads."""
+    return {kind.upper(): address(format=kind, **also) for kind in ("csv", "json")}
+
+
+def as_attachment(response: Response, name: str) -> Response:
+    """To be saved under this name, which must be of a-z, 0-9, hyphens and dots.
+
+    A file of a demo says in its name that it is simulated.
+    """
+    if service().demo is not None:
+        name = SIMULATED + name.removeprefix(SIMULATED)
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

@@ -14,8 +14,8 @@ from deniable_aggregator.documents.comparison import (
     TwoPeriods,
 )
 from deniable_aggregator.store.rows import EpochRow
+from deniable_aggregator.web.dashboard.addresses import Format
 from deniable_aggregator.web.dashboard.day_fields import DayText, day_span
-from deniable_aggregator.web.dashboard.downloads import Format
 from deniable_aggregator.web.dashboard.formatting import period_name
 from deniable_aggregator.web.dashboard.paging import PageNumber
 from deniable_shared.domains import Record

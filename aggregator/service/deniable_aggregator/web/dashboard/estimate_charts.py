@@ -10,7 +10,7 @@ from deniable_aggregator.documents.estimates import (
     EstimatesDocument,
     LabelEstimate,
 )
-from deniable_aggregator.queries.label_series import LabelSeries
+from deniable_aggregator.queries.labels import LabelSeries
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
 from deniable_aggregator.web.dashboard.estimate_tables import (
     INTERVAL,

@@ -14,7 +14,7 @@ from deniable_aggregator.collections.authoring.recommendation import (
 )
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
-from deniable_aggregator.queries.anonymity import relay_anonymity
+from deniable_aggregator.queries.guarantees import relay_anonymity
 from deniable_aggregator.web.dashboard.formatting import amount, plural, share
 from deniable_shared.analysis.posterior import max_posterior_percent
 from deniable_shared.manifest.model import Manifest

@@ -9,7 +9,7 @@ from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.comparison import ComparisonDocument
 from deniable_aggregator.documents.estimates import EstimatesDocument
 from deniable_aggregator.operations.demo_overlay import TrueAnswers
-from deniable_aggregator.queries.label_series import LabelSeries
+from deniable_aggregator.queries.labels import LabelSeries
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.dashboard.charts import Cell, Chart, Table
 from deniable_aggregator.web.dashboard.comparison_charts import display_name, signed_text

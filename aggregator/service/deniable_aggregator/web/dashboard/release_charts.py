@@ -24,9 +24,8 @@ from deniable_aggregator.documents.releases import (
     ReleaseDocument,
     RemainingDocument,
 )
-from deniable_aggregator.web.dashboard.addresses import Address
+from deniable_aggregator.web.dashboard.addresses import Address, download_links
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
-from deniable_aggregator.web.dashboard.downloads import download_links
 from deniable_aggregator.web.dashboard.formatting import (
     amount,
     chance,

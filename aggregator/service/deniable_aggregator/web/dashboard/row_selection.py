@@ -10,7 +10,7 @@ from msgspec import UnsetType
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
-from deniable_aggregator.queries.label_series import MEAN
+from deniable_aggregator.queries.labels import MEAN
 from deniable_aggregator.web.dashboard.addresses import Address
 from deniable_aggregator.web.dashboard.formatting import chance
 from deniable_aggregator.web.dashboard.query_args import (

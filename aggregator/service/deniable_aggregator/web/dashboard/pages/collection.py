@@ -11,15 +11,14 @@ from deniable_aggregator.collections.authoring.snippet import client_snippet
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries import estimates as queries
-from deniable_aggregator.queries.label_series import label_series
+from deniable_aggregator.queries.labels import label_series
 from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.web.application import CSV, JSON, service
+from deniable_aggregator.web.auth.guard import collection_of
 from deniable_aggregator.web.dashboard import known_truth, span_presets
-from deniable_aggregator.web.dashboard.addresses import here
+from deniable_aggregator.web.dashboard.addresses import as_attachment, download_links, here
 from deniable_aggregator.web.dashboard.charts import Chart
-from deniable_aggregator.web.dashboard.current_collection import collection_of
 from deniable_aggregator.web.dashboard.day_fields import day_span
-from deniable_aggregator.web.dashboard.downloads import as_attachment, download_links
 from deniable_aggregator.web.dashboard.estimate_charts import (
     bar_chart,
     cross_table,

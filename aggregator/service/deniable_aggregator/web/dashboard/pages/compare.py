@@ -15,8 +15,9 @@ from deniable_aggregator.documents.comparison import (
 from deniable_aggregator.queries.comparison import comparison
 from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.web.application import CSV, answer, service
+from deniable_aggregator.web.auth.guard import collection_of
 from deniable_aggregator.web.dashboard import known_truth, span_presets
-from deniable_aggregator.web.dashboard.addresses import Address, here
+from deniable_aggregator.web.dashboard.addresses import Address, as_attachment, download_links, here
 from deniable_aggregator.web.dashboard.comparison_charts import (
     difference_chart,
     display_name,
@@ -31,8 +32,6 @@ from deniable_aggregator.web.dashboard.comparison_view import (
     comparison_arguments,
     period_pairs,
 )
-from deniable_aggregator.web.dashboard.current_collection import collection_of
-from deniable_aggregator.web.dashboard.downloads import as_attachment, download_links
 from deniable_aggregator.web.dashboard.formatting import count, digits_for, when
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import paginate

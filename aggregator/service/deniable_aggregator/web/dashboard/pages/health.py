@@ -11,7 +11,7 @@ from flask import request
 from msgspec import Meta
 
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.operations.metrics.rates import WINDOW_SECONDS
+from deniable_aggregator.operations.metrics.metrics import WINDOW_SECONDS
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import current_identity
 from deniable_aggregator.web.dashboard.addresses import here

@@ -12,10 +12,14 @@ from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.documents.releases import AccountDocument, LedgerDocument
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.web.application import CSV, answer, service
-from deniable_aggregator.web.auth.guard import current_identity
-from deniable_aggregator.web.dashboard.addresses import Address, here
-from deniable_aggregator.web.dashboard.current_collection import collection_of
-from deniable_aggregator.web.dashboard.downloads import Format, as_attachment, download_links
+from deniable_aggregator.web.auth.guard import collection_of, current_identity
+from deniable_aggregator.web.dashboard.addresses import (
+    Address,
+    Format,
+    as_attachment,
+    download_links,
+    here,
+)
 from deniable_aggregator.web.dashboard.ledger_charts import epoch_budgets, installation_budgets
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import PageNumber, paginate

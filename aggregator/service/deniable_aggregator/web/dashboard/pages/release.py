@@ -18,10 +18,9 @@ from deniable_aggregator.documents.describe import promise_words, typical_words
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.queries.releases import release
 from deniable_aggregator.web.application import CSV, answer, service
+from deniable_aggregator.web.auth.guard import collection_of, visitor_may
 from deniable_aggregator.web.dashboard import known_truth
-from deniable_aggregator.web.dashboard.addresses import here
-from deniable_aggregator.web.dashboard.current_collection import collection_of, visitor_may
-from deniable_aggregator.web.dashboard.downloads import Format, as_attachment
+from deniable_aggregator.web.dashboard.addresses import Format, as_attachment, here
 from deniable_aggregator.web.dashboard.page import Context, Page, Post
 from deniable_aggregator.web.dashboard.release_charts import (
     charts_of,

@@ -15,10 +15,14 @@ from deniable_aggregator.documents.releases import QuoteDocument
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
-from deniable_aggregator.web.auth.guard import current_identity, see_other
+from deniable_aggregator.web.auth.guard import (
+    collection_of,
+    current_identity,
+    see_other,
+    visitor_may,
+)
 from deniable_aggregator.web.dashboard import span_presets
 from deniable_aggregator.web.dashboard.addresses import here
-from deniable_aggregator.web.dashboard.current_collection import collection_of, visitor_may
 from deniable_aggregator.web.dashboard.page import Context, Page, Post
 from deniable_aggregator.web.dashboard.paging import paginate
 from deniable_aggregator.web.dashboard.release_charts import (

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from deniable_central.pmf import Pmf
 from deniable_central.queries.count_data import CountData
+from deniable_central.queries.domain_weights import OnlineWeights
 from deniable_central.queries.online_plan import OnlinePlan
-from deniable_central.queries.online_weights import OnlineWeights
 from deniable_central.queries.workload import Floats, Integers, checked_integers
 
 Transcript = tuple[int | None, ...]

@@ -9,7 +9,7 @@ from deniable_central.pmf import Pmf
 from deniable_central.queries.count_data import CountData
 from deniable_central.queries.mwem import Measurement, Mwem, WeightUpdates
 from deniable_central.queries.workload import Integers
-from deniable_central.samplers.geometric_tails import Bounds, probability
+from deniable_central.samplers.noise import Bounds, probability
 
 _Path = tuple[tuple[Measurement, ...], Bounds]
 

@@ -1,18 +1,50 @@
-"""How far a demo, load or tally is: a bar on standard error at a terminal, else silence."""
+"""What a person at a terminal confirms and sees.
+
+What cannot be undone is asked about on a terminal and needs `--yes` everywhere else. How far a
+demo, load or tally is: a bar on standard error at a terminal, else silence.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+import click
+
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.output import console
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from deniable_aggregator.operations.demo.study import ProgressWatcher
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def yes_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--yes."""
+    return click.option(
+        "--yes", is_flag=True, help="Do not ask. Needed where standard input is no terminal."
+    )(command)
+
+
+def require_yes(act: str, *, yes: bool) -> None:
+    """Returns once a person, or `--yes`, has agreed to `act`, a sentence without its full stop.
+
+    Raises CommandFailed where standard input is no terminal, click.Abort for any answer but yes.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CommandFailed(
+            f"{act}; this cannot be undone, and there is no terminal to confirm it on: "
+            "add --yes to do it"
+        )
+    click.confirm(f"{act}. This cannot be undone. Go on?", abort=True, err=True)
 
 
 class ProgressBar:

@@ -1,10 +1,20 @@
-"""Guarantees, limits and spending as documents: costs rounded up, limits and what is left down."""
+"""Guarantees, limits and spending as documents: costs rounded up, limits and what is left down.
+
+Also what a relay adds to the privacy of reports, for the document of estimates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from fractions import Fraction
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.collections.planning.anonymity import LIARS, shuffle_anonymity
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.estimates import AnonymityDocument
 from deniable_aggregator.documents.releases import CostDocument, RemainingDocument
 from deniable_central.accounting import Limit, Spending
 from deniable_central.accounting.decimals import at_least, at_most
@@ -60,3 +70,19 @@ def _rest(limit: Fraction, spent: Fraction | None) -> Fraction:
 
 def _decimal_text(value: Fraction | None, rounded: Callable[[Fraction], str]) -> str | None:
     return None if value is None else rounded(value)
+
+
+def relay_anonymity(
+    collection: Collection, batch: int, liars: float | UnsetType
+) -> AnonymityDocument | UnsetType:
+    """UNSET where reports are taken from anybody (`batch` 0) or say whose they are (vouchers)."""
+    if not batch or collection.first.identified:
+        return UNSET
+    anonymity = shuffle_anonymity(
+        collection.mechanism,
+        batch=batch,
+        liars=LIARS if isinstance(liars, UnsetType) else liars,
+        repeat=collection.manifest.repeat,
+        lifetime=collection.first.epsilon_lifetime,
+    )
+    return msgspec.convert(asdict(anonymity), AnonymityDocument)

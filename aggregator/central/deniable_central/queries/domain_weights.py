@@ -1,4 +1,6 @@
-"""What a session knows in public: weights of the domain, by the queries that have taught it.
+"""Weights over a domain, kept as exponents: public, since they depend on released numbers alone.
+
+A session knows them by the queries that have taught it:
 
     w(v) ∝ e^(−4g·L(v)/scale)      L = Σ ± f over the teaching queries, − where the answer was above
 
@@ -12,8 +14,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from deniable_central.queries.online_plan import OnlinePlan
-from deniable_central.queries.softmax import softmax
 from deniable_central.queries.workload import Floats, Integers
+
+
+def softmax(exponents: Floats) -> Floats:
+    """e^exponents, divided by their sum."""
+    weights: Floats = np.exp(exponents - exponents.max())
+    weights /= weights.sum()
+    return weights
+
 
 STEP = 4
 
