@@ -83,6 +83,36 @@ def help_texts(command: click.Command, context: click.Context) -> Iterator[tuple
             yield from help_texts(inner, click.Context(inner, parent=context, info_name=name))
 
 
+def fixtures() -> Iterator[tuple[str, str]]:
+    """Name of each fixture of the tests, and what it gives, with the module of each type."""
+    for path in (ROOT / "tests").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        types = dict(type_names(tree, path.relative_to(ROOT).as_posix()))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and is_fixture(node):
+                yield node.name, what_it_gives(node, types)
+
+
+def what_it_gives(node: ast.FunctionDef, types: dict[str, str]) -> str:
+    given = re.sub(r"^Iterator\[(.*)\]$", r"\1", ast.unparse(node.returns or node))
+    return re.sub(r"\w+", lambda word: types.get(word[0], word[0]), given)
+
+
+def type_names(tree: ast.Module, file: str) -> Iterator[tuple[str, str]]:
+    """Each imported name and each class, with where it comes from."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from (
+                (each.asname or each.name, f"{node.module}.{each.name}") for each in node.names
+            )
+        elif isinstance(node, ast.ClassDef):
+            yield node.name, f"{file}:{node.name}"
+
+
+def is_fixture(node: ast.FunctionDef) -> bool:
+    return any(ast.unparse(each).startswith("pytest.fixture") for each in node.decorator_list)
+
+
 @pytest.mark.parametrize("section", ROOMS, ids=lambda section: section.partition(":")[0])
 def test_modules_and_classes_use_the_new_names(section: str) -> None:
     old_to_new, used = rows(section), set(names(section))
@@ -114,3 +144,10 @@ def test_no_page_and_no_help_text_uses_an_old_word() -> None:
         if name.endswith(".html") or name.startswith("deniable")
     )
     assert old_words(FOR_PEOPLE, people) == set()
+
+
+def test_a_fixture_name_means_one_thing_in_all_tests() -> None:
+    given: dict[str, set[str]] = {}
+    for name, what in fixtures():
+        given.setdefault(name, set()).add(what)
+    assert {name: types for name, types in given.items() if len(types) > 1} == {}

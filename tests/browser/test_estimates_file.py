@@ -58,7 +58,7 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def tab(chrome: Browser, report: Path) -> Iterator[Page]:
+def page(chrome: Browser, report: Path) -> Iterator[Page]:
     context = chrome.new_context()
     page = context.new_page()
     yield page
@@ -68,33 +68,33 @@ def tab(chrome: Browser, report: Path) -> Iterator[Page]:
 @pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))
 @pytest.mark.parametrize("theme", THEMES)
 def test_a_report_is_readable_fits_and_says_nothing_to_the_console(
-    tab: Page, report: Path, width: int, theme: Literal["light", "dark"]
+    page: Page, report: Path, width: int, theme: Literal["light", "dark"]
 ) -> None:
     said: list[str] = []
-    tab.on("console", lambda message: said.append(message.text))
-    tab.on("request", lambda request: said.append(request.url))
-    tab.set_viewport_size({"width": width, "height": 900})
-    tab.emulate_media(color_scheme=theme)
-    tab.goto(report.as_uri())
-    tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    assert axe_found(tab) == []
-    assert tab.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    page.on("console", lambda message: said.append(message.text))
+    page.on("request", lambda request: said.append(request.url))
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=theme)
+    page.goto(report.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert axe_found(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     assert [one for one in said if not one.startswith("data:")] == [report.as_uri()]
 
 
-def test_a_dark_screen_is_printed_light(tab: Page, report: Path) -> None:
-    tab.emulate_media(color_scheme="dark", media="print")
-    tab.goto(report.as_uri())
+def test_a_dark_screen_is_printed_light(page: Page, report: Path) -> None:
+    page.emulate_media(color_scheme="dark", media="print")
+    page.goto(report.as_uri())
     style = "getComputedStyle(document.body)"
-    assert tab.evaluate(f"{style}.backgroundColor") == "rgb(255, 255, 255)"
-    assert tab.evaluate(f"{style}.color") == "rgb(32, 34, 46)"
-    assert tab.locator("footer").is_visible()
+    assert page.evaluate(f"{style}.backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate(f"{style}.color") == "rgb(32, 34, 46)"
+    assert page.locator("footer").is_visible()
 
 
-def test_a_dot_stands_where_its_figure_says(tab: Page, report: Path) -> None:
-    tab.set_viewport_size({"width": 1280, "height": 900})
-    tab.goto(report.as_uri())
-    table = tab.locator("table:has(circle)").first
+def test_a_dot_stands_where_its_figure_says(page: Page, report: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(report.as_uri())
+    table = page.locator("table:has(circle)").first
     ticks: list[list[float]] = table.locator("thead svg text").evaluate_all(
         """(all) => all.map((tick) => {
              const box = tick.getBoundingClientRect(), text = tick.textContent.replace("−", "-");

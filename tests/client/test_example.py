@@ -61,7 +61,7 @@ class Browser:
 
 
 @pytest.fixture
-def browser(device: Device, example: ModuleType) -> Iterator[Browser]:
+def person(device: Device, example: ModuleType) -> Iterator[Browser]:
     """A browser on the running app."""
     server = example.make_server(example.App(device.open()))
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -72,47 +72,47 @@ def browser(device: Device, example: ModuleType) -> Iterator[Browser]:
     server.server_close()
 
 
-def test_nothing_is_recorded_before_the_switch_is_on(browser: Browser, device: Device) -> None:
-    assert browser.post("/settings", dark_mode="on") == 303
-    _, page = browser.get()
+def test_nothing_is_recorded_before_the_switch_is_on(person: Browser, device: Device) -> None:
+    assert person.post("/settings", dark_mode="on") == 303
+    _, page = person.get()
     assert "no-consent" in page
     assert "Telemetry: unknown" in page
     assert device.clients[-1].budget().spent == 0
 
 
-def test_a_person_switches_on_and_sees_what_waits(browser: Browser, device: Device) -> None:
-    browser.post("/consent", answer="granted")
-    browser.post("/settings", dark_mode="on")
-    _, page = browser.get()
+def test_a_person_switches_on_and_sees_what_waits(person: Browser, device: Device) -> None:
+    person.post("/consent", answer="granted")
+    person.post("/settings", dark_mode="on")
+    _, page = person.get()
     assert "queued" in page
     assert "Telemetry: granted" in page
     assert "Reports waiting: 1" in page
     assert "at most 73.2 % sure" in page
     device.clients[-1].flush(early=True)
-    assert "Reports that left this device: 1" in browser.get()[1]
+    assert "Reports that left this device: 1" in person.get()[1]
 
 
-def test_a_person_switches_off_and_what_waits_is_gone(browser: Browser, device: Device) -> None:
-    browser.post("/consent", answer="granted")
-    browser.post("/settings", beta="on")
-    browser.post("/consent", answer="denied")
-    _, page = browser.get()
+def test_a_person_switches_off_and_what_waits_is_gone(person: Browser, device: Device) -> None:
+    person.post("/consent", answer="granted")
+    person.post("/settings", beta="on")
+    person.post("/consent", answer="denied")
+    _, page = person.get()
     assert "Telemetry: denied" in page
     assert "Reports waiting: 0" in page
     assert device.clients[-1].flush(early=True).sent == 0
 
 
-def test_another_site_cannot_press_the_switch(browser: Browser, device: Device) -> None:
-    assert browser.post("/consent", answer="granted", origin="https://elsewhere.example") == 400
+def test_another_site_cannot_press_the_switch(person: Browser, device: Device) -> None:
+    assert person.post("/consent", answer="granted", origin="https://elsewhere.example") == 400
     assert device.clients[-1].consent() == "unknown"
 
 
 @pytest.mark.parametrize("answer", ["", "maybe", "<script>"])
-def test_nonsense_is_no_answer(browser: Browser, device: Device, answer: str) -> None:
-    browser.post("/consent", answer=answer)
+def test_nonsense_is_no_answer(person: Browser, device: Device, answer: str) -> None:
+    person.post("/consent", answer=answer)
     assert device.clients[-1].consent() == "unknown"
-    assert browser.get("/nowhere")[0] == 404
-    assert browser.post("/nowhere") == 400
+    assert person.get("/nowhere")[0] == 404
+    assert person.post("/nowhere") == 400
 
 
 def heed_interrupts() -> None:

@@ -23,7 +23,7 @@ OPT_OUTS: dict[str, OptOut] = {
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Every attempt to look up or reach anything, none of which succeeds."""
     attempts: list[object] = []
 
@@ -63,26 +63,26 @@ def everything(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("sockets")
-def test_the_guard_sees_a_client_that_may_send(device: Device, opened: list[object]) -> None:
+def test_the_guard_sees_a_client_that_may_send(device: Device, connections: list[object]) -> None:
     client = real(device)
     client.consent("granted")
     everything(client)
-    assert opened != []
+    assert connections != []
 
 
-def test_no_socket_before_consent(device: Device, opened: list[object]) -> None:
+def test_no_socket_before_consent(device: Device, connections: list[object]) -> None:
     everything(real(device))
-    assert opened == []
+    assert connections == []
 
 
 @pytest.mark.usefixtures("sockets")
 @pytest.mark.parametrize("opt_out", OPT_OUTS)
 def test_no_socket_after_an_opt_out(
-    device: Device, opened: list[object], opt_out: str, monkeypatch: pytest.MonkeyPatch
+    device: Device, connections: list[object], opt_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = real(device)
     client.consent("granted")
     client.record("settings", SETTINGS)
     OPT_OUTS[opt_out](client, monkeypatch)
     everything(client)
-    assert opened == []
+    assert connections == []

@@ -142,7 +142,7 @@ def test_an_address_that_is_none_is_a_transport_error(url: str) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[tuple[str, list[tuple[str, int]]]]:
+def listener() -> Iterator[tuple[str, list[tuple[str, int]]]]:
     """A real server that offers to keep connections, and the peer of each one it had."""
     peers: list[tuple[str, int]] = []
 
@@ -173,9 +173,9 @@ def server() -> Iterator[tuple[str, list[tuple[str, int]]]]:
 
 @pytest.mark.usefixtures("sockets")
 def test_every_request_has_a_connection_of_its_own(
-    server: tuple[str, list[tuple[str, int]]],
+    listener: tuple[str, list[tuple[str, int]]],
 ) -> None:
-    url, peers = server
+    url, peers = listener
     client = HttpTransport()
     for _ in range(3):
         assert client.request("POST", url, body=b"x").status == 200
@@ -184,11 +184,11 @@ def test_every_request_has_a_connection_of_its_own(
 
 @pytest.mark.usefixtures("sockets")
 def test_proxies_of_the_environment_are_not_asked(
-    server: tuple[str, list[tuple[str, int]]], monkeypatch: pytest.MonkeyPatch
+    listener: tuple[str, list[tuple[str, int]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    url, _ = server
+    url, _ = listener
     assert HttpTransport().request("POST", url, body=b"x").status == 200
 
 

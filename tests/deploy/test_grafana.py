@@ -34,10 +34,10 @@ CHOSEN = {"collection": "theme", "label": "high contrast"}
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def service(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Published]:
+def published_service(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Published]:
     store = "" if request.param == "sqlite" else postgres_server.empty()
-    with published(tmp_path_factory.mktemp("grafana"), store) as service:
-        yield service
+    with published(tmp_path_factory.mktemp("grafana"), store) as published_service:
+        yield published_service
     if store:
         postgres_server.drop(store)
 
@@ -59,11 +59,14 @@ def interpolated(text: str) -> str:
 @pytest.mark.processes
 @pytest.mark.parametrize(("title", "target"), HTTP, ids=[title for title, _ in HTTP])
 def test_every_address_answers_rows_with_every_column(
-    service: Published, title: str, target: dict[str, Any]
+    published_service: Published, title: str, target: dict[str, Any]
 ) -> None:
-    headers = {"Authorization": f"Bearer {service.token}"}
+    headers = {"Authorization": f"Bearer {published_service.token}"}
     answer = httpx.get(
-        service.url + interpolated(target["url"]), headers=headers, timeout=120, trust_env=False
+        published_service.url + interpolated(target["url"]),
+        headers=headers,
+        timeout=120,
+        trust_env=False,
     )
     assert answer.status_code == 200, answer.text
     rows = answer.json()[target["root_selector"]]
@@ -74,19 +77,19 @@ def test_every_address_answers_rows_with_every_column(
 
 @pytest.mark.processes
 @pytest.mark.parametrize(("title", "query"), SQL, ids=[title for title, _ in SQL])
-def test_every_query_finds_rows(service: Published, title: str, query: str) -> None:
-    with open_read_only(service.settings) as db:
+def test_every_query_finds_rows(published_service: Published, title: str, query: str) -> None:
+    with open_read_only(published_service.settings) as db:
         assert db.execute(interpolated(query)).fetchall() != []
 
 
 @pytest.mark.processes
-def test_both_ways_show_the_same_figures(service: Published) -> None:
-    headers = {"Authorization": f"Bearer {service.token}"}
+def test_both_ways_show_the_same_figures(published_service: Published) -> None:
+    headers = {"Authorization": f"Bearer {published_service.token}"}
     path = interpolated(HTTP[0][1]["url"])
-    rows = httpx.get(service.url + path, headers=headers, timeout=120, trust_env=False).json()[
-        "rows"
-    ]
-    with open_read_only(service.settings) as db:
+    rows = httpx.get(
+        published_service.url + path, headers=headers, timeout=120, trust_env=False
+    ).json()["rows"]
+    with open_read_only(published_service.settings) as db:
         found = db.execute(
             "select frequency, lower, upper from v_estimate "
             "where name = 'theme' and label = 'high contrast' order by epoch"

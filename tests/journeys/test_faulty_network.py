@@ -40,7 +40,7 @@ class Network:
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+def faulty_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
     made: list[Network] = []
     folder, port = tmp_path_factory.mktemp("network"), free_port()
     with (
@@ -54,12 +54,12 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
         yield made[0]
 
 
-def answered_once(network: Network, folder: Path) -> int:
+def answered_once(faulty_network: Network, folder: Path) -> int:
     """Tries until a device's one answer is acknowledged; each try is a start of the app, later."""
-    data, ahead = network.live.settings.data, 0.0
+    data, ahead = faulty_network.live.settings.data, 0.0
     for tries in range(1, MOST_TRIES):
         with Client(
-            network.proxy.url,
+            faulty_network.proxy.url,
             trust=read_trust(data),
             manifests=[data.parent / SHIPPED],
             state=folder / "state.db",
@@ -81,33 +81,35 @@ def answered_once(network: Network, folder: Path) -> int:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_whatever_breaks_the_report_is_counted_once(network: Network, coming: list[Fault]) -> None:
-    before = network.live.counted()
-    network.coming[:] = coming
+def test_whatever_breaks_the_report_is_counted_once(
+    faulty_network: Network, coming: list[Fault]
+) -> None:
+    before = faulty_network.live.counted()
+    faulty_network.coming[:] = coming
     with TemporaryDirectory() as folder:
-        answered_once(network, Path(folder))
-    assert network.live.counted() == before + 1
+        answered_once(faulty_network, Path(folder))
+    assert faulty_network.live.counted() == before + 1
 
 
 @pytest.mark.parametrize("fault", Fault)
 def test_a_fault_of_the_upload_is_met_and_counts_nothing_twice(
-    network: Network, fault: Fault, tmp_path: Path
+    faulty_network: Network, fault: Fault, tmp_path: Path
 ) -> None:
     """The keys come through; the upload meets the fault."""
-    before, met = network.live.counted(), len(network.proxy.met)
-    network.coming[:] = [Fault.PASS, fault]
-    answered_once(network, tmp_path)
-    assert network.live.counted() == before + 1
-    assert network.proxy.met[met : met + 2] == [Fault.PASS, fault]
+    before, met = faulty_network.live.counted(), len(faulty_network.proxy.met)
+    faulty_network.coming[:] = [Fault.PASS, fault]
+    answered_once(faulty_network, tmp_path)
+    assert faulty_network.live.counted() == before + 1
+    assert faulty_network.proxy.met[met : met + 2] == [Fault.PASS, fault]
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP_REPLY, Fault.CUT_REPLY])
 def test_a_report_that_was_kept_though_nobody_was_told_is_sent_again_and_not_counted_again(
-    network: Network, fault: Fault, tmp_path: Path
+    faulty_network: Network, fault: Fault, tmp_path: Path
 ) -> None:
-    before, met = network.live.counted(), len(network.proxy.met)
-    network.coming[:] = [Fault.PASS, fault]
-    answered_once(network, tmp_path)
-    sent = [each for each in network.proxy.met[met:] if each not in REFUSED_BEFORE]
+    before, met = faulty_network.live.counted(), len(faulty_network.proxy.met)
+    faulty_network.coming[:] = [Fault.PASS, fault]
+    answered_once(faulty_network, tmp_path)
+    sent = [each for each in faulty_network.proxy.met[met:] if each not in REFUSED_BEFORE]
     assert len(sent) >= 3
-    assert network.live.counted() == before + 1
+    assert faulty_network.live.counted() == before + 1

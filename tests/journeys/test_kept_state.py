@@ -44,7 +44,7 @@ def settings(request: pytest.FixtureRequest, folder: Path) -> Iterator[Settings]
 
 
 @pytest.fixture
-def opened(settings: Settings, kept: Kept) -> Iterator[tuple[Service, Flask]]:
+def kept_service(settings: Settings, kept: Kept) -> Iterator[tuple[Service, Flask]]:
     with kept_state.opened(settings, kept.now) as both:
         yield both
 
@@ -53,24 +53,24 @@ def kind_of(service: Service) -> str:
     return "postgres" if service.settings.shared else "sqlite"
 
 
-def test_every_address_answers_as_before(opened: tuple[Service, Flask], kept: Kept) -> None:
-    service, app = opened
+def test_every_address_answers_as_before(kept_service: tuple[Service, Flask], kept: Kept) -> None:
+    service, app = kept_service
     found = kept_state.answers(app, kept)
     assert found == {**kept.answers["sqlite"], **kept.answers[kind_of(service)]}
 
 
 def test_every_page_answers_the_person_who_was_signed_in(
-    opened: tuple[Service, Flask], kept: Kept
+    kept_service: tuple[Service, Flask], kept: Kept
 ) -> None:
-    service, app = opened
+    service, app = kept_service
     found = kept_state.pages(app, kept, kind_of(service))
     assert {page: status for page, status in found.items() if status != 200} == {}
 
 
 def test_the_database_is_the_one_that_the_directory_knows(
-    opened: tuple[Service, Flask], kept: Kept
+    kept_service: tuple[Service, Flask], kept: Kept
 ) -> None:
-    service, app = opened
+    service, app = kept_service
     assert app.test_client().get("/readyz").status_code == 200
     service.tick()
     assert kept_state.answers(app, kept) == {
@@ -80,16 +80,16 @@ def test_the_database_is_the_one_that_the_directory_knows(
 
 
 def test_a_device_goes_on_where_it_was(
-    opened: tuple[Service, Flask], kept: Kept, folder: Path
+    kept_service: tuple[Service, Flask], kept: Kept, folder: Path
 ) -> None:
-    _, app = opened
+    _, app = kept_service
     assert kept_state.device_story(app, kept, folder / "client.db") == kept.client
 
 
 def test_a_spool_drains_to_the_same_tallies(
-    opened: tuple[Service, Flask], kept: Kept, folder: Path
+    kept_service: tuple[Service, Flask], kept: Kept, folder: Path
 ) -> None:
-    service, _ = opened
+    service, _ = kept_service
     assert kept_state.drained(service, kept, folder / "spool") == kept.spool
 
 

@@ -30,11 +30,11 @@ def spine(tmp_path: Path) -> Iterator[Spine]:
 
 
 @pytest.fixture
-def device(spine: Spine) -> Iterator[Device]:
-    device = Device(spine, 0)
-    device.consent("granted")
-    yield device
-    device.die()
+def phone(spine: Spine) -> Iterator[Device]:
+    phone = Device(spine, 0)
+    phone.consent("granted")
+    yield phone
+    phone.die()
 
 
 def pass_time(spine: Spine, seconds: float) -> None:
@@ -42,21 +42,21 @@ def pass_time(spine: Spine, seconds: float) -> None:
     spine.tick()
 
 
-def answer(device: Device, value: str = "red") -> list[Sent]:
+def answer(phone: Device, value: str = "red") -> list[Sent]:
     """Record and upload; what left for this epoch."""
-    device.record(value)
-    device.upload()
-    spine = device.spine
-    epoch = epoch_at(spine.clock(), device.manifest.epoch_seconds)
-    return [each for each in spine.sent(device.manifest) if each.header.epoch == epoch]
+    phone.record(value)
+    phone.upload()
+    spine = phone.spine
+    epoch = epoch_at(spine.clock(), phone.manifest.epoch_seconds)
+    return [each for each in spine.sent(phone.manifest) if each.header.epoch == epoch]
 
 
 def report_keys(spine: Spine) -> list[Path]:
     return sorted((spine.folder / "data" / "keys").glob("report-*"))
 
 
-def n(device: Device) -> int:
-    return device.spine.counted(device.manifest)[0]
+def n(phone: Device) -> int:
+    return phone.spine.counted(phone.manifest)[0]
 
 
 def copied(spine: Spine, folder: Path) -> Spine:
@@ -68,46 +68,46 @@ def copied(spine: Spine, folder: Path) -> Spine:
 
 @pytest.mark.parametrize("suite", [1, 2])
 def test_a_report_sealed_before_a_rotation_is_sealed_anew_with_the_same_bytes_inside(
-    spine: Spine, device: Device, suite: int
+    spine: Spine, phone: Device, suite: int
 ) -> None:
-    answer(device)  # the key list is known now, for two weeks
+    answer(phone)  # the key list is known now, for two weeks
     spine.rotate(1, at_once=True)
     if suite == 2:
         spine.rotate(2, at_once=True)
     pass_time(spine, 4 * DAY)  # key 1 is destroyed
-    first, again = answer(device, "blue")
+    first, again = answer(phone, "blue")
     assert (first.header.key_id, again.header.key_id) == (1, suite + 1)
     assert first.plaintext == again.plaintext
     assert first.header.report_id == again.header.report_id
-    assert n(device) == 2
+    assert n(phone) == 2
 
 
 def test_a_report_on_its_way_to_an_expired_key_is_counted_as_it_is(
-    spine: Spine, device: Device
+    spine: Spine, phone: Device
 ) -> None:
-    answer(device)
+    answer(phone)
     pass_time(spine, DAY)
-    device.record("green")
+    phone.record("green")
     spine.rotate(1, at_once=True)
-    device.upload()
-    assert [each.header.key_id for each in spine.sent(device.manifest)] == [1, 1]
-    assert n(device) == 2
+    phone.upload()
+    assert [each.header.key_id for each in spine.sent(phone.manifest)] == [1, 1]
+    assert n(phone) == 2
 
 
-def test_a_device_follows_months_of_rotations(spine: Spine, device: Device) -> None:
+def test_a_device_follows_months_of_rotations(spine: Spine, phone: Device) -> None:
     for _ in range(16):
-        answer(device)
+        answer(phone)
         pass_time(spine, WEEK)
         pass_time(spine, DAY)
-    assert {each.header.key_id for each in spine.sent(device.manifest)} == {1, 2}
+    assert {each.header.key_id for each in spine.sent(phone.manifest)} == {1, 2}
     assert [key.name for key in report_keys(spine)] == ["report-2.key"]
-    assert n(device) == 16
-    assert Outcome.LOG_FORKED not in device.answers
+    assert n(phone) == 16
+    assert Outcome.LOG_FORKED not in phone.answers
 
 
-def test_devices_follow_key_lists_that_were_signed_ahead(spine: Spine, device: Device) -> None:
+def test_devices_follow_key_lists_that_were_signed_ahead(spine: Spine, phone: Device) -> None:
     """A clock that was 400 days ahead and believed: later lists are issued no earlier."""
-    answer(device)
+    answer(phone)
     pass_time(spine, 400 * DAY)
     spine.clock.now -= 399 * DAY
     ahead = verified(spine)
@@ -121,10 +121,10 @@ def test_devices_follow_key_lists_that_were_signed_ahead(spine: Spine, device: D
     assert newest.issued == ahead.issued
     assert newest.expires - newest.issued == 2 * WEEK
     pass_time(spine, 2 * WEEK)  # the list that the device knows is over
-    (sent,) = answer(device)
+    (sent,) = answer(phone)
     assert sent.header.key_id == newest.active.id
-    assert Outcome.LOG_FORKED not in device.answers
-    assert n(device) == 2
+    assert Outcome.LOG_FORKED not in phone.answers
+    assert n(phone) == 2
 
 
 def verified(spine: Spine) -> KeyList:
@@ -139,50 +139,50 @@ def ready(spine: Spine) -> bool:
 
 
 def test_a_device_that_is_shown_another_past_stops_for_good(
-    spine: Spine, device: Device, tmp_path: Path
+    spine: Spine, phone: Device, tmp_path: Path
 ) -> None:
-    answer(device)
+    answer(phone)
     other = copied(spine, tmp_path / "other")
     for number, world in enumerate((spine, other)):
         world.start()
         register(world, f"only-here-{number}")
         pass_time(world, HOUR)
     pass_time(spine, 2 * WEEK)
-    assert len(answer(device)) == 1
+    assert len(answer(phone)) == 1
     pass_time(other, 2 * WEEK)
     take_over(spine, other)
-    assert_stops(device, other)
+    assert_stops(phone, other)
 
 
 def test_an_operator_who_goes_on_from_an_older_copy_shows_another_past(
-    spine: Spine, device: Device, tmp_path: Path
+    spine: Spine, phone: Device, tmp_path: Path
 ) -> None:
-    answer(device)
+    answer(phone)
     older = copied(spine, tmp_path / "older")
     older.stop()
     spine.start()
     for number in range(2):
         register(spine, f"later-{number}")
         pass_time(spine, WEEK)
-    assert len(answer(device)) == 1
+    assert len(answer(phone)) == 1
     pass_time(older, 2 * WEEK)
     take_over(spine, older)
-    assert_stops(device, older)
+    assert_stops(phone, older)
 
 
-def assert_stops(device: Device, other: Spine) -> None:
+def assert_stops(phone: Device, other: Spine) -> None:
     """Told of a log that does not continue the one it knows, it sends nothing any more."""
-    counted = other.counted(device.manifest)[0]
-    uploads = len(device.spine.uploads)
-    assert device.record("blue") is Outcome.REPEATED
-    (problem,) = device.client().flush(60.0, early=True).problems
+    counted = other.counted(phone.manifest)[0]
+    uploads = len(phone.spine.uploads)
+    assert phone.record("blue") is Outcome.REPEATED
+    (problem,) = phone.client().flush(60.0, early=True).problems
     assert isinstance(problem, LogForkedError)
     pass_time(other, DAY)
-    assert device.record("blue") is Outcome.LOG_FORKED
-    device.die()
-    assert device.record("blue") is Outcome.LOG_FORKED
-    assert len(device.spine.uploads) == uploads
-    assert other.counted(device.manifest)[0] == counted
+    assert phone.record("blue") is Outcome.LOG_FORKED
+    phone.die()
+    assert phone.record("blue") is Outcome.LOG_FORKED
+    assert len(phone.spine.uploads) == uploads
+    assert other.counted(phone.manifest)[0] == counted
     other.stop()
 
 

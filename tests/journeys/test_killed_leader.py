@@ -30,7 +30,7 @@ and database = (select oid from pg_database where datname = current_database())"
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Live]:
+def live_service(tmp_path: Path) -> Iterator[Live]:
     address = postgres_server.empty()
     with live(tmp_path, store=address, workers=WORKERS) as started:
         yield started
@@ -77,10 +77,10 @@ def kill_the_leader(live: Live) -> float:
     pytest.fail("every worker is dead and one leads")
 
 
-def test_when_the_leader_is_killed_another_leads_within_seconds(service: Live) -> None:
-    wait_until("somebody leads", lambda: leading(service) is not None)
-    wait_until("a round has ended", lambda: led_at(service) > 0)
-    moment = kill_the_leader(service)
-    wait_until("another one leads", lambda: leading(service) is not None)
-    wait_until("it has kept house", lambda: led_at(service) > moment)
-    wait_until("as many serve as before", lambda: len(workers(service)) == WORKERS)
+def test_when_the_leader_is_killed_another_leads_within_seconds(live_service: Live) -> None:
+    wait_until("somebody leads", lambda: leading(live_service) is not None)
+    wait_until("a round has ended", lambda: led_at(live_service) > 0)
+    moment = kill_the_leader(live_service)
+    wait_until("another one leads", lambda: leading(live_service) is not None)
+    wait_until("it has kept house", lambda: led_at(live_service) > moment)
+    wait_until("as many serve as before", lambda: len(workers(live_service)) == WORKERS)

@@ -93,7 +93,7 @@ def answered(world: World, collection: Any) -> list[bytes]:
     for person in range(PEOPLE):
         with Client(
             INGEST[0],
-            trust=world.service.keys.trust,
+            trust=world.running.keys.trust,
             manifests=[world.signed(collection.manifest)],
             state=":memory:",
             ceiling=Ceiling(epsilon_per_report=2, epsilon_permanent=4, epsilon_lifetime=4),
@@ -107,7 +107,7 @@ def answered(world: World, collection: Any) -> list[bytes]:
     told: list[bytes] = []
     for body in transport.uploads:
         (report,) = decode_upload(body)
-        opener = world.service.keys.opener(report.header.key_id)
+        opener = world.running.keys.opener(report.header.key_id)
         assert opener is not None
         info = seal_info(collection.id, collection.manifest.digest, report.header)
         told.append(Plaintext.decode(opener.open(report.sealed, info=info)).payload)
@@ -122,8 +122,8 @@ def test_releases_over_http_are_made_of_what_left_the_devices_and_of_their_coins
         more = f'mechanism = "{asked}"\n{CENTRAL}'
         collection = world.register(authored("pages", type="choice", labels=LABELS, more=more))
         assert collection.mechanism.id == chosen
-        store = world.service.store
-        world.service.releases = ReleaseService(store, clock=world.clock, prepare=forced)
+        store = world.running.store
+        world.running.releases = ReleaseService(store, clock=world.clock, prepare=forced)
         told = answered(world, collection)
         world.clock.now += 9 * DAY
         shown, mode = (

@@ -29,7 +29,7 @@ GROWTH = 1.25
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Live]:
+def live_service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Live]:
     if request.param == "sqlite":
         with live(tmp_path) as started:
             yield started
@@ -56,10 +56,10 @@ def load(live: Live) -> int:
     return outcome.accepted
 
 
-def test_under_steady_load_every_report_is_counted_and_memory_stays(service: Live) -> None:
+def test_under_steady_load_every_report_is_counted_and_memory_stays(live_service: Live) -> None:
     kept, sizes = 0, []
     for _ in range(max(WARM_UP + 1, SECONDS // SLICE_SECONDS)):
-        kept += load(service)
-        assert service.counted() == kept
-        sizes.append(resident_mb(service))
+        kept += load(live_service)
+        assert live_service.counted() == kept
+        sizes.append(resident_mb(live_service))
     assert max(sizes[WARM_UP:]) <= GROWTH * sizes[WARM_UP - 1]

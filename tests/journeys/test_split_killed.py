@@ -27,7 +27,7 @@ REPORTS, BLOCKS = 3_000, 10
 
 
 @pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest) -> Iterator[str]:
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
     address = "" if request.param == "sqlite" else postgres_server.empty()
     yield address
     if address:
@@ -35,8 +35,8 @@ def store(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def way(tmp_path: Path, store: str) -> Iterator[LongWay]:
-    way = LongWay(tmp_path, store)
+def way(tmp_path: Path, address: str) -> Iterator[LongWay]:
+    way = LongWay(tmp_path, address)
     yield way
     for process in way.processes:
         kill(process)
@@ -106,15 +106,15 @@ def seen(prepared: Prepared) -> int:
 
 
 def test_a_consumer_killed_in_the_middle_and_those_after_it_come_to_the_same_integers(
-    tmp_path: Path, store: str
+    tmp_path: Path, address: str
 ) -> None:
-    prepared = prepare(tmp_path, REPORTS, BLOCKS, store)
+    prepared = prepare(tmp_path, REPORTS, BLOCKS, address)
     killed = consumer_over(prepared)
     wait_until("something is counted", lambda: seen(prepared) > 0, seconds=60)
     killed.kill()
     killed.wait()
     assert seen(prepared) < REPORTS
-    together = [consumer_over(prepared) for _ in range(2 if store else 1)]
+    together = [consumer_over(prepared) for _ in range(2 if address else 1)]
     assert [consumer.wait(timeout=60) for consumer in together] == [0] * len(together)
     assert prepared.counted() == prepared.expected()
     assert list(prepared.spool.glob("*.block")) == []

@@ -22,7 +22,7 @@ def show_options() -> None:
 
 
 def show_form(made: ReleaseWorld) -> None:
-    page = made.world.page(
+    page = made.service.page(
         f"/collections/{made.collection.id}/releases?mechanism=majority", "analyst"
     )
     assert "whether a label has most of the reports" in page.text
@@ -31,18 +31,18 @@ def show_form(made: ReleaseWorld) -> None:
 
 def price_and_make(made: ReleaseWorld) -> None:
     path = f"/v1/collections/{made.collection.id}/releases"
-    priced = made.world.send("POST", path, "analyst", json={**REQUEST, "cost": True})
+    priced = made.service.send("POST", path, "analyst", json={**REQUEST, "cost": True})
     assert priced.status_code == 200, priced.text
     assert made.charges == 0
-    document = made.world.send("POST", path, "analyst", json=REQUEST)
+    document = made.service.send("POST", path, "analyst", json=REQUEST)
     assert document.status_code == 201, document.text
     assert isinstance(document.get_json()["result"]["majority"], bool)
     assert made.charges == 1
     page = f"/collections/{made.collection.id}/releases/{document.get_json()['release']}"
-    shown = made.world.page(page)
+    shown = made.service.page(page)
     assert shown.status_code == 200, shown.text
     assert "Majority" in shown.text
-    assert "majority" in made.world.page(f"/collections/{made.collection.id}/releases").text
+    assert "majority" in made.service.page(f"/collections/{made.collection.id}/releases").text
 
 
 if __name__ == "__main__":

@@ -59,6 +59,6 @@ if __name__ == "__main__":
     folder = Path(mkdtemp())
     with opened(folder, store=f"toy://{folder}/rows") as world:
         report_and_estimate(world)
-        settings = world.service.settings
+        settings = world.running.settings
     inspect(settings)
     refuse_copies(settings, folder)

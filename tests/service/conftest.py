@@ -1,4 +1,4 @@
-"""A store alone, and a service with one collection."""
+"""A store alone, a service with one collection, and a service with its application."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 
 from deniable_aggregator.operations.doctor import addresses
 from deniable_shared.manifest.ingest_origins import is_loopback
-from support.builders import databases, service_world
+from support.builders import api_world, databases, service_world
 from support.builders.databases import KINDS, AnyStore, Database
-from support.builders.service_world import World
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +45,14 @@ def store(database: Database) -> Iterator[AnyStore]:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def bare_service(tmp_path: Path) -> Iterator[service_world.World]:
     """A service with one collection, at noon of a day in its life."""
     with service_world.opened(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[api_world.World]:
+    """A service with its application, a clock that a test sets, and a token of each role."""
+    with api_world.opened(tmp_path) as opened:
         yield opened

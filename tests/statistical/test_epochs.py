@@ -271,7 +271,13 @@ def those_of_the_sample(
 @pytest.mark.parametrize("epochs", [7, 30])
 @pytest.mark.parametrize("devices", [30, 1000, 100_000])
 @pytest.mark.parametrize(
-    ("repeat", "mutant"), [("memoized", naive_limits), ("fresh", those_of_the_sample)]
+    ("repeat", "mutant"),
+    [
+        pytest.param(
+            "memoized", naive_limits, id="reports of one person are taken for several people"
+        ),
+        pytest.param("fresh", those_of_the_sample, id="new coins are taken for new people"),
+    ],
 )
 def test_pooling_as_if_all_reports_were_independent_is_seen(
     repeat: str, mutant: PooledLimits, epsilon: str, epochs: int, devices: int

@@ -50,23 +50,41 @@ def three_percent_up(counts: Counts, n: Counts) -> Floats:
     return 1.03 * LAW.channel.frequencies(counts, n)
 
 
-@pytest.mark.parametrize("mutant", [wrong_sign, rounded_p, not_debiased, clipped, three_percent_up])
-def test_exact_enumeration_kills_a_wrong_debias(mutant: Frequencies) -> None:
+FAR_OFF: dict[str, Frequencies] = {
+    "the factor of the debias has the wrong sign": wrong_sign,
+    "p is rounded to two digits": rounded_p,
+    "the shares of reports are taken for those of people": not_debiased,
+    "the estimates are three percent too high": three_percent_up,
+}
+WRONG_DEBIAS: dict[str, Frequencies] = {
+    **FAR_OFF,
+    "the estimates are clipped to 0 and 1": clipped,
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_DEBIAS)
+def test_exact_enumeration_kills_a_wrong_debias(mistake: str) -> None:
     check_exactly_unbiased(LAW, LAW.channel.frequencies)
     with pytest.raises(AssertionError):
-        check_exactly_unbiased(LAW, mutant)
+        check_exactly_unbiased(LAW, WRONG_DEBIAS[mistake])
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("mutant", [wrong_sign, rounded_p, not_debiased, three_percent_up])
-def test_a_billion_reports_kill_a_wrong_debias(mutant: Frequencies) -> None:
+@pytest.mark.parametrize("mistake", FAR_OFF)
+def test_a_billion_reports_kill_a_wrong_debias(mistake: str) -> None:
     """The bound is 2e-4 in frequency, the nearest mutant 1.5e-3 off: missed in no 1e9 runs."""
     with pytest.raises(AssertionError):
-        check_unbiased(LAW, mutant)
+        check_unbiased(LAW, FAR_OFF[mistake])
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("factor", [math.sqrt(0.97), math.sqrt(1.03)])
+@pytest.mark.parametrize(
+    "factor",
+    [
+        pytest.param(math.sqrt(0.97), id="the variance is three percent too small"),
+        pytest.param(math.sqrt(1.03), id="the variance is three percent too large"),
+    ],
+)
 def test_a_variance_wrong_by_three_percent_is_seen(factor: float) -> None:
     def mutant(frequencies: Floats, n: Counts) -> Floats:
         return factor * LAW.channel.std_errors(frequencies, n)
@@ -127,16 +145,25 @@ def upper_limit_of_the_count_below(
     return _mapped(channel, (lower, upper))
 
 
-@pytest.mark.parametrize(
-    ("channel", "n", "mutant"),
-    [
-        (RARE, 200, empirical_wald),
-        (law_of("grr/1", "4", 1000).channel, 30, wald_limits),
-        (LAW.channel, 1000, one_sided_tail),
-        (LAW.channel, 30, upper_limit_of_the_count_below),
-    ],
-)
-def test_exact_coverage_kills_a_wrong_interval(channel: Channel, n: int, mutant: Limits) -> None:
+WRONG_INTERVAL: dict[str, tuple[Channel, int, Limits]] = {
+    "the spread is that of the observed share": (RARE, 200, empirical_wald),
+    "a count of few reports is taken for normally distributed": (
+        law_of("grr/1", "4", 1000).channel,
+        30,
+        wald_limits,
+    ),
+    "each side may be missed as often as both together": (LAW.channel, 1000, one_sided_tail),
+    "the upper limit is that of the count below": (
+        LAW.channel,
+        30,
+        upper_limit_of_the_count_below,
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_INTERVAL)
+def test_exact_coverage_kills_a_wrong_interval(mistake: str) -> None:
+    channel, n, mutant = WRONG_INTERVAL[mistake]
     with pytest.raises(AssertionError):
         check_coverage(channel, n, mutant)
 

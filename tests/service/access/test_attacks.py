@@ -25,46 +25,46 @@ CLIMBS = [
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr(users, "LOG2_N", 4)
-    with opened(tmp_path) as world:
-        yield world
+    with opened(tmp_path) as service:
+        yield service
 
 
 def test_a_stolen_database_shows_no_token_no_cookie_no_password_no_address_no_answer(
-    world: World,
+    service: World,
 ) -> None:
-    collection = world.register(authored())
+    collection = service.register(authored())
     bits = {"dark_mode": True, "beta": False}
-    reports = [world.report(collection, bits) for _ in range(5)]
+    reports = [service.report(collection, bits) for _ in range(5)]
     for report in reports:
         path = f"/v1/collections/{collection.id}/reports"
-        answer = world.client.post(
+        answer = service.client.post(
             path,
             data=encode_upload([report]),
             content_type=MEDIA_TYPE,
             environ_base={"REMOTE_ADDR": ADDRESS},
         )
         assert (answer.status_code, answer.data) == (200, b"")
-    world.service.users.add("ana", "admin", PASSWORD, audit=None)
-    browser = Browser.at(world.app)
+    service.running.users.add("ana", "admin", PASSWORD, audit=None)
+    browser = Browser.at(service.app)
     browser.client.environ_base["REMOTE_ADDR"] = ADDRESS
     browser.sign_in("ana", "wrong" * 4)
     browser.sign_in("ana")
-    link = world.service.sessions.make_link("x", audit=None)
-    world.service.tick()
-    folder = world.service.settings.data
+    link = service.running.sessions.make_link("x", audit=None)
+    service.running.tick()
+    folder = service.running.settings.data
     stolen = b"".join(path.read_bytes() for path in folder.glob("deniable.db*"))
     assert b"ana" in stolen
-    tokens = [token.removeprefix("dn_") for token in world.tokens.values()]
+    tokens = [token.removeprefix("dn_") for token in service.tokens.values()]
     secrets = [*tokens, str(browser.cookie()), link, PASSWORD, ADDRESS, ADDRESS[:9]]
     assert not [secret for secret in secrets if secret.encode() in stolen]
     assert not [1 for report in reports if report.sealed[-16:] in stolen]
 
 
 @pytest.mark.parametrize("path", CLIMBS)
-def test_no_path_climbs_out(world: World, path: str) -> None:
-    answer = world.get(path, "admin")
+def test_no_path_climbs_out(service: World, path: str) -> None:
+    answer = service.get(path, "admin")
     assert answer.status_code in (303, 308, 404)
     assert "import" not in answer.text
     assert "root:" not in answer.text
@@ -89,10 +89,10 @@ HOSTILE = "x\r\nSet-Cookie: evil=1\r\n\r\n<script>\x1b[31m"
     ],
 )
 def test_nothing_that_is_sent_becomes_a_header_or_markup_or_a_log_line(
-    world: World, method: str, path: str, caplog: pytest.LogCaptureFixture
+    service: World, method: str, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        answer = world.send(method, path.format(quote(HOSTILE, safe="")))
+        answer = service.send(method, path.format(quote(HOSTILE, safe="")))
     assert answer.status_code in (200, 400, 404, 410)
     assert "evil" not in str(answer.headers.getlist("Set-Cookie"))
     assert not [value for value in answer.headers.values() if "\n" in value or "\r" in value]
@@ -103,19 +103,19 @@ def test_nothing_that_is_sent_becomes_a_header_or_markup_or_a_log_line(
 
 @pytest.mark.parametrize("header", ["Authorization", "Cookie", "Sec-Fetch-Site", "X-CSRF-Token"])
 @pytest.mark.parametrize("value", ["x" * 20_000, "\xff\xfe", "a=b;" * 500, "Bearer \x00"])
-def test_no_header_breaks_a_page_or_the_api(world: World, header: str, value: str) -> None:
+def test_no_header_breaks_a_page_or_the_api(service: World, header: str, value: str) -> None:
     for method, path in (("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/v1/tokens")):
-        answer = world.client.open(path, method=method, headers={header: value})
+        answer = service.client.open(path, method=method, headers={header: value})
         assert answer.status_code in (200, 401, 403)
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "\x1b[31m", "x" * 65, ""])
-def test_names_that_would_forge_a_line_are_refused(world: World, name: str) -> None:
-    before = world.digest()
+def test_names_that_would_forge_a_line_are_refused(service: World, name: str) -> None:
+    before = service.digest()
     for path, body in (
         ("/v1/tokens", {"role": "viewer", "label": name}),
         ("/v1/users", {"name": name, "role": "viewer", "password": PASSWORD}),
         ("/v1/sign-in-links", {"name": name}),
     ):
-        assert world.send("POST", path, json=body).status_code == 400
-    assert world.digest() == before
+        assert service.send("POST", path, json=body).status_code == 400
+    assert service.digest() == before

@@ -22,26 +22,26 @@ from support.processes.deniable_command import Deniable
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr(users, "LOG2_N", 4)
-    with opened(tmp_path) as world:
-        yield world
+    with opened(tmp_path) as service:
+        yield service
 
 
-def entries(world: World) -> list[dict[str, Any]]:
+def entries(service: World) -> list[dict[str, Any]]:
     """Those after `deniable init`'s."""
-    found = world.get("/v1/audit", "admin").get_json()["entries"]
+    found = service.get("/v1/audit", "admin").get_json()["entries"]
     assert isinstance(found, list)
     return found[1:]
 
 
-def test_every_privileged_act_has_its_entry_with_who_and_what(world: World) -> None:
-    collection = world.register(authored())
+def test_every_privileged_act_has_its_entry_with_who_and_what(service: World) -> None:
+    collection = service.register(authored())
     newer = authored(min_batch=4, previous=collection.manifest)
     done: dict[str, Any] = {}
 
     def act(name: str, method: str, path: str, **given: Any) -> Any:
-        answer = world.send(method, path, **given)
+        answer = service.send(method, path, **given)
         assert answer.status_code < 300, answer.text
         done[name] = path
         return answer.get_json() if answer.data else None
@@ -51,20 +51,20 @@ def test_every_privileged_act_has_its_entry_with_who_and_what(world: World) -> N
     person = {"name": "ana", "role": "viewer", "password": PASSWORD}
     act("user-added", "POST", "/v1/users", json=person)
     act("sign-in-link-made", "POST", "/v1/sign-in-links", json={})
-    browser = Browser.at(world.app)
+    browser = Browser.at(service.app)
     browser.sign_in("ana")
     browser.post("/sign-out")
     browser.sign_in("ana")
-    [session] = world.get("/v1/sessions", "admin").get_json()["sessions"]
+    [session] = service.get("/v1/sessions", "admin").get_json()["sessions"]
     act("session-ended", "DELETE", f"/v1/sessions/{session['id']}")
     act("user-removed", "DELETE", "/v1/users/ana")
     path = "/v1/collections/settings"
-    signed = world.signed(newer)
+    signed = service.signed(newer)
     act("manifest-applied", "PUT", path, data=signed, content_type=DSSE)
     act("epoch-closed", "POST", f"{path}/epochs/{TODAY}/close?early=true")
     act("key-rotated", "POST", "/v1/keys/rotate?now=true")
     act("collection-closed", "POST", f"{path}/close")
-    found = entries(world)
+    found = entries(service)
     assert [entry["act"] for entry in found] == [
         *("token-made", "token-revoked", "user-added", "sign-in-link-made"),
         *("sign-in", "sign-out", "sign-in", "session-ended", "user-removed"),
@@ -77,18 +77,18 @@ def test_every_privileged_act_has_its_entry_with_who_and_what(world: World) -> N
     assert found[9]["details"] == {"collection": collection.id, "version": "2"}
 
 
-def test_the_second_time_nothing_is_done_and_nothing_recorded(world: World) -> None:
-    world.register(authored())
+def test_the_second_time_nothing_is_done_and_nothing_recorded(service: World) -> None:
+    service.register(authored())
     path = "/v1/collections/settings"
     for _ in range(2):
-        world.send("POST", f"{path}/epochs/{TODAY}/close?early=true")
-        world.send("PUT", path, data=world.signed(authored()), content_type=DSSE)
-        world.send("POST", f"{path}/close")
-    assert [entry["act"] for entry in entries(world)] == ["epoch-closed", "collection-closed"]
+        service.send("POST", f"{path}/epochs/{TODAY}/close?early=true")
+        service.send("PUT", path, data=service.signed(authored()), content_type=DSSE)
+        service.send("POST", f"{path}/close")
+    assert [entry["act"] for entry in entries(service)] == ["epoch-closed", "collection-closed"]
 
 
-def test_what_is_refused_and_what_only_reads_is_no_act(world: World) -> None:
-    world.register(authored())
+def test_what_is_refused_and_what_only_reads_is_no_act(service: World) -> None:
+    service.register(authored())
     for method, path in (
         ("GET", "/v1/tokens"),
         ("GET", "/v1/ledger"),
@@ -96,42 +96,42 @@ def test_what_is_refused_and_what_only_reads_is_no_act(world: World) -> None:
         ("POST", "/v1/tokens"),
         ("POST", f"/v1/collections/settings/epochs/{TODAY}/close"),
     ):
-        world.send(method, path)
-    assert entries(world) == []
+        service.send(method, path)
+    assert entries(service) == []
 
 
-def test_no_entry_holds_a_token_a_password_a_cookie_or_an_address(world: World) -> None:
+def test_no_entry_holds_a_token_a_password_a_cookie_or_an_address(service: World) -> None:
     secrets = [PASSWORD]
-    made = world.send("POST", "/v1/tokens", json={"role": "viewer", "label": "x"}).get_json()
-    link = world.send("POST", "/v1/sign-in-links", json={}).get_json()["path"]
-    world.send("POST", "/v1/users", json={"name": "ana", "role": "viewer", "password": PASSWORD})
-    browser = Browser.at(world.app)
+    made = service.send("POST", "/v1/tokens", json={"role": "viewer", "label": "x"}).get_json()
+    link = service.send("POST", "/v1/sign-in-links", json={}).get_json()["path"]
+    service.send("POST", "/v1/users", json={"name": "ana", "role": "viewer", "password": PASSWORD})
+    browser = Browser.at(service.app)
     browser.sign_in("ana")
     secrets += [made["token"], link.partition("=")[2], str(browser.cookie())]
-    written = json.dumps(entries(world))
+    written = json.dumps(entries(service))
     assert not [secret for secret in [*secrets, "127.0.0.1"] if secret in written]
 
 
-def test_pages_of_the_log_follow_each_other(world: World) -> None:
+def test_pages_of_the_log_follow_each_other(service: World) -> None:
     for number in range(5):
         body = {"role": "viewer", "label": str(number)}
-        world.send("POST", "/v1/tokens", json=body)
-    whole = world.get("/v1/audit", "admin").get_json()
-    rest = world.get("/v1/audit?from=4", "admin").get_json()
+        service.send("POST", "/v1/tokens", json=body)
+    whole = service.get("/v1/audit", "admin").get_json()
+    rest = service.get("/v1/audit?from=4", "admin").get_json()
     assert whole["size"] == 6
     assert rest["entries"] == whole["entries"][4:]
     assert whole["entries"][-1]["head"] == whole["head"]
 
 
 def test_a_change_of_settings_is_recorded_once_without_secrets(tmp_path: Path) -> None:
-    with opened(tmp_path) as world:
-        settings = world.service.settings
+    with opened(tmp_path) as service:
+        settings = service.running.settings
     for days, secret in ((90, ""), (90, ""), (30, ""), (30, "hidden"), (30, "hidden")):
         changed = Settings(data=settings.data, rotate_keys_days=days, oidc_client_secret=secret)
-        service = Service.open(changed)
-        settings_changes.record(service.store, changed, service.clock())
-        rows = [row.entry.decode() for row in audit_rows(service.store)]
-        service.close()
+        reopened = Service.open(changed)
+        settings_changes.record(reopened.store, changed, reopened.clock())
+        rows = [row.entry.decode() for row in audit_rows(reopened.store)]
+        reopened.close()
     assert sum('"settings-changed"' in row for row in rows) == 3
     assert not any("hidden" in row for row in rows)
 

@@ -29,15 +29,15 @@ from support.processes.deniable_command import Deniable
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr(users, "LOG2_N", 4)
-    with opened(tmp_path) as world:
-        yield world
+    with opened(tmp_path) as service:
+        yield service
 
 
-def entries(world: World) -> list[dict[str, Any]]:
+def entries(service: World) -> list[dict[str, Any]]:
     """Those after `deniable init`'s."""
-    found = world.get("/v1/audit", "admin").get_json()["entries"]
+    found = service.get("/v1/audit", "admin").get_json()["entries"]
     assert isinstance(found, list)
     return found[1:]
 
@@ -47,45 +47,45 @@ def newest(settings: Settings) -> AuditEntry:
         return parse(store.audit()[-1])
 
 
-def failures(world: World) -> list[str]:
+def failures(service: World) -> list[str]:
     """Who failed to sign in, as the log names them."""
-    return [each["actor"] for each in entries(world) if each["act"] == "sign-in-failed"]
+    return [each["actor"] for each in entries(service) if each["act"] == "sign-in-failed"]
 
 
-def test_a_failed_sign_in_has_an_entry_that_names_nobody_unknown(world: World) -> None:
-    world.service.users.add("ana", "viewer", PASSWORD, audit=None)
-    browser = Browser.at(world.app)
+def test_a_failed_sign_in_has_an_entry_that_names_nobody_unknown(service: World) -> None:
+    service.running.users.add("ana", "viewer", PASSWORD, audit=None)
+    browser = Browser.at(service.app)
     for name in ("ana", "a password in the wrong field"):
         browser.sign_in(name, "not the right one")
-    assert failures(world) == ["ana (password)", "nobody known (password)"]
-    written = json.dumps(entries(world))
+    assert failures(service) == ["ana (password)", "nobody known (password)"]
+    written = json.dumps(entries(service))
     assert not [text for text in ("wrong field", "right one", "127.0.0.1") if text in written]
 
 
 @pytest.mark.slow
-def test_failed_sign_ins_cannot_fill_the_log(world: World) -> None:
-    browser = Browser.at(world.app)
+def test_failed_sign_ins_cannot_fill_the_log(service: World) -> None:
+    browser = Browser.at(service.app)
     for number in range(throttle.OF_NETWORK):
         browser.sign_in(f"somebody {number % 15}", "not the right one")
-    assert len(failures(world)) == throttle.ENTRIES_OF_ALL
-    world.clock.now += throttle.WINDOW_SECONDS
+    assert len(failures(service)) == throttle.ENTRIES_OF_ALL
+    service.clock.now += throttle.WINDOW_SECONDS
     for _ in range(3):
         browser.sign_in("somebody", "not the right one")
-    assert len(failures(world)) == throttle.ENTRIES_OF_ALL + throttle.ENTRIES_OF_NAME
+    assert len(failures(service)) == throttle.ENTRIES_OF_ALL + throttle.ENTRIES_OF_NAME
 
 
-def test_another_delegation_has_an_entry_once_a_key_list_is_signed_under_it(world: World) -> None:
-    world.clock.now += 3 * DAY
-    data, now = world.service.settings.data, world.clock()
-    renew_delegation(data, operator_seed=world.operator_seed, now=now)
+def test_another_delegation_has_an_entry_once_a_key_list_is_signed_under_it(service: World) -> None:
+    service.clock.now += 3 * DAY
+    data, now = service.running.settings.data, service.clock()
+    renew_delegation(data, operator_seed=service.operator_seed, now=now)
     for _ in range(2):
-        world.service.tick()
-    [entry] = entries(world)
+        service.running.tick()
+    [entry] = entries(service)
     assert (entry["act"], entry["actor"]) == ("keys-delegated", "deniable keys delegate")
     assert entry["details"] == {"until": str(int(now) + DELEGATION_SECONDS)}
-    world.clock.now += 8 * DAY
-    world.service.tick()
-    assert len(entries(world)) == 1
+    service.clock.now += 8 * DAY
+    service.running.tick()
+    assert len(entries(service)) == 1
 
 
 def test_an_older_schema_that_is_migrated_has_an_entry(tmp_path: Path) -> None:

@@ -13,22 +13,14 @@ from deniable_aggregator.access.rows import Token
 from deniable_aggregator.access.tokens import Tokens
 from deniable_aggregator.base.roles import ROLES, allows
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from support.builders.data_directory import Moment
+from support.builders.databases import AnyStore
 
 NOW = 1_800_000_000.0
 
 
-class Moment:
-    """A clock that stands until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(tmp_path: Path) -> Iterator[AnyStore]:
     opened = SqliteStore(tmp_path / "tokens.db")
     yield opened
     opened.close()
@@ -36,11 +28,11 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 @pytest.fixture
 def clock() -> Moment:
-    return Moment()
+    return Moment(NOW)
 
 
 @pytest.fixture
-def tokens(store: SqliteStore, clock: Moment) -> Tokens:
+def tokens(store: AnyStore, clock: Moment) -> Tokens:
     return Tokens(store, clock=clock)
 
 
@@ -59,7 +51,7 @@ def test_a_token_is_dn_and_43_characters_of_32_random_bytes(tokens: Tokens) -> N
 
 
 def test_the_database_holds_the_hash_and_nothing_of_the_token(
-    tokens: Tokens, store: SqliteStore, tmp_path: Path
+    tokens: Tokens, store: AnyStore, tmp_path: Path
 ) -> None:
     _, secret = tokens.create("viewer", "x", audit=None)
     store.close()
@@ -167,7 +159,7 @@ def test_roles_rise_from_viewer_to_admin_and_machines_stand_apart() -> None:
     }
 
 
-def test_a_store_that_answers_with_another_token_is_not_believed(store: SqliteStore) -> None:
+def test_a_store_that_answers_with_another_token_is_not_believed(store: AnyStore) -> None:
     class Confused:
         """A store whose index is broken: it finds somebody, whatever is asked."""
 

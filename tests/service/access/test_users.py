@@ -12,19 +12,20 @@ import pytest
 from deniable_aggregator.access import users
 from deniable_aggregator.access.users import Users
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from support.builders.databases import AnyStore
 
 PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(tmp_path: Path) -> Iterator[AnyStore]:
     opened = SqliteStore(tmp_path / "users.db")
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def known(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Users:
+def known(store: AnyStore, monkeypatch: pytest.MonkeyPatch) -> Users:
     monkeypatch.setattr(users, "LOG2_N", 4)
     return Users(store, clock=lambda: 100.0)
 

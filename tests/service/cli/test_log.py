@@ -33,10 +33,10 @@ def deniable(tmp_path: Path) -> Deniable:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path / "world") as world:
-        world.register(authored())
-        yield world
+def service(tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path / "world") as service:
+        service.register(authored())
+        yield service
 
 
 @contextmanager
@@ -119,43 +119,43 @@ def test_a_directory_without_database_is_refused(tmp_path: Path) -> None:
     assert "holds no database" in Deniable(tmp_path).refused("doctor", "verify-log")
 
 
-def connected(world: World) -> ServiceClient:
+def connected(service: World) -> ServiceClient:
     client = httpx.Client(
-        base_url="http://deniable.test", transport=httpx.WSGITransport(app=world.app.wsgi_app)
+        base_url="http://deniable.test", transport=httpx.WSGITransport(app=service.app.wsgi_app)
     )
     return ServiceClient(client, address="http://deniable.test")
 
 
-def of_service(world: World, chain: Chain) -> list[str]:
+def of_service(service: World, chain: Chain) -> list[str]:
     """What fails when the service's signed documents are held against that chain."""
-    with connected(world) as connection:
-        trust = world.service.keys.trust
-        found = list(log_audit.of_service(connection, chain, trust, world.clock()))
+    with connected(service) as connection:
+        trust = service.running.keys.trust
+        found = list(log_audit.of_service(connection, chain, trust, service.clock()))
     assert found
     return [check.message for check in found if check.level == "fail"]
 
 
-def test_a_service_shows_the_log_of_its_database(world: World) -> None:
-    with connected(world) as connection:
+def test_a_service_shows_the_log_of_its_database(service: World) -> None:
+    with connected(service) as connection:
         shown = log_audit.read_service(connection)
-    assert shown == log_audit.read_database(world.service.settings)
-    assert of_service(world, shown) == []
+    assert shown == log_audit.read_database(service.running.settings)
+    assert of_service(service, shown) == []
 
 
-def test_a_log_of_many_pages_is_read_to_its_end(world: World) -> None:
+def test_a_log_of_many_pages_is_read_to_its_end(service: World) -> None:
     for number in range(2_500):
-        world.service.store.append_log("release", number.to_bytes(32))
-    with connected(world) as connection:
+        service.running.store.append_log("release", number.to_bytes(32))
+    with connected(service) as connection:
         shown = log_audit.read_service(connection)
-    assert (len(shown.entries), shown.heads[-1].hex()) == world.service.store.log_head()
+    assert (len(shown.entries), shown.heads[-1].hex()) == service.running.store.log_head()
 
 
-def test_a_service_that_hides_an_entry_is_found_out(world: World) -> None:
-    world.clock.now += 3_600
-    world.service.tick()
-    kept = log_audit.read_database(world.service.settings)
+def test_a_service_that_hides_an_entry_is_found_out(service: World) -> None:
+    service.clock.now += 3_600
+    service.running.tick()
+    kept = log_audit.read_database(service.running.settings)
     others = Chain.of([kept.entries[0], LogEntry("manifest", bytes(32)), *kept.entries[2:]])
-    errors = of_service(world, others)
+    errors = of_service(service, others)
     assert any("signed over a log of 2 entries" in error for error in errors)
     assert any("it is not in the log" in error for error in errors)
     assert log_audit.compare_chains(kept, others).message.endswith("differ from entry 2 on")
@@ -163,11 +163,11 @@ def test_a_service_that_hides_an_entry_is_found_out(world: World) -> None:
 
 
 def test_a_page_whose_head_is_not_that_of_its_entries_is_a_fork(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    size, _ = world.service.store.log_head()
-    monkeypatch.setattr(world.service.store, "log_head", lambda: (size, "ab" * 32))
-    with connected(world) as connection, pytest.raises(ForkError, match="says that its log ends"):
+    size, _ = service.running.store.log_head()
+    monkeypatch.setattr(service.running.store, "log_head", lambda: (size, "ab" * 32))
+    with connected(service) as connection, pytest.raises(ForkError, match="says that its log ends"):
         log_audit.read_service(connection)
 
 

@@ -26,23 +26,23 @@ BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("forms")) as world:
-        found = world.register(authored(more=BUDGET))
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("forms")) as service:
+        found = service.register(authored(more=BUDGET))
         for epoch in (TODAY - 1, TODAY):
-            world.count(found, [YES] * 60 + [NO] * 20, epoch=epoch)
-        yield world
+            service.count(found, [YES] * 60 + [NO] * 20, epoch=epoch)
+        yield service
 
 
 @pytest.fixture(autouse=True)
-def connected(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def connected(service: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands speak to the service of this test."""
 
     def connect(target: Target) -> ServiceClient:
         client = httpx.Client(
             base_url="http://deniable.test",
-            headers=world.authorization("admin"),
-            transport=httpx.WSGITransport(app=world.app.wsgi_app),
+            headers=service.authorization("admin"),
+            transport=httpx.WSGITransport(app=service.app.wsgi_app),
         )
         return ServiceClient(client, address="http://deniable.test")
 
@@ -59,9 +59,9 @@ def done(*words: str) -> str:
     return result.stdout
 
 
-def test_a_plot_has_a_bar_a_label_and_the_figures_beside_it(world: World) -> None:
+def test_a_plot_has_a_bar_a_label_and_the_figures_beside_it(service: World) -> None:
     shown = done("estimates", "settings", "--plot")
-    estimates = world.get("/v1/collections/settings/estimates").get_json()["estimates"]
+    estimates = service.get("/v1/collections/settings/estimates").get_json()["estimates"]
     for row in estimates:
         [line] = [line for line in shown.splitlines() if line.startswith(row["label"])]
         assert "●" in line
@@ -125,17 +125,17 @@ def test_two_forms_at_once_are_wrong_usage(words: list[str]) -> None:
         (["access", "audit"], "/v1/audit"),
     ],
 )
-def test_csv_is_what_the_service_answers(world: World, words: list[str], path: str) -> None:
+def test_csv_is_what_the_service_answers(service: World, words: list[str], path: str) -> None:
     printed = done(*words, "--csv")
-    answered = world.get(path, "admin", Accept="text/csv").text
+    answered = service.get(path, "admin", Accept="text/csv").text
     assert list(csv.reader(io.StringIO(printed))) == list(csv.reader(io.StringIO(answered)))
 
 
 def test_the_audit_log_is_printed_to_its_end_with_one_header(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = done("access", "audit", "--csv")
-    store = world.service.store
+    store = service.running.store
     monkeypatch.setattr(store, "audit", lambda first: type(store).audit(store, first)[:1])
     assert done("access", "audit", "--csv") == whole
     assert whole.count("at,act,actor") == 1

@@ -246,8 +246,8 @@ def speaking(world: ReleaseWorld) -> Callable[[Target], ServiceClient]:
     def connected(target: Target) -> ServiceClient:
         client = httpx.Client(
             base_url="http://deniable.test",
-            headers=world.world.authorization("analyst"),
-            transport=httpx.WSGITransport(app=world.world.app.wsgi_app),
+            headers=world.service.authorization("analyst"),
+            transport=httpx.WSGITransport(app=world.service.app.wsgi_app),
         )
         return ServiceClient(client, address="http://deniable.test")
 

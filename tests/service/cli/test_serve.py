@@ -33,7 +33,7 @@ def deniable(tmp_path: Path) -> Deniable:
 
 
 @pytest.fixture
-def server(deniable: Deniable) -> Iterator[subprocess.Popen[str]]:
+def process(deniable: Deniable) -> Iterator[subprocess.Popen[str]]:
     with deniable.process("serve", "--port", "0") as process:
         wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
         yield process
@@ -64,17 +64,17 @@ def test_it_says_where_it_is_and_is_ready_when_it_says_so(
 
 
 def test_server_json_is_the_owners_and_goes_when_it_stops(
-    deniable: Deniable, server: subprocess.Popen[str]
+    deniable: Deniable, process: subprocess.Popen[str]
 ) -> None:
     file = deniable.data / running_server.NAME
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    server.send_signal(signal.SIGINT)
-    assert server.wait(timeout=PATIENCE) == 0
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=PATIENCE) == 0
     assert not file.exists()
 
 
 def test_commands_reach_it_and_its_token_ends_with_it(
-    deniable: Deniable, server: subprocess.Popen[str]
+    deniable: Deniable, process: subprocess.Popen[str]
 ) -> None:
     live = running_server.read(deniable.data)
     assert live is not None
@@ -83,8 +83,8 @@ def test_commands_reach_it_and_its_token_ends_with_it(
     asked = f"{live.address}/v1/collections/settings/manifest"
     manifest = httpx.get(asked, timeout=PATIENCE)
     assert manifest.text == deniable.done("collections", "export", "settings")
-    server.terminate()
-    assert server.wait(timeout=PATIENCE) == 0
+    process.terminate()
+    assert process.wait(timeout=PATIENCE) == 0
     (token,) = (
         t
         for t in deniable.json("access", "tokens", "list", "--all")["tokens"]
@@ -117,7 +117,7 @@ def test_a_second_server_is_refused_and_the_first_stays(
 
 
 def test_a_request_under_way_is_answered_before_it_stops(
-    deniable: Deniable, server: subprocess.Popen[str]
+    deniable: Deniable, process: subprocess.Popen[str]
 ) -> None:
     host, port = address(deniable).removeprefix("http://").split(":")
     head = b"PUT /v1/collections/x HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab"
@@ -125,17 +125,17 @@ def test_a_request_under_way_is_answered_before_it_stops(
         connection.sendall(head)
         later = threading.Timer(0.5, connection.sendall, [b"cd"])
         later.start()
-        server.terminate()
+        process.terminate()
         assert connection.recv(12) == b"HTTP/1.1 401"
         later.join()
 
 
 def test_nothing_outlives_it_when_it_is_killed(
-    deniable: Deniable, server: subprocess.Popen[str]
+    deniable: Deniable, process: subprocess.Popen[str]
 ) -> None:
     live = running_server.read(deniable.data)
     assert live is not None
-    server.kill()
+    process.kill()
     wait_until("the child drains", lambda: not Path(f"/proc/{live.pid}").exists())
     assert running_server.find(deniable.data) is None
     assert deniable.json("collections", "list") == {"collections": []}
@@ -144,14 +144,14 @@ def test_nothing_outlives_it_when_it_is_killed(
 
 
 def test_a_server_that_is_killed_ends_the_command_with_1(
-    deniable: Deniable, server: subprocess.Popen[str]
+    deniable: Deniable, process: subprocess.Popen[str]
 ) -> None:
     live = running_server.read(deniable.data)
     assert live is not None
     os.kill(live.pid, signal.SIGKILL)
-    assert server.wait(timeout=PATIENCE) == 1
-    assert server.stderr is not None
-    assert "the service stopped by itself" in server.stderr.read()
+    assert process.wait(timeout=PATIENCE) == 1
+    assert process.stderr is not None
+    assert "the service stopped by itself" in process.stderr.read()
 
 
 def test_a_directory_full_of_strange_modules_changes_nothing(
@@ -161,8 +161,8 @@ def test_a_directory_full_of_strange_modules_changes_nothing(
         deniable.write(name, "raise SystemExit('not this one')")
     monkeypatch.chdir(deniable.folder)
     settings = Settings(data=Path("data"), port=free_port())
-    with running(settings) as server:
-        assert httpx.get(f"{server.address}/readyz", timeout=PATIENCE).status_code == 200
+    with running(settings) as process:
+        assert httpx.get(f"{process.address}/readyz", timeout=PATIENCE).status_code == 200
 
 
 def test_a_port_that_is_taken_is_named_with_the_cure(deniable: Deniable) -> None:

@@ -36,7 +36,7 @@ class Stranger(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def stranger() -> Iterator[str]:
+def stranger_address() -> Iterator[str]:
     with HTTPServer(("127.0.0.1", 0), Stranger) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -69,9 +69,9 @@ def test_without_a_server_the_directory_is_opened_and_locked(settings: Settings)
     Service.open(settings).close()
 
 
-def test_a_url_wins_over_the_directory(settings: Settings, stranger: str) -> None:
-    with connect(settings, stranger, {}) as client:
-        assert client.address == stranger
+def test_a_url_wins_over_the_directory(settings: Settings, stranger_address: str) -> None:
+    with connect(settings, stranger_address, {}) as client:
+        assert client.address == stranger_address
 
 
 def test_the_local_token_may_do_everything_and_is_not_stored(settings: Settings) -> None:
@@ -92,8 +92,8 @@ def test_a_problem_is_said_as_title_and_detail(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("path", ["/list", "/page"])
-def test_an_answer_that_is_not_ours_is_recognized(stranger: str, path: str) -> None:
-    with remote(stranger + path, None) as client:
+def test_an_answer_that_is_not_ours_is_recognized(stranger_address: str, path: str) -> None:
+    with remote(stranger_address + path, None) as client:
         answer = client.collections()
     with pytest.raises(UnreachableError, match="no JSON"):
         answer.json()
@@ -101,8 +101,8 @@ def test_an_answer_that_is_not_ours_is_recognized(stranger: str, path: str) -> N
         _ = answer.document
 
 
-def test_a_status_without_a_problem_document_is_said_as_it_is(stranger: str) -> None:
-    with remote(stranger, None) as client, pytest.raises(ServiceError, match="HTTP 502"):
+def test_a_status_without_a_problem_document_is_said_as_it_is(stranger_address: str) -> None:
+    with remote(stranger_address, None) as client, pytest.raises(ServiceError, match="HTTP 502"):
         client.collections()
 
 

@@ -114,59 +114,59 @@ def test_the_first_epoch_that_is_kept_is_the_first_that_is_not_over(
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def service(tmp_path: Path) -> Iterator[World]:
     with opened(tmp_path) as made:
         yield made
 
 
-def settle(world: World) -> None:
+def settle(service: World) -> None:
     """Tallies that are due now are deleted by the second tick, an hour after the first."""
-    world.service.tick()
-    world.clock.now += SETTLING_SECONDS
-    world.service.tick()
+    service.running.tick()
+    service.clock.now += SETTLING_SECONDS
+    service.running.tick()
 
 
 @pytest.mark.parametrize("read", ["live", "closed", "releases"])
 def test_the_tick_deletes_tallies_when_their_days_are_over_and_not_a_second_before(
-    world: World, read: str
+    service: World, read: str
 ) -> None:
     manifest = authored(read, read=read, more=f"retention_days = {DAYS}\n")
-    collection = world.register(manifest)
-    world.count(collection, [BITS] * 4)
-    store, listing = world.service.store, f"/v1/collections/{collection.id}/epochs"
-    world.clock.now = GOES
-    world.service.tick()
+    collection = service.register(manifest)
+    service.count(collection, [BITS] * 4)
+    store, listing = service.running.store, f"/v1/collections/{collection.id}/epochs"
+    service.clock.now = GOES
+    service.running.tick()
     assert [(row.n, row.expired_at) for row in store.epochs(collection.id)] == [(4, None)]
     for later in (1, SETTLING_SECONDS):
-        world.clock.now = GOES + later
-        world.service.tick()
+        service.clock.now = GOES + later
+        service.running.tick()
         assert [(row.n, row.expired_at) for row in store.epochs(collection.id)] == [(4, None)]
-    gone = world.clock.now = GOES + 2 * SETTLING_SECONDS
-    world.service.tick()
+    gone = service.clock.now = GOES + 2 * SETTLING_SECONDS
+    service.running.tick()
     assert [(row.n, row.expired_at) for row in store.epochs(collection.id)] == [(0, gone)]
-    [listed] = [e for e in world.get(listing).get_json()["epochs"] if e["epoch"] == TODAY]
+    [listed] = [e for e in service.get(listing).get_json()["epochs"] if e["epoch"] == TODAY]
     assert (listed["state"], listed["expired"], listed.get("n")) == ("closed", True, None)
 
 
-def test_a_lowered_retention_holds_for_what_is_there(world: World) -> None:
-    collection = world.register(authored("settings", more="retention_days = 400\n"))
-    world.count(collection, [BITS] * 4)
-    world.clock.now = GOES + 1
-    settle(world)
-    assert world.service.store.epochs(collection.id)[0].n == 4
-    spender = ReleaseWorld(world, collection)
+def test_a_lowered_retention_holds_for_what_is_there(service: World) -> None:
+    collection = service.register(authored("settings", more="retention_days = 400\n"))
+    service.count(collection, [BITS] * 4)
+    service.clock.now = GOES + 1
+    settle(service)
+    assert service.running.store.epochs(collection.id)[0].n == 4
+    spender = ReleaseWorld(service, collection)
     spender.follow({"retention_days": DAYS})
-    world.service.tick()
-    assert world.service.store.epochs(collection.id)[0].n == 0
+    service.running.tick()
+    assert service.running.store.epochs(collection.id)[0].n == 0
 
 
-def test_estimates_are_about_the_epochs_that_are_left(world: World) -> None:
-    collection = world.register(authored("settings", more=f"retention_days = {DAYS}\n"))
-    world.count(collection, [BITS] * 4)
-    world.count(collection, [BITS] * 5, epoch=TODAY + 1)
-    world.clock.now = GOES + 1
-    settle(world)
-    store = world.service.store
+def test_estimates_are_about_the_epochs_that_are_left(service: World) -> None:
+    collection = service.register(authored("settings", more=f"retention_days = {DAYS}\n"))
+    service.count(collection, [BITS] * 4)
+    service.count(collection, [BITS] * 5, epoch=TODAY + 1)
+    service.clock.now = GOES + 1
+    settle(service)
+    store = service.running.store
     assert pooled_tally(store, collection, EpochRange()).epochs == (TODAY + 1,)
     readings, few = tallies_by_epoch(store, collection, EpochRange())
     assert ([reading.n for reading in readings], few) == ([5], ())
@@ -175,38 +175,38 @@ def test_estimates_are_about_the_epochs_that_are_left(world: World) -> None:
 
 
 @pytest.mark.parametrize("ticked", [False, True])
-def test_a_release_reads_no_epoch_whose_days_are_over(world: World, ticked: bool) -> None:
+def test_a_release_reads_no_epoch_whose_days_are_over(service: World, ticked: bool) -> None:
     more = f"retention_days = {DAYS}\n"
-    collection = world.register(authored("theme", read="releases", more=more))
+    collection = service.register(authored("theme", read="releases", more=more))
     for epoch in (TODAY, TODAY + 1):
-        world.count(collection, [BITS] * 5, epoch=epoch)
-    spender = ReleaseWorld(world, collection)
-    world.clock.now = GOES + 1
+        service.count(collection, [BITS] * 5, epoch=epoch)
+    spender = ReleaseWorld(service, collection)
+    service.clock.now = GOES + 1
     if ticked:
-        settle(world)
+        settle(service)
     shown = spender.releases.release(collection, asked("0.1"), audit=None)
-    [charge] = world.service.store.charges(collection.id)
+    [charge] = service.running.store.charges(collection.id)
     assert charge.release == shown.row.release
     assert min(charge.epochs) == TODAY + 1
     with pytest.raises(Problem, match="epochs with tallies"):
         spender.releases.release(collection, asked("0.1", epochs=over(TODAY)), audit=None)
 
 
-def test_a_session_ends_with_the_tallies_it_reads(world: World) -> None:
+def test_a_session_ends_with_the_tallies_it_reads(service: World) -> None:
     more = f"retention_days = {DAYS}\n"
-    collection = world.register(authored("theme", read="releases", more=more))
-    world.count(collection, [BITS] * 5)
-    spender = ReleaseWorld(world, collection)
-    world.clock.now = GOES
+    collection = service.register(authored("theme", read="releases", more=more))
+    service.count(collection, [BITS] * 5)
+    spender = ReleaseWorld(service, collection)
+    service.clock.now = GOES
     talk = asked("0.25", mechanism="talk", epochs=over(TODAY))
     release = spender.releases.release(collection, talk, audit=None).row.release
     spender.releases.sessions.ask(collection, release, {"label": 0}, audit=None)
-    world.clock.now = GOES + 1
-    settle(world)
+    service.clock.now = GOES + 1
+    settle(service)
     with pytest.raises(Problem, match="tallies are deleted") as caught:
         spender.releases.sessions.ask(collection, release, {"label": 1}, audit=None)
     assert caught.value.slug == "conflict"
-    assert world.service.store.result(release) is not None
+    assert service.running.store.result(release) is not None
 
 
 def test_on_postgresql_the_leader_deletes_them(tmp_path: Path) -> None:
@@ -215,8 +215,8 @@ def test_on_postgresql_the_leader_deletes_them(tmp_path: Path) -> None:
         days = first.manifest.retention_days
         for each in (first, second):
             each.clock.now = (TODAY + 1 + days) * DAY + 1
-            each.service.tick()
+            each.running.tick()
             each.clock.now += SETTLING_SECONDS
-            each.service.tick()
-        [row] = second.service.store.epochs(first.manifest.collection)
+            each.running.tick()
+        [row] = second.running.store.epochs(first.manifest.collection)
         assert (row.n, row.expired_at) == (0, int(first.clock.now))

@@ -92,11 +92,11 @@ def _ask_everything(world: World) -> None:
     for epoch in epochs:
         world.count(settings, ["a", "b", "c"] * 200, epoch=epoch)
     for epoch in epochs[:-1]:
-        world.service.store.close_epoch(settings.id, epoch, world.clock(), audit=None)
+        world.running.store.close_epoch(settings.id, epoch, world.clock(), audit=None)
     release = _release(world, settings)
     for read in ("closed", "releases"):
         world.register(authored(read, read=read))
-    for collection in world.service.registry.all():
+    for collection in world.running.registry.all():
         _read(world, collection, release)
     for kind, (domain, values) in DOMAINS.items():
         _ask_estimates(world, kind, domain, values)

@@ -21,22 +21,24 @@ FEBRUARY = int(NOON) // DAY + 17  # the first epoch after the collection's life
 STRANGE = (Extension(7, b"strange"),)
 
 
-def context(world: World, opener: Callable[[int], Opener | None] | None = None) -> UploadContext:
+def context(
+    bare_service: World, opener: Callable[[int], Opener | None] | None = None
+) -> UploadContext:
     return UploadContext(
-        collection=world.service.registry.get("settings"),
-        now=world.clock(),
+        collection=bare_service.running.registry.get("settings"),
+        now=bare_service.clock(),
         token_error=None,
-        closed=frozenset({(world.manifest.collection, TODAY - 1)}),
-        opener=opener or world.service.keys.opener,
-        verifiers={"voucher/1": VoucherVerifier(world.service.voucher_keys.of)},
+        closed=frozenset({(bare_service.manifest.collection, TODAY - 1)}),
+        opener=opener or bare_service.running.keys.opener,
+        verifiers={"voucher/1": VoucherVerifier(bare_service.running.voucher_keys.of)},
         cohorts=Cohorts(bytes(32)),
     )
 
 
-def code(world: World, report: Report) -> ReportError | None:
+def code(bare_service: World, report: Report) -> ReportError | None:
     """The code of a report that is alone in its upload, which is that of the oracle."""
-    [outcome] = outcomes([report], context(world))
-    assert outcome == oracle.outcome(report, context(world))
+    [outcome] = outcomes([report], context(bare_service))
+    assert outcome == oracle.outcome(report, context(bare_service))
     return outcome if isinstance(outcome, ReportError) else None
 
 
@@ -51,9 +53,9 @@ def outcomes(
     return [found[report.header.report_id] for report in reports]
 
 
-def test_an_honest_report_passes(world: World) -> None:
-    report = world.report(payload=b"\x40")
-    [outcome] = outcomes([report], context(world))
+def test_an_honest_report_passes(bare_service: World) -> None:
+    report = bare_service.report(payload=b"\x40")
+    [outcome] = outcomes([report], context(bare_service))
     assert isinstance(outcome, AcceptedReport)
     assert (outcome.report_id, outcome.payload) == (report.header.report_id, b"\x40")
 
@@ -73,50 +75,50 @@ def test_an_honest_report_passes(world: World) -> None:
     ],
 )
 def test_an_epoch_is_taken_only_while_it_is_open(
-    world: World, epoch: int, expected: ReportError | None
+    bare_service: World, epoch: int, expected: ReportError | None
 ) -> None:
-    assert code(world, world.report(world.header(epoch=epoch))) == expected
+    assert code(bare_service, bare_service.report(bare_service.header(epoch=epoch))) == expected
 
 
-def test_a_report_may_be_five_minutes_early_and_no_more(world: World) -> None:
-    report = world.report(world.header(epoch=TODAY + 1))
-    world.clock.now = (TODAY + 1) * DAY - 300
-    assert code(world, report) is None
-    world.clock.now -= 0.001
-    assert code(world, report) == ReportError.TOO_EARLY
+def test_a_report_may_be_five_minutes_early_and_no_more(bare_service: World) -> None:
+    report = bare_service.report(bare_service.header(epoch=TODAY + 1))
+    bare_service.clock.now = (TODAY + 1) * DAY - 300
+    assert code(bare_service, report) is None
+    bare_service.clock.now -= 0.001
+    assert code(bare_service, report) == ReportError.TOO_EARLY
 
 
-def test_an_epoch_is_open_up_to_the_last_second_of_its_grace(world: World) -> None:
-    report = world.report(world.header(epoch=TODAY))
-    world.clock.now = (TODAY + 3) * DAY
-    assert code(world, report) is None
-    world.clock.now += 0.001
-    assert code(world, report) == ReportError.EPOCH_CLOSED
+def test_an_epoch_is_open_up_to_the_last_second_of_its_grace(bare_service: World) -> None:
+    report = bare_service.report(bare_service.header(epoch=TODAY))
+    bare_service.clock.now = (TODAY + 3) * DAY
+    assert code(bare_service, report) is None
+    bare_service.clock.now += 0.001
+    assert code(bare_service, report) == ReportError.EPOCH_CLOSED
 
 
 def test_an_epoch_after_the_collections_life_is_refused_and_the_last_one_in_it_is_not(
-    world: World,
+    bare_service: World,
 ) -> None:
-    last, after = (world.report(world.header(epoch=FEBRUARY - n)) for n in (1, 0))
-    world.clock.now = FEBRUARY * DAY + 60
-    assert code(world, last) is None
-    assert code(world, after) == ReportError.COLLECTION_EXPIRED
+    last, after = (bare_service.report(bare_service.header(epoch=FEBRUARY - n)) for n in (1, 0))
+    bare_service.clock.now = FEBRUARY * DAY + 60
+    assert code(bare_service, last) is None
+    assert code(bare_service, after) == ReportError.COLLECTION_EXPIRED
 
 
-def test_a_report_under_an_unknown_manifest_version_is_refused(world: World) -> None:
+def test_a_report_under_an_unknown_manifest_version_is_refused(bare_service: World) -> None:
     for version in (0, 2, 65_535):
-        report = world.report(world.header(manifest_version=version))
-        assert code(world, report) == ReportError.MANIFEST_UNKNOWN
+        report = bare_service.report(bare_service.header(manifest_version=version))
+        assert code(bare_service, report) == ReportError.MANIFEST_UNKNOWN
 
 
-def test_a_report_to_an_unknown_key_is_outdated(world: World) -> None:
+def test_a_report_to_an_unknown_key_is_outdated(bare_service: World) -> None:
     for key_id in (0, 2, 255):
-        report = world.report(world.header(key_id=key_id))
-        assert code(world, report) == ReportError.OUTDATED_KEY
+        report = bare_service.report(bare_service.header(key_id=key_id))
+        assert code(bare_service, report) == ReportError.OUTDATED_KEY
 
 
 def test_an_unknown_extension_in_the_header_is_refused_before_anything_is_opened(
-    world: World,
+    bare_service: World,
 ) -> None:
     class Untouchable(Opener):
         def __init__(self) -> None: ...
@@ -124,17 +126,19 @@ def test_an_unknown_extension_in_the_header_is_refused_before_anything_is_opened
         def open(self, sealed: bytes, *, info: bytes) -> bytes:
             raise AssertionError("opened too soon")
 
-    report = world.report(world.header(extensions=STRANGE))
-    closed = context(world, lambda _: Untouchable())
+    report = bare_service.report(bare_service.header(extensions=STRANGE))
+    closed = context(bare_service, lambda _: Untouchable())
     assert outcomes([report], closed) == [ReportError.UNKNOWN_EXTENSION]
 
 
-def test_an_unknown_extension_inside_is_refused(world: World) -> None:
-    assert code(world, world.report(extensions=STRANGE)) == ReportError.UNKNOWN_EXTENSION
+def test_an_unknown_extension_inside_is_refused(bare_service: World) -> None:
+    assert (
+        code(bare_service, bare_service.report(extensions=STRANGE)) == ReportError.UNKNOWN_EXTENSION
+    )
 
 
-def test_no_byte_of_the_header_can_be_changed(world: World) -> None:
-    report = world.report()
+def test_no_byte_of_the_header_can_be_changed(bare_service: World) -> None:
+    report = bare_service.report()
     for change in (
         {"report_id": bytes(16)},
         {"epoch": TODAY - 2},
@@ -143,19 +147,19 @@ def test_no_byte_of_the_header_can_be_changed(world: World) -> None:
         {"extensions": STRANGE},
     ):
         forged = Report(replace(report.header, **change), report.sealed)
-        assert code(world, forged) is not None
+        assert code(bare_service, forged) is not None
 
 
-def test_a_report_sealed_under_another_manifest_does_not_open(world: World) -> None:
+def test_a_report_sealed_under_another_manifest_does_not_open(bare_service: World) -> None:
     other = authored(TOML.replace('owner = "privacy', 'owner = "somebody'))
-    assert code(world, world.report(manifest=other)) == ReportError.CANNOT_OPEN
+    assert code(bare_service, bare_service.report(manifest=other)) == ReportError.CANNOT_OPEN
 
 
 @pytest.mark.parametrize("cut", [1, 16, 47, 48, 112])
-def test_a_cut_ciphertext_does_not_open(world: World, cut: int) -> None:
-    report = world.report()
+def test_a_cut_ciphertext_does_not_open(bare_service: World, cut: int) -> None:
+    report = bare_service.report()
     shorter = Report(report.header, report.sealed[: max(1, len(report.sealed) - cut)])
-    assert code(world, shorter) == ReportError.CANNOT_OPEN
+    assert code(bare_service, shorter) == ReportError.CANNOT_OPEN
 
 
 @pytest.mark.parametrize(
@@ -171,13 +175,15 @@ def test_a_cut_ciphertext_does_not_open(world: World, cut: int) -> None:
     ],
     ids=["empty", "short", "long", "next size", "padding", "length", "no payload"],
 )
-def test_an_inside_that_is_no_message_is_invalid(world: World, plaintext: bytes) -> None:
-    assert code(world, world.report(plaintext=plaintext)) == ReportError.INVALID_MESSAGE
+def test_an_inside_that_is_no_message_is_invalid(bare_service: World, plaintext: bytes) -> None:
+    assert (
+        code(bare_service, bare_service.report(plaintext=plaintext)) == ReportError.INVALID_MESSAGE
+    )
 
 
 @pytest.mark.parametrize("payload", [b"\x10", b"\xff", b"\xa0\x00"])
-def test_a_payload_no_device_can_make_is_invalid(world: World, payload: bytes) -> None:
-    assert code(world, world.report(payload=payload)) == ReportError.INVALID_MESSAGE
+def test_a_payload_no_device_can_make_is_invalid(bare_service: World, payload: bytes) -> None:
+    assert code(bare_service, bare_service.report(payload=payload)) == ReportError.INVALID_MESSAGE
 
 
 FAULTS: list[tuple[ReportError, dict[str, object]]] = [
@@ -189,12 +195,12 @@ FAULTS: list[tuple[ReportError, dict[str, object]]] = [
 
 
 @pytest.mark.parametrize("first", range(len(FAULTS)))
-def test_of_several_faults_the_earliest_is_answered(world: World, first: int) -> None:
+def test_of_several_faults_the_earliest_is_answered(bare_service: World, first: int) -> None:
     wrong: dict[str, object] = {}
     for _, fault in FAULTS[first:]:
         wrong |= fault
-    report = world.report(world.header(**wrong), payload=b"\xff")  # type: ignore[arg-type]  # one dict has values of many types
-    assert code(world, report) == FAULTS[first][0]
+    report = bare_service.report(bare_service.header(**wrong), payload=b"\xff")  # type: ignore[arg-type]  # one dict has values of many types
+    assert code(bare_service, report) == FAULTS[first][0]
 
 
 @pytest.mark.parametrize(
@@ -205,45 +211,47 @@ def test_of_several_faults_the_earliest_is_answered(world: World, first: int) ->
     ],
 )
 def test_the_epochs_own_faults_come_before_all_others(
-    world: World, epoch: int, expected: ReportError
+    bare_service: World, epoch: int, expected: ReportError
 ) -> None:
-    header = world.header(epoch=epoch, manifest_version=9, key_id=9, extensions=STRANGE)
-    assert code(world, world.report(header, payload=b"\xff")) == expected
+    header = bare_service.header(epoch=epoch, manifest_version=9, key_id=9, extensions=STRANGE)
+    assert code(bare_service, bare_service.report(header, payload=b"\xff")) == expected
 
 
-def test_a_missing_token_comes_before_all_others(world: World) -> None:
-    report = world.report(world.header(epoch=TODAY + 40))
-    without = replace(context(world), token_error=ReportError.TOKEN_REQUIRED)
+def test_a_missing_token_comes_before_all_others(bare_service: World) -> None:
+    report = bare_service.report(bare_service.header(epoch=TODAY + 40))
+    without = replace(context(bare_service), token_error=ReportError.TOKEN_REQUIRED)
     assert outcomes([report], without) == [ReportError.TOKEN_REQUIRED]
 
 
-def test_one_upload_gives_each_report_the_code_it_gets_alone(world: World) -> None:
+def test_one_upload_gives_each_report_the_code_it_gets_alone(bare_service: World) -> None:
     reports = [
-        world.report(payload=b"\x40"),
-        world.report(payload=b"\xff"),
-        world.report(plaintext=bytes(64)),
-        world.report(extensions=STRANGE),
-        world.report(world.header(epoch=TODAY + 1)),
-        world.report(world.header(extensions=STRANGE)),
-        world.report(world.header(key_id=9)),
-        Report(world.header(), bytes(112)),
-        world.report(world.header(epoch=TODAY - 2), payload=b"\xa0"),
+        bare_service.report(payload=b"\x40"),
+        bare_service.report(payload=b"\xff"),
+        bare_service.report(plaintext=bytes(64)),
+        bare_service.report(extensions=STRANGE),
+        bare_service.report(bare_service.header(epoch=TODAY + 1)),
+        bare_service.report(bare_service.header(extensions=STRANGE)),
+        bare_service.report(bare_service.header(key_id=9)),
+        Report(bare_service.header(), bytes(112)),
+        bare_service.report(bare_service.header(epoch=TODAY - 2), payload=b"\xa0"),
     ]
-    alone = [oracle.outcome(report, context(world)) for report in reports]
+    alone = [oracle.outcome(report, context(bare_service)) for report in reports]
     assert len({each for each in alone if isinstance(each, ReportError)}) == 5
-    assert outcomes(reports, context(world)) == alone
-    assert outcomes(reports[::-1], context(world)) == alone[::-1]
+    assert outcomes(reports, context(bare_service)) == alone
+    assert outcomes(reports[::-1], context(bare_service)) == alone[::-1]
 
 
-def test_headers_that_share_their_terms_are_checked_once_and_each_opened(world: World) -> None:
+def test_headers_that_share_their_terms_are_checked_once_and_each_opened(
+    bare_service: World,
+) -> None:
     asked = []
 
     def opener(key_id: int) -> Opener | None:
         asked.append(key_id)
-        return world.service.keys.opener(key_id)
+        return bare_service.running.keys.opener(key_id)
 
-    reports = [world.report(payload=bytes([number << 5])) for number in range(8)]
+    reports = [bare_service.report(payload=bytes([number << 5])) for number in range(8)]
     upload = Upload.decode(encode_upload(reports))
-    arrivals, failed = check_reports(upload, context(world, opener))
+    arrivals, failed = check_reports(upload, context(bare_service, opener))
     assert (failed, asked) == ([], [1])
     assert [arrival.payload[0] >> 5 for arrival in arrivals] == list(range(8))

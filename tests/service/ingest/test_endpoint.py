@@ -59,7 +59,7 @@ def behind(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[
     return [b"passed on"]
 
 
-def post(world: World, body: bytes | io.BytesIO = b"", **environ: str | None) -> Answer:
+def post(bare_service: World, body: bytes | io.BytesIO = b"", **environ: str | None) -> Answer:
     """POST with an honest length and type unless told otherwise; None leaves a variable out."""
     stream = body if isinstance(body, io.BytesIO) else io.BytesIO(body)
     request: dict[str, object] = {
@@ -73,23 +73,23 @@ def post(world: World, body: bytes | io.BytesIO = b"", **environ: str | None) ->
     }
     answers: list[tuple[str, list[tuple[str, str]]]] = []
     present = {name: value for name, value in request.items() if value is not None}
-    endpoint = upload_endpoint(world.service, behind)
+    endpoint = upload_endpoint(bare_service.running, behind)
     chunks = endpoint(present, lambda status, headers, _=None: answers.append((status, headers)))  # type: ignore[arg-type]  # a double of start_response
     [(status, headers)] = answers
     return Answer(int(status.split()[0]), dict(headers), b"".join(chunks))
 
 
-def test_an_accepted_report_is_answered_with_an_empty_200(world: World) -> None:
-    answer = post(world, encode_upload([world.report()]))
+def test_an_accepted_report_is_answered_with_an_empty_200(bare_service: World) -> None:
+    answer = post(bare_service, encode_upload([bare_service.report()]))
     assert (answer.status, answer.body) == (200, b"")
     assert answer.headers == {"Content-Type": ERRORS_MEDIA_TYPE, "Content-Length": "0"}
     assert read_statuses(answer.status, answer.headers, answer.body) == []
-    assert world.n() == 1
+    assert bare_service.n() == 1
 
 
-def test_a_refused_report_is_answered_with_its_code(world: World) -> None:
-    report = world.report(payload=b"\xff")
-    answer = post(world, encode_upload([report]))
+def test_a_refused_report_is_answered_with_its_code(bare_service: World) -> None:
+    report = bare_service.report(payload=b"\xff")
+    answer = post(bare_service, encode_upload([report]))
     assert (answer.status, answer.headers["Content-Type"]) == (200, ERRORS_MEDIA_TYPE)
     [status] = decode_errors(answer.body)
     assert (status.report_id, status.error) == (
@@ -109,13 +109,13 @@ def test_a_refused_report_is_answered_with_its_code(world: World) -> None:
         "/other/settings/reports",
     ],
 )
-def test_other_paths_are_passed_on(world: World, path: str) -> None:
-    assert post(world, Unread(), PATH_INFO=path).body == b"passed on"
+def test_other_paths_are_passed_on(bare_service: World, path: str) -> None:
+    assert post(bare_service, Unread(), PATH_INFO=path).body == b"passed on"
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "OPTIONS", "post"])
-def test_other_methods_are_passed_on(world: World, method: str) -> None:
-    assert post(world, Unread(), REQUEST_METHOD=method).body == b"passed on"
+def test_other_methods_are_passed_on(bare_service: World, method: str) -> None:
+    assert post(bare_service, Unread(), REQUEST_METHOD=method).body == b"passed on"
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_other_methods_are_passed_on(world: World, method: str) -> None:
         MEDIA_TYPE.replace("version=1", "version=2"),
     ],
 )
-def test_another_media_type_is_refused_unread(world: World, media_type: str) -> None:
-    answer = post(world, Unread(b"x"), CONTENT_TYPE=media_type)
+def test_another_media_type_is_refused_unread(bare_service: World, media_type: str) -> None:
+    answer = post(bare_service, Unread(b"x"), CONTENT_TYPE=media_type)
     assert (answer.status, answer.problem) == (415, "unsupported-media-type")
 
 
@@ -140,54 +140,62 @@ def test_another_media_type_is_refused_unread(world: World, media_type: str) -> 
         'Application/VND.deniable; message="upload-req"; version=1',
     ],
 )
-def test_the_media_type_may_be_spelled_in_every_legal_way(world: World, media_type: str) -> None:
-    assert post(world, encode_upload([world.report()]), CONTENT_TYPE=media_type).status == 200
+def test_the_media_type_may_be_spelled_in_every_legal_way(
+    bare_service: World, media_type: str
+) -> None:
+    assert (
+        post(bare_service, encode_upload([bare_service.report()]), CONTENT_TYPE=media_type).status
+        == 200
+    )
 
 
 @pytest.mark.parametrize("length", [None, ""])
-def test_a_missing_length_is_refused_unread(world: World, length: str | None) -> None:
-    answer = post(world, Unread(b"x"), CONTENT_LENGTH=length, HTTP_TRANSFER_ENCODING="chunked")
+def test_a_missing_length_is_refused_unread(bare_service: World, length: str | None) -> None:
+    answer = post(
+        bare_service, Unread(b"x"), CONTENT_LENGTH=length, HTTP_TRANSFER_ENCODING="chunked"
+    )
     assert (answer.status, answer.problem) == (411, "length-required")
 
 
 @pytest.mark.parametrize("length", ["-1", "1.5", "ten", "+5", "٥", " 5"])
-def test_a_length_that_is_no_number_is_refused_unread(world: World, length: str) -> None:
-    answer = post(world, Unread(b"x"), CONTENT_LENGTH=length)
+def test_a_length_that_is_no_number_is_refused_unread(bare_service: World, length: str) -> None:
+    answer = post(bare_service, Unread(b"x"), CONTENT_LENGTH=length)
     assert (answer.status, answer.problem) == (400, "invalid-message")
 
 
 @pytest.mark.parametrize("length", [str(MAX_UPLOAD_BYTES + 1), "9" * 5_000])
-def test_a_length_over_the_limit_is_refused_unread(world: World, length: str) -> None:
-    answer = post(world, Unread(b"x"), CONTENT_LENGTH=length)
+def test_a_length_over_the_limit_is_refused_unread(bare_service: World, length: str) -> None:
+    answer = post(bare_service, Unread(b"x"), CONTENT_LENGTH=length)
     assert (answer.status, answer.problem) == (413, "too-large")
 
 
-def test_no_more_than_the_announced_length_is_read(world: World) -> None:
-    body = encode_upload([world.report()])
+def test_no_more_than_the_announced_length_is_read(bare_service: World) -> None:
+    body = encode_upload([bare_service.report()])
     stream = io.BytesIO(body + b"the next request")
-    assert post(world, stream, CONTENT_LENGTH=str(len(body))).status == 200
+    assert post(bare_service, stream, CONTENT_LENGTH=str(len(body))).status == 200
     assert stream.tell() == len(body)
 
 
-def test_a_body_that_ends_early_is_refused(world: World) -> None:
-    body = encode_upload([world.report()])
-    answer = post(world, body[:-1], CONTENT_LENGTH=str(len(body)))
+def test_a_body_that_ends_early_is_refused(bare_service: World) -> None:
+    body = encode_upload([bare_service.report()])
+    answer = post(bare_service, body[:-1], CONTENT_LENGTH=str(len(body)))
     assert (answer.status, answer.problem) == (400, "invalid-message")
-    assert world.n() == 0
+    assert bare_service.n() == 0
 
 
-def test_problems_of_the_whole_request_are_documents(world: World) -> None:
-    body = encode_upload([world.report()])
-    assert post(world, b"rubbish").problem == "invalid-message"
-    assert post(world, body, PATH_INFO="/v1/collections/other/reports").status == 404
-    world.service.registry.close(world.manifest.collection, audit=None)
-    assert post(world, body).problem == "collection-closed"
+def test_problems_of_the_whole_request_are_documents(bare_service: World) -> None:
+    body = encode_upload([bare_service.report()])
+    assert post(bare_service, b"rubbish").problem == "invalid-message"
+    assert post(bare_service, body, PATH_INFO="/v1/collections/other/reports").status == 404
+    bare_service.running.registry.close(bare_service.manifest.collection, audit=None)
+    assert post(bare_service, body).problem == "collection-closed"
 
 
-def test_a_relays_token_lets_many_reports_in_and_no_other_token_does(world: World) -> None:
-    body = encode_upload([world.report(), world.report()])
+def test_a_relays_token_lets_many_reports_in_and_no_other_token_does(bare_service: World) -> None:
+    body = encode_upload([bare_service.report(), bare_service.report()])
     tokens = {
-        role: world.service.tokens.create(role, role, audit=None)[1] for role in ("relay", "admin")
+        role: bare_service.running.tokens.create(role, role, audit=None)[1]
+        for role in ("relay", "admin")
     }
     wanted = {
         None: ReportError.TOKEN_REQUIRED,
@@ -195,10 +203,10 @@ def test_a_relays_token_lets_many_reports_in_and_no_other_token_does(world: Worl
         f"Bearer {tokens['admin']}": ReportError.TOKEN_INVALID,
     }
     for credential, error in wanted.items():
-        answer = post(world, body, HTTP_AUTHORIZATION=credential)
+        answer = post(bare_service, body, HTTP_AUTHORIZATION=credential)
         assert [status.error for status in decode_errors(answer.body)] == [error] * 2
-    answer = post(world, body, HTTP_AUTHORIZATION=f"Bearer {tokens['relay']}")
-    assert (answer.status, answer.body, world.n()) == (200, b"", 2)
+    answer = post(bare_service, body, HTTP_AUTHORIZATION=f"Bearer {tokens['relay']}")
+    assert (answer.status, answer.body, bare_service.n()) == (200, b"", 2)
 
 
 @pytest.mark.parametrize("trusted", [False, True])
@@ -206,48 +214,56 @@ def test_behind_a_trusted_proxy_the_proxy_limits(tmp_path: Path, trusted: bool) 
     settings = replace(
         service_world.prepared(tmp_path), reports_per_minute_per_prefix=1, trusted_proxy=trusted
     )
-    with service_world.opened(tmp_path, settings) as world:
-        statuses = [post(world, encode_upload([world.report()])).status for _ in range(3)]
+    with service_world.opened(tmp_path, settings) as bare_service:
+        statuses = [
+            post(bare_service, encode_upload([bare_service.report()])).status for _ in range(3)
+        ]
     assert statuses == ([200] * 3 if trusted else [200, 429, 429])
 
 
 def test_a_network_over_its_rate_is_told_when_to_come_back(tmp_path: Path) -> None:
     settings = replace(service_world.prepared(tmp_path), reports_per_minute_per_prefix=1)
-    with service_world.opened(tmp_path, settings) as world:
-        answers = [post(world, b"x", REMOTE_ADDR=f"192.0.2.{n}") for n in range(2)]
+    with service_world.opened(tmp_path, settings) as bare_service:
+        answers = [post(bare_service, b"x", REMOTE_ADDR=f"192.0.2.{n}") for n in range(2)]
     assert [answer.problem for answer in answers] == ["invalid-message", "too-many-requests"]
     assert 10 <= int(answers[1].headers["Retry-After"]) <= 20
 
 
-def test_no_answer_sets_a_cookie_or_allows_another_origin(world: World) -> None:
-    bodies = [encode_upload([world.report()]), encode_upload([world.report(payload=b"\xff")]), b"x"]
+def test_no_answer_sets_a_cookie_or_allows_another_origin(bare_service: World) -> None:
+    bodies = [
+        encode_upload([bare_service.report()]),
+        encode_upload([bare_service.report(payload=b"\xff")]),
+        b"x",
+    ]
     for body in bodies:
-        names = post(world, body, HTTP_ORIGIN="https://evil.example", HTTP_COOKIE="a=b").headers
+        names = post(
+            bare_service, body, HTTP_ORIGIN="https://evil.example", HTTP_COOKIE="a=b"
+        ).headers
         assert not names.keys() - {"Content-Type", "Content-Length", "Retry-After"}
 
 
 def test_no_address_and_no_report_is_ever_logged(
-    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    bare_service: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    report = world.report()
-    post(world, encode_upload([report]))
-    post(world, encode_upload([world.report(payload=b"\xff")]))
-    monkeypatch.setattr(world.service.ingest._commits, "_commit_reports", None)
-    assert post(world, encode_upload([world.report()])).status == 503
+    report = bare_service.report()
+    post(bare_service, encode_upload([report]))
+    post(bare_service, encode_upload([bare_service.report(payload=b"\xff")]))
+    monkeypatch.setattr(bare_service.running.ingest._commits, "_commit_reports", None)
+    assert post(bare_service, encode_upload([bare_service.report()])).status == 503
     assert "a commit of 1 reports failed" in caplog.text
     assert "192.0.2" not in caplog.text
     assert report.header.report_id.hex() not in caplog.text
 
 
 def test_what_nobody_foresaw_is_a_500_that_tells_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    bare_service: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*arguments: object, **more: object) -> None:
         raise RuntimeError("secret of the inside")
 
-    monkeypatch.setattr(world.service.ingest, "upload", broken)
-    answer = post(world, b"x")
+    monkeypatch.setattr(bare_service.running.ingest, "upload", broken)
+    answer = post(bare_service, b"x")
     assert (answer.status, answer.problem) == (500, "internal")
     assert b"secret" not in answer.body
     assert "secret of the inside" in caplog.text

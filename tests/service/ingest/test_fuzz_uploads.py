@@ -74,7 +74,7 @@ class Relayed:
             "wsgi.input": BytesIO(body),
         }
         answers: list[str] = []
-        endpoint = upload_endpoint(self.world.service, nobody)
+        endpoint = upload_endpoint(self.world.running, nobody)
         chunks = endpoint(environ, lambda status, headers, _=None: answers.append(status))  # type: ignore[arg-type]  # a double of start_response
         [status] = answers
         return int(status.split()[0]), b"".join(chunks)
@@ -97,7 +97,7 @@ class Relayed:
 
     def counted(self) -> tuple[int, ...]:
         """n, and how many said yes to each bit, over all epochs."""
-        cells = self.world.service.store.tallies(self.world.manifest.collection, 0, 2**31)
+        cells = self.world.running.store.tallies(self.world.manifest.collection, 0, 2**31)
         bits = (sum(int(cell.tally[bit]) for cell in cells) for bit in range(3))
         return sum(cell.n for cell in cells), *bits
 
@@ -112,7 +112,7 @@ class Relayed:
 def relayed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Relayed]:
     """With two dozen honest reports, of which two have one id."""
     with service_world.opened(tmp_path_factory.mktemp("uploads")) as world:
-        _, token = world.service.tokens.create("relay", "relay", audit=None)
+        _, token = world.running.tokens.create("relay", "relay", audit=None)
         headers = [world.header() for _ in range(23)]
         payloads = [PAYLOADS[number % 8] for number in range(24)]
         honest = {

@@ -36,7 +36,7 @@ class Subject:
     known_closed: set[tuple[str, int]] = field(default_factory=set)
 
     def context(self, kind: str, token_error: ReportError | None) -> UploadContext:
-        service = self.world.service
+        service = self.world.running
         return UploadContext(
             collection=service.registry.get(self.reports.collection(kind)),
             now=self.world.clock(),
@@ -67,7 +67,7 @@ class Subject:
         alone = len(reports) == 1 and token is ReportError.TOKEN_REQUIRED
         context = self.context(kind, None if alone else token)
         expected = self.expected(reports, context)
-        failed = self.world.service.ingest.upload(
+        failed = self.world.running.ingest.upload(
             context.collection.id,
             encode_upload(reports),
             prefix=None,
@@ -82,7 +82,7 @@ class Subject:
         assert self.counted(context.collection.id) == self.deserved(context)
 
     def counted(self, collection: str) -> dict[object, tuple[int, list[int]]]:
-        rows = self.world.service.store.tallies(collection, 0, 2**32)
+        rows = self.world.running.store.tallies(collection, 0, 2**32)
         return {row.key: (row.n, row.tally.tolist()) for row in rows}
 
     def deserved(self, context: UploadContext) -> dict[object, tuple[int, list[int]]]:

@@ -28,7 +28,7 @@ CHUNK = bytes(65_536)
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """Cuts a body off after a second, as long as an honest one may take on a busy machine."""
     folder = tmp_path_factory.mktemp("overload")
     with bodies_within(1), live(folder, threads=THREADS) as started:
@@ -43,13 +43,17 @@ def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield started
 
 
-def head(service: Live, *lines: str, path: str = "", method: str = "POST") -> bytes:
-    first = [f"{method} {path or service.path} HTTP/1.1", "Host: x", f"Content-Type: {MEDIA_TYPE}"]
+def head(live_service: Live, *lines: str, path: str = "", method: str = "POST") -> bytes:
+    first = [
+        f"{method} {path or live_service.path} HTTP/1.1",
+        "Host: x",
+        f"Content-Type: {MEDIA_TYPE}",
+    ]
     return "\r\n".join([*first, *lines, "", ""]).encode()
 
 
-def opened(service: Live, data: bytes) -> socket.socket:
-    connection = socket.create_connection(service.place, timeout=PATIENCE)
+def opened(live_service: Live, data: bytes) -> socket.socket:
+    connection = socket.create_connection(live_service.place, timeout=PATIENCE)
     connection.sendall(data)
     return connection
 
@@ -64,19 +68,21 @@ def answer(connection: socket.socket) -> int:
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_half_sent_bodies_in_every_thread_are_cut_off_and_the_service_goes_on(
-    service: Live, method: str
+    live_service: Live, method: str
 ) -> None:
     """Uploads, and what goes to the framework: one read that never ends in every thread."""
-    path = service.path if method == "POST" else "/v1/collections/settings"
-    half = head(service, "Content-Length: 200", path=path, method=method) + b"abc"
+    path = live_service.path if method == "POST" else "/v1/collections/settings"
+    half = head(live_service, "Content-Length: 200", path=path, method=method) + b"abc"
     with ExitStack() as stack:
-        slow = [stack.enter_context(opened(service, half)) for _ in range(THREADS + SPARE_THREADS)]
-        assert httpx.get(f"{service.server.address}/healthz", timeout=PATIENCE).is_success
+        slow = [
+            stack.enter_context(opened(live_service, half)) for _ in range(THREADS + SPARE_THREADS)
+        ]
+        assert httpx.get(f"{live_service.server.address}/healthz", timeout=PATIENCE).is_success
         assert {answer(connection) for connection in slow} <= {0, 400, 401, 503}
 
 
-def test_a_body_that_drips_is_cut_off(service: Live) -> None:
-    with opened(service, head(service, "Content-Length: 200000")) as connection:
+def test_a_body_that_drips_is_cut_off(live_service: Live) -> None:
+    with opened(live_service, head(live_service, "Content-Length: 200000")) as connection:
         stopped = threading.Event()
 
         def drip() -> None:
@@ -107,15 +113,15 @@ def poured(connection: socket.socket, piece: bytes) -> int:
         ("Transfer-Encoding: chunked", b"10000\r\n" + CHUNK + b"\r\n"),
     ],
 )
-def test_a_gigabyte_is_not_read(service: Live, line: str, piece: bytes) -> None:
-    with opened(service, head(service, line)) as connection:
+def test_a_gigabyte_is_not_read(live_service: Live, line: str, piece: bytes) -> None:
+    with opened(live_service, head(live_service, line)) as connection:
         assert poured(connection, piece) < GIGABYTE // 10
         assert answer(connection) in (0, 411, 413)
 
 
 @pytest.mark.parametrize("start", [b"POST /v1/", b"GET / HTTP/1.1\r\nX: "])
-def test_an_endless_header_is_cut_off(service: Live, start: bytes) -> None:
-    with opened(service, start) as connection:
+def test_an_endless_header_is_cut_off(live_service: Live, start: bytes) -> None:
+    with opened(live_service, start) as connection:
         assert poured(connection, b"a" * 65_536) < GIGABYTE // 10
 
 
@@ -128,14 +134,14 @@ def test_a_body_shorter_than_announced_counts_nothing(patient: Live) -> None:
     assert patient.counted() == before
 
 
-def sealed_reports(service: Live, count: int) -> list[bytes]:
-    with service.connect() as connection:
+def sealed_reports(live_service: Live, count: int) -> list[bytes]:
+    with live_service.connect() as connection:
         return seal_reports(fetch_target(connection, "settings"), count)
 
 
-def upload(service: Live, body: bytes) -> tuple[int, str]:
+def upload(live_service: Live, body: bytes) -> tuple[int, str]:
     found = httpx.post(
-        f"{service.server.address}{service.path}",
+        f"{live_service.server.address}{live_service.path}",
         content=body,
         headers={"Content-Type": MEDIA_TYPE},
         timeout=PATIENCE,

@@ -36,7 +36,7 @@ KINDS: dict[str, tuple[dict[str, Any], Any]] = {
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def service(tmp_path: Path) -> Iterator[World]:
     with api_world.opened(tmp_path) as opened:
         yield opened
 
@@ -50,13 +50,13 @@ class Installation:
     key: documents.Json
 
     @classmethod
-    def of(cls, world: World, collection: Collection) -> Installation:
-        trust = world.service.keys.trust
-        signed = world.get(f"/v1/collections/{collection.id}/manifest", None).get_json(force=True)
+    def of(cls, service: World, collection: Collection) -> Installation:
+        trust = service.running.keys.trust
+        signed = service.get(f"/v1/collections/{collection.id}/manifest", None).get_json(force=True)
         body = documents.opened(signed, documents.MANIFEST, trust)
-        listed = documents.keys(world.get("/v1/keys", None).get_json(force=True), trust)
+        listed = documents.keys(service.get("/v1/keys", None).get_json(force=True), trust)
         [key] = [key for key in listed if key["state"] == "active"]
-        return cls(world, Question(Manifest(body)), key)
+        return cls(service, Question(Manifest(body)), key)
 
     def payload(self, value: Any) -> bytes:
         hold_key, epoch_key = secrets.token_bytes(32), secrets.token_bytes(32)
@@ -68,7 +68,7 @@ class Installation:
     def vouched(self, payload: bytes, *, person: str = "ana", epoch: int = TODAY) -> bytes:
         """One sealed report of a fresh id, with the voucher of a person for an epoch."""
         collection = self.question.manifest.collection
-        key = self.world.service.voucher_keys.of(collection, epoch)
+        key = self.world.running.voucher_keys.of(collection, epoch)
         voucher = uploading.voucher(key, collection, epoch, person.encode())
         return self.body(payload, extensions=uploading.extension(1, voucher))
 
@@ -90,29 +90,29 @@ class Installation:
         return uploading.refusals(answer.data)
 
 
-def installed(world: World, **fields: Any) -> Installation:
-    return Installation.of(world, world.register(authored(**fields)))
+def installed(service: World, **fields: Any) -> Installation:
+    return Installation.of(service, service.register(authored(**fields)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_its_reports_are_counted_to_the_last_integer(world: World, kind: str) -> None:
+def test_its_reports_are_counted_to_the_last_integer(service: World, kind: str) -> None:
     fields, value = KINDS[kind]
-    collection = world.register(authored(**fields))
-    device = Installation.of(world, collection)
+    collection = service.register(authored(**fields))
+    device = Installation.of(service, collection)
     payloads = [device.payload(value) for _ in range(20)]
     for payload in payloads:
         assert device.send(device.body(payload)) == []
-    [row] = world.service.store.tallies(collection.id, 0, 2**32)
+    [row] = service.running.store.tallies(collection.id, 0, 2**32)
     rows = np.frombuffer(b"".join(payloads), np.uint8).reshape(20, -1)
     assert row.n == 20
     assert np.array_equal(row.tally, collection.estimator.tally(rows))
 
 
-def test_the_same_report_twice_is_counted_once(world: World) -> None:
-    device = installed(world)
+def test_the_same_report_twice_is_counted_once(service: World) -> None:
+    device = installed(service)
     body = device.body(b"\x80")
     assert device.send(body) == device.send(body) == []
-    assert world.service.store.tallies(device.question.manifest.collection, 0, 2**32)[0].n == 1
+    assert service.running.store.tallies(device.question.manifest.collection, 0, 2**32)[0].n == 1
 
 
 REFUSED: dict[ReportError, Callable[[Installation], bytes]] = {
@@ -151,66 +151,68 @@ def late(device: Installation) -> bytes:
 
 
 def closed(device: Installation) -> bytes:
-    device.world.service.store.close_epoch(
+    device.world.running.store.close_epoch(
         device.question.manifest.collection, TODAY, 0.0, audit=None
     )
     return device.body(b"\x80")
 
 
 @pytest.mark.parametrize("error", REFUSED, ids=lambda error: error.name.lower())
-def test_each_refusal_names_the_report_and_the_code(world: World, error: ReportError) -> None:
-    device = installed(world)
+def test_each_refusal_names_the_report_and_the_code(service: World, error: ReportError) -> None:
+    device = installed(service)
     body = REFUSED[error](device)
     refused = device.send(body)
     assert {code for _, code in refused} == {int(error)}
     assert refused[0][0] == body[:16]
-    assert not world.service.store.tallies(device.question.manifest.collection, 0, 2**32)
+    assert not service.running.store.tallies(device.question.manifest.collection, 0, 2**32)
 
 
 @pytest.mark.parametrize("error", VOUCHED_REFUSED, ids=lambda error: error.name.lower())
-def test_each_refusal_of_a_collection_that_wants_vouchers(world: World, error: ReportError) -> None:
-    device = installed(world, more=VOUCHED)
+def test_each_refusal_of_a_collection_that_wants_vouchers(
+    service: World, error: ReportError
+) -> None:
+    device = installed(service, more=VOUCHED)
     collection = device.question.manifest.collection
     assert device.send(device.vouched(b"\x80", person="eve")) == []
     body = VOUCHED_REFUSED[error](device)
     assert device.send(body) == [(body[:16], int(error))]
-    assert world.service.store.tallies(collection, 0, 2**32)[0].n == 1
-    assert world.service.store.rejections(collection) == {error.slug: 1}
+    assert service.running.store.tallies(collection, 0, 2**32)[0].n == 1
+    assert service.running.store.rejections(collection) == {error.slug: 1}
 
 
-def test_a_person_counts_once_an_epoch_whatever_is_sent_again(world: World) -> None:
-    device = installed(world, more=VOUCHED)
+def test_a_person_counts_once_an_epoch_whatever_is_sent_again(service: World) -> None:
+    device = installed(service, more=VOUCHED)
     first, second = device.vouched(b"\x80"), device.vouched(b"\x80")
     answers = [device.send(body) for body in (first, first, second, second, first)]
     spent = [(second[:16], int(ReportError.VOUCHER_SPENT))]
     assert answers == [[], [], spent, spent, []]
-    assert world.service.store.tallies(device.question.manifest.collection, 0, 2**32)[0].n == 1
+    assert service.running.store.tallies(device.question.manifest.collection, 0, 2**32)[0].n == 1
 
 
-def test_a_relays_reports_are_redeemed_one_by_one(world: World) -> None:
-    device = installed(world, more=VOUCHED)
+def test_a_relays_reports_are_redeemed_one_by_one(service: World) -> None:
+    device = installed(service, more=VOUCHED)
     people = ["ana", "eve", "ana", "kim"]
     bodies = [device.vouched(b"\x80", person=person) for person in people]
     refused = device.send(b"".join(bodies), role="relay")
     assert refused == [(bodies[2][:16], int(ReportError.VOUCHER_SPENT))]
-    assert world.service.store.tallies(device.question.manifest.collection, 0, 2**32)[0].n == 3
+    assert service.running.store.tallies(device.question.manifest.collection, 0, 2**32)[0].n == 3
 
 
-def test_a_voucher_is_refused_where_none_is_required(world: World) -> None:
-    device = installed(world)
+def test_a_voucher_is_refused_where_none_is_required(service: World) -> None:
+    device = installed(service)
     body = device.vouched(b"\x80")
     assert device.send(body) == [(body[:16], int(ReportError.UNKNOWN_EXTENSION))]
 
 
-def test_a_voucher_in_the_header_is_no_voucher(world: World) -> None:
-    device = installed(world, more=VOUCHED)
+def test_a_voucher_in_the_header_is_no_voucher(service: World) -> None:
+    device = installed(service, more=VOUCHED)
     body = extended(device.vouched(b"\x80"))
     assert device.send(body) == [(body[:16], int(ReportError.UNKNOWN_EXTENSION))]
 
 
-def test_the_voucher_of_another_collection_is_none(world: World) -> None:
-    here, there = installed(world, more=VOUCHED), installed(world, name="other", more=VOUCHED)
-    key = world.service.voucher_keys.of(there.question.manifest.collection, TODAY)
+def test_the_voucher_of_another_collection_is_none(service: World) -> None:
+    here, there = installed(service, more=VOUCHED), installed(service, name="other", more=VOUCHED)
+    key = service.running.voucher_keys.of(there.question.manifest.collection, TODAY)
     voucher = uploading.voucher(key, here.question.manifest.collection, TODAY, b"ana")
     body = here.body(b"\x80", extensions=uploading.extension(1, voucher))
     assert here.send(body) == [(body[:16], int(ReportError.VOUCHER_INVALID))]
@@ -221,13 +223,13 @@ def test_every_code_has_a_case_here() -> None:
     assert cases == set(ReportError)
 
 
-def test_a_token_that_is_no_relays_is_refused(world: World) -> None:
-    device = installed(world)
+def test_a_token_that_is_no_relays_is_refused(service: World) -> None:
+    device = installed(service)
     refused = device.send(device.body(b"\x80"), role="viewer")
     assert Counter(code for _, code in refused) == {int(ReportError.TOKEN_INVALID): 1}
 
 
-def test_a_list_of_keys_that_another_operator_signed_is_not_believed(world: World) -> None:
-    listed = json.loads(world.get("/v1/keys", None).data)
+def test_a_list_of_keys_that_another_operator_signed_is_not_believed(service: World) -> None:
+    listed = json.loads(service.get("/v1/keys", None).data)
     with pytest.raises(documents.RefusedError):
         documents.keys(listed, "ed25519:" + "A" * 43)

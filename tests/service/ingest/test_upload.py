@@ -19,148 +19,159 @@ from support.builders import service_world
 from support.builders.service_world import DAY, TODAY, TOML, World, authored
 
 
-def test_a_report_is_counted_in_the_cell_of_its_epoch_and_version(world: World) -> None:
-    assert world.upload(world.report(payload=b"\xa0")) == []
-    [row] = world.service.store.tallies(world.manifest.collection, 0, 2**32)
+def test_a_report_is_counted_in_the_cell_of_its_epoch_and_version(bare_service: World) -> None:
+    assert bare_service.upload(bare_service.report(payload=b"\xa0")) == []
+    [row] = bare_service.running.store.tallies(bare_service.manifest.collection, 0, 2**32)
     assert (row.key.epoch, row.key.manifest_version, row.n) == (TODAY, 1, 1)
     assert np.array_equal(row.tally, [1, 0, 1])
 
 
-def test_a_duplicate_is_accepted_and_counted_once(world: World) -> None:
-    report = world.report()
-    assert world.upload(report) == []
-    assert world.upload(report) == []
-    assert world.n() == 1
+def test_a_duplicate_is_accepted_and_counted_once(bare_service: World) -> None:
+    report = bare_service.report()
+    assert bare_service.upload(report) == []
+    assert bare_service.upload(report) == []
+    assert bare_service.n() == 1
 
 
-def test_a_report_sealed_anew_under_the_same_id_is_a_duplicate(world: World) -> None:
-    header = world.header()
-    world.upload(world.report(header, payload=b"\xe0"))
-    assert world.upload(world.report(header, payload=b"\x00")) == []
-    [row] = world.service.store.tallies(world.manifest.collection, 0, 2**32)
+def test_a_report_sealed_anew_under_the_same_id_is_a_duplicate(bare_service: World) -> None:
+    header = bare_service.header()
+    bare_service.upload(bare_service.report(header, payload=b"\xe0"))
+    assert bare_service.upload(bare_service.report(header, payload=b"\x00")) == []
+    [row] = bare_service.running.store.tallies(bare_service.manifest.collection, 0, 2**32)
     assert row.tally.tolist() == [1, 1, 1]
 
 
-def test_an_older_manifest_version_still_counts(world: World) -> None:
-    newer = authored(TOML.replace("min_batch = 1", "min_batch = 5"), previous=world.manifest)
-    world.service.registry.apply(world.signed(newer), audit=None)
-    header = world.header(manifest_version=2)
-    assert world.upload(world.report()) == []
-    assert world.upload(world.report(header, manifest=newer)) == []
-    assert world.upload(world.report(header)) == [(header.report_id, ReportError.CANNOT_OPEN)]
-    assert world.n() == 2
+def test_an_older_manifest_version_still_counts(bare_service: World) -> None:
+    newer = authored(TOML.replace("min_batch = 1", "min_batch = 5"), previous=bare_service.manifest)
+    bare_service.running.registry.apply(bare_service.signed(newer), audit=None)
+    header = bare_service.header(manifest_version=2)
+    assert bare_service.upload(bare_service.report()) == []
+    assert bare_service.upload(bare_service.report(header, manifest=newer)) == []
+    assert bare_service.upload(bare_service.report(header)) == [
+        (header.report_id, ReportError.CANNOT_OPEN)
+    ]
+    assert bare_service.n() == 2
 
 
-def test_only_the_failed_reports_of_a_request_are_named(world: World) -> None:
-    good = [world.report() for _ in range(3)]
-    bad = [world.report(payload=b"\xff"), world.report(world.header(key_id=9))]
-    failed = world.upload(good[0], bad[0], good[1], bad[1], good[2], relay=True)
+def test_only_the_failed_reports_of_a_request_are_named(bare_service: World) -> None:
+    good = [bare_service.report() for _ in range(3)]
+    bad = [bare_service.report(payload=b"\xff"), bare_service.report(bare_service.header(key_id=9))]
+    failed = bare_service.upload(good[0], bad[0], good[1], bad[1], good[2], relay=True)
     assert failed == [
         (bad[0].header.report_id, ReportError.INVALID_MESSAGE),
         (bad[1].header.report_id, ReportError.OUTDATED_KEY),
     ]
-    assert world.n() == 3
+    assert bare_service.n() == 3
 
 
-def test_two_reports_need_a_relays_token(world: World) -> None:
-    reports = [world.report(), world.report()]
+def test_two_reports_need_a_relays_token(bare_service: World) -> None:
+    reports = [bare_service.report(), bare_service.report()]
     wanted = [(report.header.report_id, ReportError.TOKEN_REQUIRED) for report in reports]
-    assert world.upload(*reports) == wanted
-    assert world.n() == 0
-    assert world.upload(*reports, relay=True) == []
-    assert world.n() == 2
+    assert bare_service.upload(*reports) == wanted
+    assert bare_service.n() == 0
+    assert bare_service.upload(*reports, relay=True) == []
+    assert bare_service.n() == 2
 
 
-def test_a_token_that_is_refused_is_told_even_for_one_report(world: World) -> None:
-    report = world.report()
-    [status] = world.service.ingest.upload(
+def test_a_token_that_is_refused_is_told_even_for_one_report(bare_service: World) -> None:
+    report = bare_service.report()
+    [status] = bare_service.running.ingest.upload(
         "settings", encode_upload([report]), prefix=None, relay=False, token_refused=True
     )
     assert status.error == ReportError.TOKEN_INVALID
-    assert world.n() == 0
+    assert bare_service.n() == 0
 
 
-def test_rejections_are_counted_by_reason_and_duplicates_are_not(world: World) -> None:
-    report = world.report()
-    world.upload(report)
-    world.upload(report)
+def test_rejections_are_counted_by_reason_and_duplicates_are_not(bare_service: World) -> None:
+    report = bare_service.report()
+    bare_service.upload(report)
+    bare_service.upload(report)
     for _ in range(2):
-        world.upload(world.report(payload=b"\xff"))
-    world.upload(world.report(world.header(epoch=TODAY + 5)))
-    rejections = world.service.store.rejections(world.manifest.collection)
+        bare_service.upload(bare_service.report(payload=b"\xff"))
+    bare_service.upload(bare_service.report(bare_service.header(epoch=TODAY + 5)))
+    rejections = bare_service.running.store.rejections(bare_service.manifest.collection)
     assert rejections == {"invalid-message": 2, "too-early": 1}
 
 
-def test_a_refused_report_leaves_no_id_and_may_be_sent_again_mended(world: World) -> None:
-    header = world.header()
-    world.upload(world.report(header, payload=b"\xff"))
-    assert world.upload(world.report(header)) == []
-    assert world.n() == 1
+def test_a_refused_report_leaves_no_id_and_may_be_sent_again_mended(bare_service: World) -> None:
+    header = bare_service.header()
+    bare_service.upload(bare_service.report(header, payload=b"\xff"))
+    assert bare_service.upload(bare_service.report(header)) == []
+    assert bare_service.n() == 1
 
 
-def test_an_epoch_that_was_closed_early_is_refused_by_the_stored_fact(world: World) -> None:
-    world.service.store.close_epoch(world.manifest.collection, TODAY, world.clock(), audit=None)
+def test_an_epoch_that_was_closed_early_is_refused_by_the_stored_fact(bare_service: World) -> None:
+    bare_service.running.store.close_epoch(
+        bare_service.manifest.collection, TODAY, bare_service.clock(), audit=None
+    )
     for _ in range(2):
-        report = world.report()
-        assert world.upload(report) == [(report.header.report_id, ReportError.EPOCH_CLOSED)]
-    assert world.n() == 0
-    rejections = world.service.store.rejections(world.manifest.collection)
+        report = bare_service.report()
+        assert bare_service.upload(report) == [(report.header.report_id, ReportError.EPOCH_CLOSED)]
+    assert bare_service.n() == 0
+    rejections = bare_service.running.store.rejections(bare_service.manifest.collection)
     assert rejections == {"epoch-closed": 2}
 
 
-def test_once_an_epoch_is_known_to_be_closed_its_reports_are_not_opened(world: World) -> None:
-    world.service.store.close_epoch(world.manifest.collection, TODAY, world.clock(), audit=None)
-    world.upload(world.report())
-    garbage = Report(world.header(), b"does not open")
-    assert world.upload(garbage) == [(garbage.header.report_id, ReportError.EPOCH_CLOSED)]
+def test_once_an_epoch_is_known_to_be_closed_its_reports_are_not_opened(
+    bare_service: World,
+) -> None:
+    bare_service.running.store.close_epoch(
+        bare_service.manifest.collection, TODAY, bare_service.clock(), audit=None
+    )
+    bare_service.upload(bare_service.report())
+    garbage = Report(bare_service.header(), b"does not open")
+    assert bare_service.upload(garbage) == [(garbage.header.report_id, ReportError.EPOCH_CLOSED)]
 
 
-def test_many_threads_that_send_the_same_reports_count_each_once(world: World) -> None:
-    bodies = [encode_upload([world.report()]) for _ in range(20)] * 4
+def test_many_threads_that_send_the_same_reports_count_each_once(bare_service: World) -> None:
+    bodies = [encode_upload([bare_service.report()]) for _ in range(20)] * 4
 
     def send(body: bytes) -> int:
-        return len(world.service.ingest.upload("settings", body, prefix=None, relay=False))
+        return len(bare_service.running.ingest.upload("settings", body, prefix=None, relay=False))
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(send, bodies)) == 0
-    assert world.n() == 20
+    assert bare_service.n() == 20
 
 
-def problem(world: World, body: bytes, collection: str = "settings") -> Problem:
+def problem(bare_service: World, body: bytes, collection: str = "settings") -> Problem:
     with pytest.raises(Problem) as refusal:
-        world.service.ingest.upload(collection, body, prefix="192.0.2", relay=False)
+        bare_service.running.ingest.upload(collection, body, prefix="192.0.2", relay=False)
     return refusal.value
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"\x00", bytes(24), bytes(262_145), secrets.token_bytes(99)], ids=len
 )
-def test_a_body_that_is_no_message_is_refused_whole(world: World, body: bytes) -> None:
-    assert problem(world, body).slug == "invalid-message"
+def test_a_body_that_is_no_message_is_refused_whole(bare_service: World, body: bytes) -> None:
+    assert problem(bare_service, body).slug == "invalid-message"
 
 
-def test_a_report_with_a_byte_too_many_is_refused_whole(world: World) -> None:
-    assert problem(world, encode_upload([world.report()]) + b"\x00").slug == "invalid-message"
-    assert world.n() == 0
+def test_a_report_with_a_byte_too_many_is_refused_whole(bare_service: World) -> None:
+    assert (
+        problem(bare_service, encode_upload([bare_service.report()]) + b"\x00").slug
+        == "invalid-message"
+    )
+    assert bare_service.n() == 0
 
 
-def test_an_unknown_collection_is_refused_whole(world: World) -> None:
-    refusal = problem(world, encode_upload([world.report()]), "nothing-here")
+def test_an_unknown_collection_is_refused_whole(bare_service: World) -> None:
+    refusal = problem(bare_service, encode_upload([bare_service.report()]), "nothing-here")
     assert isinstance(refusal, UnknownCollection)
     assert refusal.status == 404
 
 
-def test_a_closed_collection_is_gone(world: World) -> None:
-    world.service.registry.close(world.manifest.collection, audit=None)
-    assert problem(world, encode_upload([world.report()])).status == 410
+def test_a_closed_collection_is_gone(bare_service: World) -> None:
+    bare_service.running.registry.close(bare_service.manifest.collection, audit=None)
+    assert problem(bare_service, encode_upload([bare_service.report()])).status == 410
 
 
-def test_a_collection_is_gone_once_its_last_epoch_has_closed(world: World) -> None:
-    report = world.report(world.header(epoch=TODAY + 16))
-    world.clock.now = (TODAY + 19) * DAY
-    assert world.upload(report) == []
-    world.clock.now += 1
-    refusal = problem(world, encode_upload([report]))
+def test_a_collection_is_gone_once_its_last_epoch_has_closed(bare_service: World) -> None:
+    report = bare_service.report(bare_service.header(epoch=TODAY + 16))
+    bare_service.clock.now = (TODAY + 19) * DAY
+    assert bare_service.upload(report) == []
+    bare_service.clock.now += 1
+    refusal = problem(bare_service, encode_upload([report]))
     assert (refusal.status, refusal.slug) == (410, "collection-closed")
 
 
@@ -168,13 +179,13 @@ def test_a_collection_is_gone_once_its_last_epoch_has_closed(world: World) -> No
 def strict(tmp_path: Path) -> Iterator[World]:
     """A service that takes two reports a network in ten seconds."""
     settings = replace(service_world.prepared(tmp_path), reports_per_minute_per_prefix=12)
-    with service_world.opened(tmp_path, settings) as world:
-        yield world
+    with service_world.opened(tmp_path, settings) as bare_service:
+        yield bare_service
 
 
 def test_a_network_over_its_rate_is_told_to_come_back_and_others_are_not(strict: World) -> None:
     bodies = [encode_upload([strict.report()]) for _ in range(4)]
-    upload = strict.service.ingest.upload
+    upload = strict.running.ingest.upload
     for body in bodies[:2]:
         upload("settings", body, prefix="192.0.2", relay=False)
     refusal = problem(strict, bodies[2])

@@ -23,16 +23,16 @@ def cohorts(secret: bytes = bytes(32), collection: str = COLLECTION) -> list[int
     return [Cohorts(secret).of(collection, report_id, 64) for report_id in IDS]
 
 
-def register(world: World, number: int) -> Manifest:
+def register(bare_service: World, number: int) -> Manifest:
     text = f"cohorts = {number}\n" + service_world.TOML.replace('"settings"', f'"in-{number}"')
     manifest = service_world.authored(text)
-    world.service.registry.apply(world.signed(manifest), audit=None)
-    world.manifest = manifest
+    bare_service.running.registry.apply(bare_service.signed(manifest), audit=None)
+    bare_service.manifest = manifest
     return manifest
 
 
-def cells(world: World) -> list[KeyedTally]:
-    return world.service.store.tallies(world.manifest.collection, TODAY, TODAY)
+def cells(bare_service: World) -> list[KeyedTally]:
+    return bare_service.running.store.tallies(bare_service.manifest.collection, TODAY, TODAY)
 
 
 def test_an_id_is_always_in_the_same_of_64_groups() -> None:
@@ -62,9 +62,9 @@ def test_the_secret_is_a_file_made_once_and_never_in_the_database(tmp_path: Path
     settings = service_world.prepared(tmp_path)
     path = settings.data / "keys" / "cohorts.key"
     before = path.read_text()
-    with service_world.opened(tmp_path, settings) as world:
-        register(world, 64)
-        world.upload(world.report())
+    with service_world.opened(tmp_path, settings) as bare_service:
+        register(bare_service, 64)
+        bare_service.upload(bare_service.report())
     assert path.read_text() == before
     assert path.stat().st_mode & 0o077 == 0
     assert before.strip().partition(":")[2].encode() not in settings.database.read_bytes()
@@ -78,22 +78,22 @@ def test_a_directory_of_an_earlier_version_gets_a_secret(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("number", [1, 64])
-def test_reports_are_tallied_by_cohort_and_read_together(world: World, number: int) -> None:
-    register(world, number)
+def test_reports_are_tallied_by_cohort_and_read_together(bare_service: World, number: int) -> None:
+    register(bare_service, number)
     payloads = [bytes([bits << 5]) for bits in range(8)] * 8
     for payload in payloads:
-        assert world.upload(world.report(payload=payload)) == []
-    found = cells(world)
+        assert bare_service.upload(bare_service.report(payload=payload)) == []
+    found = cells(bare_service)
     assert {cell.key.cohort for cell in found} <= set(range(number))
     assert (len(found) > 1) == (number > 1)
-    collection = world.service.registry.get(world.manifest.collection)
-    reading = pooled_tally(world.service.store, collection, EpochRange())
+    collection = bare_service.running.registry.get(bare_service.manifest.collection)
+    reading = pooled_tally(bare_service.running.store, collection, EpochRange())
     assert (reading.n, reading.tally.tolist()) == (64, [32, 32, 32])
 
 
-def test_a_report_sent_twice_is_in_one_group_once(world: World) -> None:
-    register(world, 64)
-    report = world.report()
+def test_a_report_sent_twice_is_in_one_group_once(bare_service: World) -> None:
+    register(bare_service, 64)
+    report = bare_service.report()
     for _ in range(3):
-        assert world.upload(report) == []
-    assert [cell.n for cell in cells(world)] == [1]
+        assert bare_service.upload(report) == []
+    assert [cell.n for cell in cells(bare_service)] == [1]

@@ -120,66 +120,68 @@ def test_no_private_key_is_in_the_database(tmp_path: Path) -> None:
         assert text.encode() not in data
 
 
-def test_an_opener_opens_what_was_sealed_to_its_key(world: World) -> None:
-    sealed = envelope.seal(b"hello", public_key=world.key_list().active.public_key, info=b"context")
-    opener = world.service.keys.opener(1)
+def test_an_opener_opens_what_was_sealed_to_its_key(bare_service: World) -> None:
+    sealed = envelope.seal(
+        b"hello", public_key=bare_service.key_list().active.public_key, info=b"context"
+    )
+    opener = bare_service.running.keys.opener(1)
     assert opener is not None
     assert opener.open(sealed, info=b"context") == b"hello"
-    assert world.service.keys.opener(1) is opener
-    assert world.service.keys.opener(2) is None
+    assert bare_service.running.keys.opener(1) is opener
+    assert bare_service.running.keys.opener(2) is None
 
 
-def test_a_list_is_taken_for_two_weeks(world: World) -> None:
-    signed, trust = world.service.keys.key_list(), world.service.keys.trust
+def test_a_list_is_taken_for_two_weeks(bare_service: World) -> None:
+    signed, trust = bare_service.running.keys.key_list(), bare_service.running.keys.trust
     assert verify_key_list(signed, trusted=[trust], now=NOON + 14 * DAY - 1).version == 1
     with pytest.raises(SignatureError, match="expired"):
         verify_key_list(signed, trusted=[trust], now=NOON + 14 * DAY)
 
 
-def renewed(world: World, seconds: float) -> KeyList | None:
-    world.clock.now += seconds
-    return world.key_list() if world.service.keys.renew() else None
+def renewed(bare_service: World, seconds: float) -> KeyList | None:
+    bare_service.clock.now += seconds
+    return bare_service.key_list() if bare_service.running.keys.renew() else None
 
 
-def test_a_list_is_renewed_at_half_its_life(world: World) -> None:
-    renewed(world, HOUR)  # the manifest
-    assert renewed(world, 7 * DAY - 1) is None
-    listed = renewed(world, 1)
+def test_a_list_is_renewed_at_half_its_life(bare_service: World) -> None:
+    renewed(bare_service, HOUR)  # the manifest
+    assert renewed(bare_service, 7 * DAY - 1) is None
+    listed = renewed(bare_service, 1)
     assert listed is not None
     assert listed.version == 3
     assert listed.expires - listed.issued == 14 * DAY
 
 
-def test_a_list_is_renewed_an_hour_after_the_log_grew(world: World) -> None:
-    assert renewed(world, HOUR - 1) is None
-    listed = renewed(world, 1)
+def test_a_list_is_renewed_an_hour_after_the_log_grew(bare_service: World) -> None:
+    assert renewed(bare_service, HOUR - 1) is None
+    listed = renewed(bare_service, 1)
     assert listed is not None
     assert (listed.version, listed.log_size) == (2, 2)
 
 
-def test_an_idle_log_gains_one_entry_a_week(world: World) -> None:
-    renewed(world, HOUR)
-    size = world.service.store.log_head()[0]
+def test_an_idle_log_gains_one_entry_a_week(bare_service: World) -> None:
+    renewed(bare_service, HOUR)
+    size = bare_service.running.store.log_head()[0]
     for _ in range(4 * 7 * 24):
-        renewed(world, HOUR)
-    assert world.service.store.log_head()[0] == size + 4
+        renewed(bare_service, HOUR)
+    assert bare_service.running.store.log_head()[0] == size + 4
 
 
-def test_a_busy_log_gains_at_most_one_list_an_hour(world: World) -> None:
-    versions = world.key_list().version
+def test_a_busy_log_gains_at_most_one_list_an_hour(bare_service: World) -> None:
+    versions = bare_service.key_list().version
     for number in range(240):
-        world.service.store.append_log("release", bytes([number]) * 32)
-        renewed(world, 360)
-    assert world.key_list().version == versions + 24
+        bare_service.running.store.append_log("release", bytes([number]) * 32)
+        renewed(bare_service, 360)
+    assert bare_service.key_list().version == versions + 24
 
 
-def test_a_list_carries_the_head_before_it_and_is_the_next_entry(world: World) -> None:
-    before = world.service.store.log_head()
-    listed = renewed(world, HOUR)
+def test_a_list_carries_the_head_before_it_and_is_the_next_entry(bare_service: World) -> None:
+    before = bare_service.running.store.log_head()
+    listed = renewed(bare_service, HOUR)
     assert listed is not None
     assert (listed.log_size, listed.log_head) == before
-    assert world.service.store.log()[-1].type == "keys"
-    assert world.service.store.log_head()[0] == before[0] + 1
+    assert bare_service.running.store.log()[-1].type == "keys"
+    assert bare_service.running.store.log_head()[0] == before[0] + 1
 
 
 def test_the_version_rises_over_restarts_even_when_the_last_list_has_expired(
@@ -195,9 +197,9 @@ def test_the_version_rises_over_restarts_even_when_the_last_list_has_expired(
 
 
 def test_a_log_that_grows_while_the_list_is_signed_is_read_again(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    bare_service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, add = world.service.store, world.service.store.add_key_list
+    store, add = bare_service.running.store, bare_service.running.store.add_key_list
 
     def overtaken(row: object, *, log_size: int, audit: object) -> bool:
         monkeypatch.undo()
@@ -205,7 +207,7 @@ def test_a_log_that_grows_while_the_list_is_signed_is_read_again(
         return add(row, log_size=log_size, audit=audit)  # type: ignore[arg-type]  # as it was called
 
     monkeypatch.setattr(store, "add_key_list", overtaken)
-    listed = renewed(world, HOUR)
+    listed = renewed(bare_service, HOUR)
     assert listed is not None
     assert (listed.version, listed.log_size) == (2, 3)
 

@@ -31,27 +31,27 @@ from support.builders.service_world import DAY, NOON, TODAY, Moment, World
 GRACE = 2 * DAY
 
 
-def key_file(world: World, key_id: int) -> Path:
-    return world.service.settings.data / "keys" / f"report-{key_id}.key"
+def key_file(bare_service: World, key_id: int) -> Path:
+    return bare_service.running.settings.data / "keys" / f"report-{key_id}.key"
 
 
-def states(world: World) -> dict[int, str]:
-    return {key.id: key.state for key in world.key_list().keys}
+def states(bare_service: World) -> dict[int, str]:
+    return {key.id: key.state for key in bare_service.key_list().keys}
 
 
-def later(world: World, seconds: float) -> None:
-    world.clock.now += seconds
-    world.service.tick()
+def later(bare_service: World, seconds: float) -> None:
+    bare_service.clock.now += seconds
+    bare_service.running.tick()
 
 
-def lists(world: World) -> list[KeyList]:
+def lists(bare_service: World) -> list[KeyList]:
     """Every list that was ever signed, in order."""
-    rows = (world.service.store.key_list(version) for version in range(1, 10_000))
+    rows = (bare_service.running.store.key_list(version) for version in range(1, 10_000))
     found = []
     for row in rows:
         if row is None:
             break
-        trusted = [world.service.keys.trust]
+        trusted = [bare_service.running.keys.trust]
         found.append(verify_key_list(row.envelope, trusted=trusted, now=row.issued))
     return found
 
@@ -77,49 +77,51 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _every_list_follows_the_one_before(world: World) -> Iterator[None]:
+def _every_list_follows_the_one_before(bare_service: World) -> Iterator[None]:
     yield
-    signed = lists(world)
+    signed = lists(bare_service)
     for old, new in pairwise(signed):
         check_successor_keys(old, new)
 
 
-def test_a_new_key_is_listed_a_day_before_it_is_used(world: World) -> None:
-    standing = world.service.keys.rotate(audit=None)
+def test_a_new_key_is_listed_a_day_before_it_is_used(bare_service: World) -> None:
+    standing = bare_service.running.keys.rotate(audit=None)
     assert (standing.key.id, standing.key.state, standing.since) == (2, "pending", NOON)
-    assert states(world) == {1: "active", 2: "pending"}
-    later(world, PENDING_SECONDS - 1)
-    assert world.key_list().active.id == 1
-    later(world, 1)
-    assert states(world) == {1: "expired", 2: "active"}
+    assert states(bare_service) == {1: "active", 2: "pending"}
+    later(bare_service, PENDING_SECONDS - 1)
+    assert bare_service.key_list().active.id == 1
+    later(bare_service, 1)
+    assert states(bare_service) == {1: "expired", 2: "active"}
 
 
-def test_a_pending_key_opens_already(world: World) -> None:
-    standing = world.service.keys.rotate(audit=None)
+def test_a_pending_key_opens_already(bare_service: World) -> None:
+    standing = bare_service.running.keys.rotate(audit=None)
     sealed = envelope.seal(b"hello", public_key=standing.key.public_key, info=b"")
-    opener = world.service.keys.opener(standing.key.id)
+    opener = bare_service.running.keys.opener(standing.key.id)
     assert opener is not None
     assert opener.open(sealed, info=b"") == b"hello"
 
 
-def test_the_entry_of_a_rotation_comes_with_the_list_that_has_the_new_key(world: World) -> None:
+def test_the_entry_of_a_rotation_comes_with_the_list_that_has_the_new_key(
+    bare_service: World,
+) -> None:
     """A list that happens to be due is signed first, and is nobody's act."""
-    store = world.service.store
-    world.clock.now += 8 * DAY
-    signed, acts = len(lists(world)), store.audit_head()[0]
+    store = bare_service.running.store
+    bare_service.clock.now += 8 * DAY
+    signed, acts = len(lists(bare_service)), store.audit_head()[0]
     entry = AuditEntry.of("key-rotated", actor="ana", at=1)
-    world.service.keys.rotate(audit=entry)
-    assert len(lists(world)) == signed + 2
-    world.service.keys.rotate(audit=entry)  # the one that is pending is the one
+    bare_service.running.keys.rotate(audit=entry)
+    assert len(lists(bare_service)) == signed + 2
+    bare_service.running.keys.rotate(audit=entry)  # the one that is pending is the one
     [row] = store.audit(acts)
     assert parse(row) == entry
 
 
 def test_a_rotation_whose_key_another_process_lists_has_its_entry_too(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    bare_service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, make = world.service, ReportKeys.make
-    other = keys.Keys(service.settings.data, store=service.store, clock=world.clock)
+    service, make = bare_service.running, ReportKeys.make
+    other = keys.Keys(service.settings.data, store=service.store, clock=bare_service.clock)
 
     def overtaken(files: ReportKeys, key_id: int, suite: int) -> None:
         monkeypatch.undo()
@@ -132,124 +134,134 @@ def test_a_rotation_whose_key_another_process_lists_has_its_entry_too(
     assert parse(service.store.audit()[-1]) == entry
 
 
-def test_rotating_again_waits_for_the_key_that_is_pending(world: World) -> None:
-    first = world.service.keys.rotate(audit=None)
-    later(world, 60)
-    assert world.service.keys.rotate(audit=None) == first
+def test_rotating_again_waits_for_the_key_that_is_pending(bare_service: World) -> None:
+    first = bare_service.running.keys.rotate(audit=None)
+    later(bare_service, 60)
+    assert bare_service.running.keys.rotate(audit=None) == first
 
 
-def test_a_key_is_used_at_once_if_told_so_and_still_announced_first(world: World) -> None:
-    assert world.service.keys.rotate(at_once=True, audit=None).key.state == "active"
-    assert states(world) == {1: "expired", 2: "active"}
-    shown = [[key.state for key in each.keys] for each in lists(world)]
+def test_a_key_is_used_at_once_if_told_so_and_still_announced_first(bare_service: World) -> None:
+    assert bare_service.running.keys.rotate(at_once=True, audit=None).key.state == "active"
+    assert states(bare_service) == {1: "expired", 2: "active"}
+    shown = [[key.state for key in each.keys] for each in lists(bare_service)]
     assert shown[-2:] == [["active", "pending"], ["expired", "active"]]
 
 
-def test_reports_to_an_expired_key_still_open(world: World) -> None:
-    report = world.report()
-    world.service.keys.rotate(at_once=True, audit=None)
-    assert states(world)[report.header.key_id] == "expired"
-    assert world.upload(report) == []
-    assert world.n() == 1
+def test_reports_to_an_expired_key_still_open(bare_service: World) -> None:
+    report = bare_service.report()
+    bare_service.running.keys.rotate(at_once=True, audit=None)
+    assert states(bare_service)[report.header.key_id] == "expired"
+    assert bare_service.upload(report) == []
+    assert bare_service.n() == 1
 
 
-def test_reports_to_a_destroyed_key_are_told_so_and_count_once_sealed_anew(world: World) -> None:
-    late = world.report(world.header(epoch=TODAY + 3))
-    world.service.keys.rotate(at_once=True, audit=None)
-    later(world, 4 * DAY)
-    assert world.upload(late) == [(late.header.report_id, ReportError.OUTDATED_KEY)]
-    again = world.header(report_id=late.header.report_id, epoch=TODAY + 3, key_id=2)
-    assert world.upload(world.report(again)) == []
-    assert world.n(TODAY + 3) == 1
+def test_reports_to_a_destroyed_key_are_told_so_and_count_once_sealed_anew(
+    bare_service: World,
+) -> None:
+    late = bare_service.report(bare_service.header(epoch=TODAY + 3))
+    bare_service.running.keys.rotate(at_once=True, audit=None)
+    later(bare_service, 4 * DAY)
+    assert bare_service.upload(late) == [(late.header.report_id, ReportError.OUTDATED_KEY)]
+    again = bare_service.header(report_id=late.header.report_id, epoch=TODAY + 3, key_id=2)
+    assert bare_service.upload(bare_service.report(again)) == []
+    assert bare_service.n(TODAY + 3) == 1
 
 
-def test_a_key_is_destroyed_once_the_epochs_of_its_last_moment_are_closed(world: World) -> None:
-    world.service.keys.rotate(at_once=True, audit=None)
+def test_a_key_is_destroyed_once_the_epochs_of_its_last_moment_are_closed(
+    bare_service: World,
+) -> None:
+    bare_service.running.keys.rotate(at_once=True, audit=None)
     closes = (TODAY + 1) * DAY + GRACE
-    world.clock.now = closes
-    world.service.tick()
-    assert key_file(world, 1).exists()
-    assert world.service.keys.opener(1) is not None
-    later(world, 1)
-    assert not key_file(world, 1).exists()
-    assert world.service.keys.opener(1) is None
-    assert states(world) == {2: "active"}
+    bare_service.clock.now = closes
+    bare_service.running.tick()
+    assert key_file(bare_service, 1).exists()
+    assert bare_service.running.keys.opener(1) is not None
+    later(bare_service, 1)
+    assert not key_file(bare_service, 1).exists()
+    assert bare_service.running.keys.opener(1) is None
+    assert states(bare_service) == {2: "active"}
 
 
-def test_nothing_of_a_destroyed_key_stays_in_the_directory(world: World) -> None:
-    kept = read_private(key_file(world, 1), kind="hpke-1")
-    text = key_file(world, 1).read_text().strip().encode()
-    world.service.keys.rotate(at_once=True, audit=None)
-    later(world, 4 * DAY)
-    for path in world.service.settings.data.rglob("*"):
+def test_nothing_of_a_destroyed_key_stays_in_the_directory(bare_service: World) -> None:
+    kept = read_private(key_file(bare_service, 1), kind="hpke-1")
+    text = key_file(bare_service, 1).read_text().strip().encode()
+    bare_service.running.keys.rotate(at_once=True, audit=None)
+    later(bare_service, 4 * DAY)
+    for path in bare_service.running.settings.data.rglob("*"):
         if path.is_file():
             assert kept not in path.read_bytes()
             assert text not in path.read_bytes()
 
 
-def test_a_collection_with_long_epochs_keeps_its_keys_longer(world: World) -> None:
+def test_a_collection_with_long_epochs_keeps_its_keys_longer(bare_service: World) -> None:
     text = service_world.TOML.replace('"settings"', '"monthly"').replace(
         'grace = "2d"', 'epoch = "31d"'
     )
-    world.service.registry.apply(world.signed(service_world.authored(text)), audit=None)
-    world.service.keys.rotate(at_once=True, audit=None)
-    later(world, 10 * DAY)
-    assert states(world) == {1: "expired", 2: "active"}
-    later(world, 40 * DAY)
-    assert states(world) == {2: "active"}
+    bare_service.running.registry.apply(
+        bare_service.signed(service_world.authored(text)), audit=None
+    )
+    bare_service.running.keys.rotate(at_once=True, audit=None)
+    later(bare_service, 10 * DAY)
+    assert states(bare_service) == {1: "expired", 2: "active"}
+    later(bare_service, 40 * DAY)
+    assert states(bare_service) == {2: "active"}
 
 
-def test_a_closed_collection_keeps_no_key(world: World) -> None:
-    world.service.registry.close(world.manifest.collection, audit=None)
-    world.service.keys.rotate(at_once=True, audit=None)
-    world.service.tick()
-    assert states(world) == {2: "active"}
+def test_a_closed_collection_keeps_no_key(bare_service: World) -> None:
+    bare_service.running.registry.close(bare_service.manifest.collection, audit=None)
+    bare_service.running.keys.rotate(at_once=True, audit=None)
+    bare_service.running.tick()
+    assert states(bare_service) == {2: "active"}
 
 
-def test_a_key_is_replaced_after_90_days_in_use(world: World) -> None:
-    later(world, 90 * DAY - 1)
-    assert states(world) == {1: "active"}
-    later(world, 1)
-    assert states(world) == {1: "active", 2: "pending"}
-    later(world, DAY)
-    assert states(world)[2] == "active"
+def test_a_key_is_replaced_after_90_days_in_use(bare_service: World) -> None:
+    later(bare_service, 90 * DAY - 1)
+    assert states(bare_service) == {1: "active"}
+    later(bare_service, 1)
+    assert states(bare_service) == {1: "active", 2: "pending"}
+    later(bare_service, DAY)
+    assert states(bare_service)[2] == "active"
 
 
-def test_a_year_of_ticks_makes_a_key_a_quarter_and_destroys_the_old_ones(world: World) -> None:
+def test_a_year_of_ticks_makes_a_key_a_quarter_and_destroys_the_old_ones(
+    bare_service: World,
+) -> None:
     for _ in range(366):
-        later(world, DAY)
-    assert states(world) == {5: "active"}
-    assert [path.name for path in key_file(world, 0).parent.glob("report-*")] == ["report-5.key"]
+        later(bare_service, DAY)
+    assert states(bare_service) == {5: "active"}
+    assert [path.name for path in key_file(bare_service, 0).parent.glob("report-*")] == [
+        "report-5.key"
+    ]
 
 
-def test_suite_2_stands_beside_suite_1_and_is_what_devices_take(world: World) -> None:
-    world.service.keys.rotate(2, at_once=True, audit=None)
-    assert states(world) == {1: "active", 2: "active"}
-    assert world.key_list().active.suite == 2
-    world.service.keys.rotate(2, at_once=True, audit=None)
-    assert states(world) == {1: "active", 2: "expired", 3: "active"}
+def test_suite_2_stands_beside_suite_1_and_is_what_devices_take(bare_service: World) -> None:
+    bare_service.running.keys.rotate(2, at_once=True, audit=None)
+    assert states(bare_service) == {1: "active", 2: "active"}
+    assert bare_service.key_list().active.suite == 2
+    bare_service.running.keys.rotate(2, at_once=True, audit=None)
+    assert states(bare_service) == {1: "active", 2: "expired", 3: "active"}
 
 
-def test_a_report_of_suite_2_is_counted(world: World) -> None:
-    standing = world.service.keys.rotate(2, at_once=True, audit=None)
-    header = world.header(key_id=standing.key.id)
-    assert world.upload(world.report(header)) == []
-    assert world.n() == 1
+def test_a_report_of_suite_2_is_counted(bare_service: World) -> None:
+    standing = bare_service.running.keys.rotate(2, at_once=True, audit=None)
+    header = bare_service.header(key_id=standing.key.id)
+    assert bare_service.upload(bare_service.report(header)) == []
+    assert bare_service.n() == 1
 
 
 @pytest.mark.parametrize("suite", [1, 2])
 def test_the_states_and_their_times_survive_a_restart(folder: Path, suite: int) -> None:
-    with reopened(folder, NOON) as world:
-        world.service.keys.rotate(suite, audit=None)
-    with reopened(folder, NOON + PENDING_SECONDS - 1) as world:
-        assert world.key_list().active.id == 1
-    with reopened(folder, NOON + PENDING_SECONDS) as world:
-        assert world.key_list().active.id == 2
-    with reopened(folder, NOON + PENDING_SECONDS + 90 * DAY - 1) as world:
-        world.service.tick()
-        assert (3 in states(world)) == (suite == 2)  # key 1, of suite 1, is older
-        later(world, 1)
-        assert "pending" in states(world).values()
+    with reopened(folder, NOON) as bare_service:
+        bare_service.running.keys.rotate(suite, audit=None)
+    with reopened(folder, NOON + PENDING_SECONDS - 1) as bare_service:
+        assert bare_service.key_list().active.id == 1
+    with reopened(folder, NOON + PENDING_SECONDS) as bare_service:
+        assert bare_service.key_list().active.id == 2
+    with reopened(folder, NOON + PENDING_SECONDS + 90 * DAY - 1) as bare_service:
+        bare_service.running.tick()
+        assert (3 in states(bare_service)) == (suite == 2)  # key 1, of suite 1, is older
+        later(bare_service, 1)
+        assert "pending" in states(bare_service).values()
 
 
 @pytest.mark.parametrize("step", ["renew", "make"])
@@ -259,46 +271,46 @@ def test_a_rotation_that_is_interrupted_is_finished_at_the_next_start(
     def killed(*arguments: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    with reopened(folder, NOON) as world:
+    with reopened(folder, NOON) as bare_service:
         owner = key_lists.KeyLists if step == "renew" else key_files
         name = "_add" if step == "renew" else "_sync_directory"
         monkeypatch.setattr(owner, name, killed)
         with pytest.raises(KeyboardInterrupt):
-            world.service.keys.rotate(audit=None)
+            bare_service.running.keys.rotate(audit=None)
         monkeypatch.undo()
-    with reopened(folder, NOON) as world:
-        assert states(world) == {1: "active", 2: "pending"}
+    with reopened(folder, NOON) as bare_service:
+        assert states(bare_service) == {1: "active", 2: "pending"}
 
 
 def test_a_destruction_that_is_interrupted_is_finished_at_the_next_tick(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    bare_service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.service.keys.rotate(at_once=True, audit=None)
-    key_file(world, 1).unlink()
-    world.service.tick()
-    assert states(world) == {2: "active"}
+    bare_service.running.keys.rotate(at_once=True, audit=None)
+    key_file(bare_service, 1).unlink()
+    bare_service.running.tick()
+    assert states(bare_service) == {2: "active"}
 
 
-def test_a_file_put_there_for_a_second_replica_is_taken_up_pending(world: World) -> None:
+def test_a_file_put_there_for_a_second_replica_is_taken_up_pending(bare_service: World) -> None:
     private, public = envelope.generate()
-    write_private(key_file(world, 9), private, kind="hpke-1")
-    world.service.tick()
-    assert states(world) == {1: "active", 9: "pending"}
-    assert world.service.keys.rotate(audit=None).key.public_key == public
+    write_private(key_file(bare_service, 9), private, kind="hpke-1")
+    bare_service.running.tick()
+    assert states(bare_service) == {1: "active", 9: "pending"}
+    assert bare_service.running.keys.rotate(audit=None).key.public_key == public
 
 
 def test_a_destroyed_key_that_comes_back_from_a_backup_is_not_used(
-    world: World, caplog: pytest.LogCaptureFixture
+    bare_service: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    backup = key_file(world, 1).read_bytes()
-    world.service.keys.rotate(at_once=True, audit=None)
-    later(world, 4 * DAY)
-    key_file(world, 1).write_bytes(backup)
-    key_file(world, 1).chmod(0o600)
-    later(world, DAY)
-    later(world, DAY)
-    assert states(world) == {2: "active"}
-    assert world.service.keys.opener(1) is None
+    backup = key_file(bare_service, 1).read_bytes()
+    bare_service.running.keys.rotate(at_once=True, audit=None)
+    later(bare_service, 4 * DAY)
+    key_file(bare_service, 1).write_bytes(backup)
+    key_file(bare_service, 1).chmod(0o600)
+    later(bare_service, DAY)
+    later(bare_service, DAY)
+    assert states(bare_service) == {2: "active"}
+    assert bare_service.running.keys.opener(1) is None
     assert caplog.text.count("report-1.key was destroyed before and is not used") == 1
 
 
@@ -310,62 +322,64 @@ def test_another_key_under_a_listed_id_is_refused(folder: Path) -> None:
         pass
 
 
-def test_a_lost_active_key_is_expired_and_its_successor_used_early(world: World) -> None:
-    world.service.keys.rotate(audit=None)
-    key_file(world, 1).unlink()
-    world.service.tick()
-    assert states(world) == {2: "active"}
+def test_a_lost_active_key_is_expired_and_its_successor_used_early(bare_service: World) -> None:
+    bare_service.running.keys.rotate(audit=None)
+    key_file(bare_service, 1).unlink()
+    bare_service.running.tick()
+    assert states(bare_service) == {2: "active"}
 
 
-def test_without_a_delegation_no_key_is_made(world: World) -> None:
-    world.clock.now += keys.DELEGATION_SECONDS
+def test_without_a_delegation_no_key_is_made(bare_service: World) -> None:
+    bare_service.clock.now += keys.DELEGATION_SECONDS
     with pytest.raises(Problem, match="deniable keys delegate"):
-        world.service.keys.rotate(audit=None)
-    world.service.tick()
-    assert not key_file(world, 2).exists()
+        bare_service.running.keys.rotate(audit=None)
+    bare_service.running.tick()
+    assert not key_file(bare_service, 2).exists()
 
 
-def test_a_new_delegation_is_taken_up_by_the_service_that_runs(world: World) -> None:
-    world.clock.now += keys.DELEGATION_SECONDS
-    before = world.service.keys.key_list()
-    world.service.tick()
-    assert world.service.keys.key_list() == before
+def test_a_new_delegation_is_taken_up_by_the_service_that_runs(bare_service: World) -> None:
+    bare_service.clock.now += keys.DELEGATION_SECONDS
+    before = bare_service.running.keys.key_list()
+    bare_service.running.tick()
+    assert bare_service.running.keys.key_list() == before
     renew_delegation(
-        world.service.settings.data, operator_seed=world.operator_seed, now=world.clock()
+        bare_service.running.settings.data,
+        operator_seed=bare_service.operator_seed,
+        now=bare_service.clock(),
     )
-    world.service.tick()
-    assert world.key_list().expires > world.clock()
+    bare_service.running.tick()
+    assert bare_service.key_list().expires > bare_service.clock()
 
 
-def test_a_clock_that_fell_back_dates_no_list_before_the_last(world: World) -> None:
-    later(world, DAY)
-    issued = world.key_list().issued
-    world.clock.now -= DAY / 2
-    world.service.keys.rotate(audit=None)
-    assert world.key_list().issued == issued
+def test_a_clock_that_fell_back_dates_no_list_before_the_last(bare_service: World) -> None:
+    later(bare_service, DAY)
+    issued = bare_service.key_list().issued
+    bare_service.clock.now -= DAY / 2
+    bare_service.running.keys.rotate(audit=None)
+    assert bare_service.key_list().issued == issued
 
 
 def test_a_suite_that_is_not_here_is_refused_with_the_reason(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    bare_service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(envelope, "_has_hybrid", lambda: False)
     with pytest.raises(Problem, match="upgrade cryptography"):
-        world.service.keys.rotate(2, audit=None)
-    assert list(key_file(world, 2).parent.glob("report-2*")) == []
+        bare_service.running.keys.rotate(2, audit=None)
+    assert list(key_file(bare_service, 2).parent.glob("report-2*")) == []
 
 
-def test_256_listed_keys_are_enough(world: World) -> None:
+def test_256_listed_keys_are_enough(bare_service: World) -> None:
     for key_id in range(256):
         if key_id != 1:
-            write_private(key_file(world, key_id), envelope.generate()[0], kind="hpke-1")
-    world.service.tick()
-    later(world, PENDING_SECONDS)
-    newest = world.key_list().active.id
-    for path in key_file(world, 0).parent.glob("report-*.key"):
+            write_private(key_file(bare_service, key_id), envelope.generate()[0], kind="hpke-1")
+    bare_service.running.tick()
+    later(bare_service, PENDING_SECONDS)
+    newest = bare_service.key_list().active.id
+    for path in key_file(bare_service, 0).parent.glob("report-*.key"):
         if path.name not in (f"report-{newest}.key", "report-1.key"):
             path.unlink()
-    world.service.tick()
-    assert world.key_list().active.id == newest
+    bare_service.running.tick()
+    assert bare_service.key_list().active.id == newest
 
 
 def test_a_public_key_of_another_operator_signs_nothing(folder: Path) -> None:

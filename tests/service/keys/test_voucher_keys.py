@@ -38,18 +38,18 @@ def keys(tmp_path: Path) -> VoucherKeys:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def service(tmp_path: Path) -> Iterator[World]:
     with api_world.opened(tmp_path) as opened:
         yield opened
 
 
 @pytest.fixture
-def survey(world: World) -> Collection:
-    return world.register(authored("survey", more='requires = ["voucher/1"]\n'))
+def collection(service: World) -> Collection:
+    return service.register(authored("survey", more='requires = ["voucher/1"]\n'))
 
 
-def posted(world: World, collection: Collection, address: str) -> dict[str, Any]:
-    answer = world.send("POST", f"/v1/collections/{collection.id}/{address}")
+def posted(service: World, collection: Collection, address: str) -> dict[str, Any]:
+    answer = service.send("POST", f"/v1/collections/{collection.id}/{address}")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.get_json()
     return found
@@ -104,58 +104,58 @@ def test_nobody_can_have_reported_in_the_first_epoch_of_another_key(
     assert not starts_too_early(first - 1, seconds, now + CLOCKS_APART_SECONDS)
 
 
-def test_one_person_has_one_serial_in_every_epoch(world: World, survey: Collection) -> None:
-    old = posted(world, survey, "voucher-key")
-    new = posted(world, survey, "voucher-key/replace")
+def test_one_person_has_one_serial_in_every_epoch(service: World, collection: Collection) -> None:
+    old = posted(service, collection, "voucher-key")
+    new = posted(service, collection, "voucher-key/replace")
     assert (new["first"], new["next"]) == (TODAY + 1, None)
-    checks = VoucherVerifier(world.service.voucher_keys.of)
+    checks = VoucherVerifier(service.running.voucher_keys.of)
     for epoch, current in ((TODAY - 1, old), (TODAY, old), (TODAY + 1, new), (TODAY + 9, new)):
         made = {
             document["key"]: decode_voucher(
-                issue(document["key"], collection=survey.id, epoch=epoch, person="1042")
+                issue(document["key"], collection=collection.id, epoch=epoch, person="1042")
             )
             for document in (old, new)
         }
         taken = [
             key
             for key, data in made.items()
-            if checks.serial(data, collection=survey.id, epoch=epoch) is not None
+            if checks.serial(data, collection=collection.id, epoch=epoch) is not None
         ]
         assert taken == [current["key"]]
 
 
 def test_the_service_shows_and_issues_with_the_key_of_the_epoch(
-    world: World, survey: Collection
+    service: World, collection: Collection
 ) -> None:
-    old = posted(world, survey, "voucher-key")
-    new = posted(world, survey, "voucher-key/replace")
-    assert posted(world, survey, "voucher-key/replace") == new
-    assert posted(world, survey, "voucher-key") == old | {"next": TODAY + 1}
-    assert posted(world, survey, f"voucher-key?epoch={TODAY + 1}") == new
+    old = posted(service, collection, "voucher-key")
+    new = posted(service, collection, "voucher-key/replace")
+    assert posted(service, collection, "voucher-key/replace") == new
+    assert posted(service, collection, "voucher-key") == old | {"next": TODAY + 1}
+    assert posted(service, collection, f"voucher-key?epoch={TODAY + 1}") == new
     body = json.dumps({"person": "1042", "epoch": TODAY + 1})
-    address = f"/v1/collections/{survey.id}/vouchers"
-    told = world.send("POST", address, data=body, content_type="application/json").get_json()
-    expected = issue(new["key"], collection=survey.id, epoch=TODAY + 1, person="1042")
+    address = f"/v1/collections/{collection.id}/vouchers"
+    told = service.send("POST", address, data=body, content_type="application/json").get_json()
+    expected = issue(new["key"], collection=collection.id, epoch=TODAY + 1, person="1042")
     assert told["voucher"] == expected
 
 
 def test_replacing_is_an_act_that_says_from_when_on_and_not_the_key(
-    world: World, survey: Collection
+    service: World, collection: Collection
 ) -> None:
-    size, _ = world.service.store.audit_head()
-    new = posted(world, survey, "voucher-key/replace")
-    [row] = world.service.store.audit(size)
+    size, _ = service.running.store.audit_head()
+    new = posted(service, collection, "voucher-key/replace")
+    [row] = service.running.store.audit(size)
     entry = json.loads(row.entry)
     assert entry["act"] == "voucher-key-replaced"
-    assert entry["details"] == {"collection": survey.id, "first": str(TODAY + 1)}
+    assert entry["details"] == {"collection": collection.id, "first": str(TODAY + 1)}
     assert new["key"].encode() not in row.entry
 
 
 def test_the_command_prints_the_key_alone_and_says_for_which_epochs(
-    world: World, survey: Collection
+    service: World, collection: Collection
 ) -> None:
-    data = ["--data", str(world.service.settings.data)]
-    world.service.close()
+    data = ["--data", str(service.running.settings.data)]
+    service.running.close()
     # the machine's own clock is not the world's
     CliRunner().invoke(main, ["doctor", "confirm-clock", *data])
     made = CliRunner().invoke(main, ["keys", "vouchers", "replace", "survey", "--yes", *data])

@@ -28,47 +28,49 @@ REQUIRED = ("voucher/1",)
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def service(tmp_path: Path) -> Iterator[World]:
     with api_world.opened(tmp_path) as opened:
         yield opened
 
 
 @pytest.fixture
-def survey(world: World) -> Collection:
-    return world.register(authored("survey", more=VOUCHED))
+def collection(service: World) -> Collection:
+    return service.register(authored("survey", more=VOUCHED))
 
 
-def asked(world: World, address: str, role: str = "admin", **body: object) -> tuple[int, object]:
-    answer = world.send("POST", address, role, data=json.dumps(body), content_type=JSON)
+def asked(service: World, address: str, role: str = "admin", **body: object) -> tuple[int, object]:
+    answer = service.send("POST", address, role, data=json.dumps(body), content_type=JSON)
     return answer.status_code, answer.get_json()
 
 
-def key_of(world: World, collection: Collection) -> str:
-    document = world.send("POST", f"/v1/collections/{collection.id}/voucher-key").get_json()
+def key_of(service: World, collection: Collection) -> str:
+    document = service.send("POST", f"/v1/collections/{collection.id}/voucher-key").get_json()
     assert document.keys() == {"collection", "key", "first", "next"}
     assert (document["first"], document["next"]) == (0, None)
     return str(document["key"])
 
 
 def test_a_backend_with_the_key_issues_what_the_service_takes(
-    world: World, survey: Collection
+    service: World, collection: Collection
 ) -> None:
-    text = issue(key_of(world, survey), collection=survey.id, epoch=TODAY, person="1042")
+    text = issue(key_of(service, collection), collection=collection.id, epoch=TODAY, person="1042")
     data = (Extension(1, decode_voucher(text)),)
-    verifiers = {"voucher/1": VoucherVerifier(world.service.voucher_keys.of)}
-    found = checked_serial(data, REQUIRED, verifiers, collection=survey.id, epoch=TODAY)
+    verifiers = {"voucher/1": VoucherVerifier(service.running.voucher_keys.of)}
+    found = checked_serial(data, REQUIRED, verifiers, collection=collection.id, epoch=TODAY)
     assert found == decode_voucher(text)[:16]
 
 
-def test_the_service_issues_what_a_backend_would(world: World, survey: Collection) -> None:
-    address = f"/v1/collections/{survey.name}/vouchers"
-    status, document = asked(world, address, person="1042", epoch=TODAY - 1)
-    voucher = issue(key_of(world, survey), collection=survey.id, epoch=TODAY - 1, person="1042")
+def test_the_service_issues_what_a_backend_would(service: World, collection: Collection) -> None:
+    address = f"/v1/collections/{collection.name}/vouchers"
+    status, document = asked(service, address, person="1042", epoch=TODAY - 1)
+    voucher = issue(
+        key_of(service, collection), collection=collection.id, epoch=TODAY - 1, person="1042"
+    )
     assert (status, document) == (
         200,
-        {"collection": survey.id, "epoch": TODAY - 1, "voucher": voucher},
+        {"collection": collection.id, "epoch": TODAY - 1, "voucher": voucher},
     )
-    _, present = asked(world, address, person="1042")
+    _, present = asked(service, address, person="1042")
     assert isinstance(present, dict)
     assert present["epoch"] == TODAY
 
@@ -81,38 +83,42 @@ def test_the_service_issues_what_a_backend_would(world: World, survey: Collectio
     ],
 )
 def test_nobody_and_no_epoch_gets_no_voucher(
-    world: World, survey: Collection, body: dict[str, Any]
+    service: World, collection: Collection, body: dict[str, Any]
 ) -> None:
-    status, document = asked(world, f"/v1/collections/{survey.id}/vouchers", **body)
+    status, document = asked(service, f"/v1/collections/{collection.id}/vouchers", **body)
     assert isinstance(document, dict)
     assert (status, document["type"]) == (400, "urn:deniable:problem:invalid-argument")
 
 
 @pytest.mark.parametrize("operation", ["voucher-key", "vouchers"])
-def test_a_collection_that_wants_no_vouchers_has_none(world: World, operation: str) -> None:
-    plain = world.register(authored())
+def test_a_collection_that_wants_no_vouchers_has_none(service: World, operation: str) -> None:
+    plain = service.register(authored())
     body = {"person": "1042"} if operation == "vouchers" else {}
-    status, document = asked(world, f"/v1/collections/{plain.id}/{operation}", **body)
+    status, document = asked(service, f"/v1/collections/{plain.id}/{operation}", **body)
     assert isinstance(document, dict)
     assert status == 409
     assert 'requires = ["voucher/1"]' in document["detail"]
 
 
-def test_showing_a_key_is_an_act_and_issuing_is_none(world: World, survey: Collection) -> None:
-    size, _ = world.service.store.audit_head()
-    key = key_of(world, survey)
-    asked(world, f"/v1/collections/{survey.id}/vouchers", person="1042")
-    [row] = world.service.store.audit(size)
+def test_showing_a_key_is_an_act_and_issuing_is_none(
+    service: World, collection: Collection
+) -> None:
+    size, _ = service.running.store.audit_head()
+    key = key_of(service, collection)
+    asked(service, f"/v1/collections/{collection.id}/vouchers", person="1042")
+    [row] = service.running.store.audit(size)
     entry = json.loads(row.entry)
-    assert (entry["act"], entry["details"]) == ("voucher-key-shown", {"collection": survey.id})
+    assert (entry["act"], entry["details"]) == ("voucher-key-shown", {"collection": collection.id})
     assert key.encode() not in row.entry
 
 
-def test_keys_of_collections_differ_and_outlive_a_restart(world: World, survey: Collection) -> None:
-    other = world.register(authored("other", more=VOUCHED))
-    keys = VoucherKeys.open(world.service.settings.data / "keys")
-    shown = [parse_key(key_of(world, each)) for each in (survey, other)]
-    assert [keys.of(each.id, TODAY) for each in (survey, other)] == shown
+def test_keys_of_collections_differ_and_outlive_a_restart(
+    service: World, collection: Collection
+) -> None:
+    other = service.register(authored("other", more=VOUCHED))
+    keys = VoucherKeys.open(service.running.settings.data / "keys")
+    shown = [parse_key(key_of(service, each)) for each in (collection, other)]
+    assert [keys.of(each.id, TODAY) for each in (collection, other)] == shown
     assert shown[0] != shown[1]
 
 
@@ -127,22 +133,22 @@ def test_the_secret_is_made_once_and_nobody_elses_to_read(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_everybody_is_told_which_collections_are_identified(
-    world: World, survey: Collection
+    service: World, collection: Collection
 ) -> None:
-    world.register(authored())
-    rows = world.get("/v1/collections", None).get_json()["collections"]
+    service.register(authored())
+    rows = service.get("/v1/collections", None).get_json()["collections"]
     told = {row["name"]: (row["requires"], row["identified"]) for row in rows}
     assert told == {"settings": ([], False), "survey": (["voucher/1"], True)}
-    page = world.get("/", None).get_data(as_text=True)
+    page = service.get("/", None).get_data(as_text=True)
     assert page.count(">identified</span>") == 1
 
 
 def test_the_commands_print_key_and_voucher_and_say_identified(
-    world: World, survey: Collection, tmp_path: Path
+    service: World, collection: Collection, tmp_path: Path
 ) -> None:
-    epoch, key = TODAY, key_of(world, survey)
-    data = world.service.settings.data
-    world.service.close()
+    epoch, key = TODAY, key_of(service, collection)
+    data = service.running.settings.data
+    service.running.close()
     shown = CliRunner().invoke(main, ["keys", "vouchers", "show", "survey", "--data", str(data)])
     assert (shown.exit_code, shown.stdout) == (0, f"{key}\n")
     issued = CliRunner().invoke(
@@ -152,10 +158,10 @@ def test_the_commands_print_key_and_voucher_and_say_identified(
             *("--epoch", str(epoch), "--data", str(data)),
         ],
     )
-    text = issue(key, collection=survey.id, epoch=epoch, person="1042")
+    text = issue(key, collection=collection.id, epoch=epoch, person="1042")
     assert (issued.exit_code, issued.stdout) == (0, f"{text}\n")
     listed = CliRunner().invoke(main, ["collections", "list", "--data", str(data)])
-    assert f"{survey.id} is identified: whose report is whose can be told." in listed.stdout
+    assert f"{collection.id} is identified: whose report is whose can be told." in listed.stdout
 
 
 class Odd:
@@ -188,21 +194,25 @@ def test_a_report_carries_what_is_required_and_nothing_else(
     assert found == expected
 
 
-def test_every_extension_there_is_has_a_verifier(world: World) -> None:
-    assert world.service.ingest._verifiers.keys() == EXTENSIONS.keys()
+def test_every_extension_there_is_has_a_verifier(service: World) -> None:
+    assert service.running.ingest._verifiers.keys() == EXTENSIONS.keys()
 
 
 def test_a_key_shows_who_sent_a_voucher_which_is_why_nobody_is_anonymous(
-    world: World, survey: Collection
+    service: World, collection: Collection
 ) -> None:
-    key = parse_key(key_of(world, survey))
-    seen = decode_voucher(
-        str(asked(world, f"/v1/collections/{survey.id}/vouchers", person="1042")[1]["voucher"])  # type: ignore[index]  # a document has values of many types
-    )
-    assert serial_of(key, seen, collection=survey.id, epoch=TODAY) == seen[:16]
+    key = parse_key(key_of(service, collection))
+    _, answer = asked(service, f"/v1/collections/{collection.id}/vouchers", person="1042")
+    seen = decode_voucher(str(answer["voucher"]))  # type: ignore[index]  # a document has values of many types
+    assert serial_of(key, seen, collection=collection.id, epoch=TODAY) == seen[:16]
     people = {
         decode_voucher(
-            issue(key_of(world, survey), collection=survey.id, epoch=TODAY, person=str(number))
+            issue(
+                key_of(service, collection),
+                collection=collection.id,
+                epoch=TODAY,
+                person=str(number),
+            )
         )[:16]: number
         for number in range(1_000, 1_100)
     }

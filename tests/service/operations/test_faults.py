@@ -31,14 +31,8 @@ MOST_TAKEN = 1_000
 """Reports for which there is room in a database that may not grow any more."""
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        yield world
-
-
-def n(world: World, collection: Collection) -> int:
-    return sum(row.n for row in world.service.store.epochs(collection.id))
+def n(service: World, collection: Collection) -> int:
+    return sum(row.n for row in service.running.store.epochs(collection.id))
 
 
 def refused(answer: TestResponse) -> None:
@@ -48,51 +42,53 @@ def refused(answer: TestResponse) -> None:
     assert answer.get_json(force=True)["type"] == "urn:deniable:problem:unavailable"
 
 
-def check_goes_through(world: World, collection: Collection, breaks: Callable[[], object]) -> None:
+def check_goes_through(
+    service: World, collection: Collection, breaks: Callable[[], object]
+) -> None:
     """Reports are taken until one meets the fault; that one comes again when it is over."""
-    taken = [world.report(collection, BITS)]
-    assert world.upload(collection, taken[0]).status_code == 200
+    taken = [service.report(collection, BITS)]
+    assert service.upload(collection, taken[0]).status_code == 200
     mend = breaks()
     assert callable(mend)
     for _ in range(MOST_TAKEN):
-        met = world.report(collection, BITS)
-        answer = world.upload(collection, met)
+        met = service.report(collection, BITS)
+        answer = service.upload(collection, met)
         if answer.status_code != 200:
             break
         taken.append(met)
     refused(answer)
     mend()
     for report in (met, met, *taken[:3]):
-        assert world.upload(collection, report).status_code == 200
-    assert n(world, collection) == len(taken) + 1
+        assert service.upload(collection, report).status_code == 200
+    assert n(service, collection) == len(taken) + 1
 
 
-def writer(world: World) -> Callable[[str], Sequence[tuple[object, ...]]]:
-    store = world.service.store
+def writer(service: World) -> Callable[[str], Sequence[tuple[object, ...]]]:
+    store = service.running.store
     assert isinstance(store, SqliteStore)
     connection = store._connections._writer
     return lambda sql: connection.execute(sql).fetchall()
 
 
-def test_a_database_that_may_not_grow_refuses_and_goes_on_when_it_may(world: World) -> None:
-    found, run = world.register(authored()), writer(world)
+def test_a_database_that_may_not_grow_refuses_and_goes_on_when_it_may(service: World) -> None:
+    found, run = service.register(authored()), writer(service)
 
     def full() -> Callable[[], object]:
         [[pages]] = run("pragma page_count")
         run(f"pragma max_page_count = {pages}")
         return lambda: run("pragma max_page_count = 1073741823")
 
-    check_goes_through(world, found, full)
+    check_goes_through(service, found, full)
 
 
-def test_a_database_that_is_read_only_refuses_and_goes_on_when_it_is_not(world: World) -> None:
-    found, run = world.register(authored()), writer(world)
+def test_a_database_that_is_read_only_refuses_and_goes_on_when_it_is_not(service: World) -> None:
+    found, run = service.register(authored()), writer(service)
 
     def read_only() -> Callable[[], object]:
         run("pragma query_only = on")
         return lambda: run("pragma query_only = off")
 
-    check_goes_through(world, found, read_only)
+    check_goes_through(service, found, read_only)
 
 
 @contextmanager
@@ -117,45 +113,45 @@ def fill(ballast: Path) -> None:
 
 
 def test_a_disk_that_is_full_refuses_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk") as disk, opened(disk) as world:
-        found = world.register(authored())
+    with small_disk(tmp_path / "disk") as disk, opened(disk) as service:
+        found = service.register(authored())
 
         def full() -> Callable[[], object]:
             with pytest.raises(OSError, match="No space"):
                 fill(disk / "ballast")
             return (disk / "ballast").unlink
 
-        check_goes_through(world, found, full)
+        check_goes_through(service, found, full)
 
 
 def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(tmp_path) as world, ThreadPoolExecutor(2) as pool:
-        monkeypatch.setattr(world.service.ingest._commits, "_max_waiting", 1)
-        found = world.register(authored())
-        reports = [world.report(found, BITS) for _ in range(3)]
+    with opened(tmp_path) as service, ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr(service.running.ingest._commits, "_max_waiting", 1)
+        found = service.register(authored())
+        reports = [service.report(found, BITS) for _ in range(3)]
         arrived, through = threading.Semaphore(0), threading.Semaphore(0)
-        commit = world.service.store.commit
+        commit = service.running.store.commit
 
         def slow(arrivals: Sequence[AcceptedReport], tally: TallyKernel) -> list[CommitStatus]:
             arrived.release()
             assert through.acquire(timeout=LONG)
             return commit(arrivals, tally)
 
-        monkeypatch.setattr(world.service.store, "commit", slow)
-        first = pool.submit(world.upload, found, reports[0])
+        monkeypatch.setattr(service.running.store, "commit", slow)
+        first = pool.submit(service.upload, found, reports[0])
         assert arrived.acquire(timeout=LONG)
-        second = pool.submit(world.upload, found, reports[1])
-        commits = world.service.ingest._commits
+        second = pool.submit(service.upload, found, reports[1])
+        commits = service.running.ingest._commits
         while not commits._waiting:
             threading.Event().wait(0.005)
-        refused(world.upload(found, reports[2]))
+        refused(service.upload(found, reports[2]))
         through.release(2)
         assert [first.result(LONG).status_code, second.result(LONG).status_code] == [200, 200]
         through.release()
-        assert world.upload(found, reports[2]).status_code == 200
-        assert n(world, found) == 3
+        assert service.upload(found, reports[2]).status_code == 200
+        assert n(service, found) == 3
 
 
 @pytest.mark.slow
@@ -164,49 +160,54 @@ def test_a_database_server_that_stops_and_starts_again_is_found_again(
 ) -> None:
     monkeypatch.setattr(postgres_pool, "WAIT_SECONDS", 0.5)
     monkeypatch.setattr(postgres_store, "PING_SECONDS", 0.5)
-    with postgres_server.restartable() as server, opened(tmp_path, store=server.get_uri()) as world:
-        found = world.register(authored())
-        world.service.tick()
+    with (
+        postgres_server.restartable() as server,
+        opened(tmp_path, store=server.get_uri()) as service,
+    ):
+        found = service.register(authored())
+        service.running.tick()
 
         def stopped() -> Callable[[], object]:
             server.stop()
-            assert world.get("/readyz", None).get_json()["checks"]["database"] == "does not answer"
+            assert (
+                service.get("/readyz", None).get_json()["checks"]["database"] == "does not answer"
+            )
             with pytest.raises(StoreError):
-                world.service.tick()
-            assert not world.service.store_health.up
+                service.running.tick()
+            assert not service.running.store_health.up
 
             def start() -> None:
                 server.ensure_postgres_running()
-                answers(world)
+                answers(service)
 
             return start
 
-        check_goes_through(world, found, stopped)
+        check_goes_through(service, found, stopped)
         with pytest.raises(StoreError):  # it learns that it leads no more
-            world.service.tick()
-        world.service.tick()
-        assert world.service.store_health.up
+            service.running.tick()
+        service.running.tick()
+        assert service.running.store_health.up
 
 
-def answers(world: World) -> None:
+def answers(service: World) -> None:
     """However long a server that was stopped takes to come back."""
-    wait_until("it is found again", lambda: world.get("/readyz", None).status_code == 200)
+    wait_until("it is found again", lambda: service.get("/readyz", None).status_code == 200)
 
 
 def test_when_the_leader_dies_another_keeps_house(tmp_path: Path) -> None:
     with pair(tmp_path) as (first, second):
-        first.service.tick()
-        second.service.tick()
+        first.running.tick()
+        second.running.tick()
         first.upload(first.report())
         first.clock.now += 9 * DAY
-        second.service.tick()
-        assert not second.service.store.is_closed(first.manifest.collection, TODAY)
-        dead = first.service.store
+        second.running.tick()
+        assert not second.running.store.is_closed(first.manifest.collection, TODAY)
+        dead = first.running.store
         assert isinstance(dead, PostgresStore)
         dead._leadership.close()  # as the end of its process does
-        second.service.tick()
-        assert second.service.store.is_closed(first.manifest.collection, TODAY)
-        assert b"led_timestamp_seconds 0.0" not in exposed(second.service)
+        second.running.tick()
+        assert second.running.store.is_closed(first.manifest.collection, TODAY)
+        assert b"led_timestamp_seconds 0.0" not in exposed(second.running)
 
 
 def exposed(service: object) -> bytes:

@@ -30,34 +30,36 @@ from support.processes.live_service import Live, live
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     with live(tmp_path_factory.mktemp("load")) as started:
         yield started
 
 
 @pytest.fixture
-def generator(service: Live) -> Deniable:
-    return Deniable(service.settings.data.parent, loadgen)
+def generator(live_service: Live) -> Deniable:
+    return Deniable(live_service.settings.data.parent, loadgen)
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize(("rate", "reports"), [(40, 1), (3, 50)])
 def test_what_is_said_to_be_kept_is_counted(
-    service: Live, generator: Deniable, rate: int, reports: int
+    live_service: Live, generator: Deniable, rate: int, reports: int
 ) -> None:
-    before = service.counted()
+    before = live_service.counted()
     size = ("--rate", str(rate), "--reports-per-request", str(reports), "--duration", "1")
     found = generator.json("settings", *size)
     assert (found["requests"], found["failed"], found["refused"]) == (rate, 0, 0)
     assert found["statuses"] == {"200": rate}
-    assert found["accepted"] == rate * reports == service.counted() - before
+    assert found["accepted"] == rate * reports == live_service.counted() - before
     assert 0 < found["p50_ms"] <= found["p99_ms"]
 
 
 @pytest.mark.processes
-def test_the_relay_token_of_a_load_does_not_outlive_it(service: Live, generator: Deniable) -> None:
+def test_the_relay_token_of_a_load_does_not_outlive_it(
+    live_service: Live, generator: Deniable
+) -> None:
     generator.json("settings", "--rate", "1", "--duration", "1", *BATCH)
-    here = Deniable(service.settings.data.parent)
+    here = Deniable(live_service.settings.data.parent)
     tokens = here.json("access", "tokens", "list", "--all")["tokens"]
     made = [token for token in tokens if token["label"] == "loadgen"]
     assert made

@@ -117,12 +117,12 @@ def note(day: Day, world: World, reports: list[Report]) -> None:
         day.secrets[f"sealed {number}"] = report.sealed
     for role, token in world.tokens.items():
         day.secrets[f"token {role}"] = token.encode()
-    for path in (world.service.settings.data / "keys").glob("*.key"):
+    for path in (world.running.settings.data / "keys").glob("*.key"):
         day.secrets[path.name] = path.read_bytes().strip().rpartition(b":")[2]
 
 
 def templates(world: World) -> Iterator[tuple[str, str]]:
-    for rule in create_app(world.service).url_map.iter_rules():
+    for rule in create_app(world.running).url_map.iter_rules():
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
             yield method, re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
 

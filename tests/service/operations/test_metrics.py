@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +32,9 @@ REFUSED = 'outcome="epoch-closed"'
 VALUE = {"dark_mode": True, "beta": False}
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        yield world
-
-
-def scraped(world: World) -> dict[str, float]:
+def scraped(service: World) -> dict[str, float]:
     """Sample → value, labels spelled as Prometheus spells them."""
-    answer = world.get("/metrics", "admin")
+    answer = service.get("/metrics", "admin")
     assert answer.status_code == 200
     return samples(answer.text)
 
@@ -55,13 +48,13 @@ def samples(text: str) -> dict[str, float]:
     return found
 
 
-def test_every_outcome_of_a_report_is_counted_once(world: World) -> None:
-    found = world.register(authored())
-    reports = [world.report(found, VALUE) for _ in range(3)]
-    late = world.report(found, VALUE, epoch=TODAY - 10)
+def test_every_outcome_of_a_report_is_counted_once(service: World) -> None:
+    found = service.register(authored())
+    reports = [service.report(found, VALUE) for _ in range(3)]
+    late = service.report(found, VALUE, epoch=TODAY - 10)
     for report in (*reports, reports[0], late):
-        world.upload(found, report)
-    numbers = scraped(world)
+        service.upload(found, report)
+    numbers = scraped(service)
     for outcome, n in (("counted", 3), ("duplicate", 1)):
         labels = f'collection="{found.id}",outcome="{outcome}"'
         assert numbers[f"deniable_reports_total{{{labels}}}"] == n
@@ -73,138 +66,141 @@ def test_every_outcome_of_a_report_is_counted_once(world: World) -> None:
     assert numbers["deniable_upload_seconds_count"] == 5
 
 
-def test_a_spent_voucher_is_counted_once_as_such(world: World) -> None:
-    found = world.register(authored(more='requires = ["voucher/1"]\n'))
-    key = format_key(world.service.voucher_keys.of(found.id, TODAY))
+def test_a_spent_voucher_is_counted_once_as_such(service: World) -> None:
+    found = service.register(authored(more='requires = ["voucher/1"]\n'))
+    key = format_key(service.running.voucher_keys.of(found.id, TODAY))
     voucher = decode_voucher(issue(key, collection=found.id, epoch=TODAY, person="1042"))
-    twice = [world.report(found, VALUE, extensions=(Extension(1, voucher),)) for _ in range(2)]
-    assert world.upload(found, *twice, role="relay").status_code == 200
-    reports = {n: of for n, of in scraped(world).items() if n.startswith("deniable_reports_total")}
+    twice = [service.report(found, VALUE, extensions=(Extension(1, voucher),)) for _ in range(2)]
+    assert service.upload(found, *twice, role="relay").status_code == 200
+    reports = {
+        n: of for n, of in scraped(service).items() if n.startswith("deniable_reports_total")
+    }
     labels = f'deniable_reports_total{{collection="{found.id}",outcome='
     assert reports == {f'{labels}"counted"}}': 1, f'{labels}"voucher-spent"}}': 1}
 
 
 def test_a_failed_commit_is_counted_and_none_of_its_reports(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = world.register(authored())
+    found = service.register(authored())
 
     def full(*arguments: object) -> None:
         raise StoreError("the database refuses: disk full")
 
-    monkeypatch.setattr(world.service.store, "commit", full)
-    assert world.upload(found, world.report(found, VALUE)).status_code == 503
-    numbers = scraped(world)
+    monkeypatch.setattr(service.running.store, "commit", full)
+    assert service.upload(found, service.report(found, VALUE)).status_code == 503
+    numbers = scraped(service)
     assert numbers["deniable_commit_failures_total"] == 1
     assert numbers['deniable_uploads_total{status="503"}'] == 1
     assert not [name for name in numbers if name.startswith("deniable_reports_total")]
 
 
-def test_a_token_for_metrics_reads_them_and_nothing_else(world: World) -> None:
-    world.register(authored())
-    assert world.get("/metrics", "metrics").status_code == 200
+def test_a_token_for_metrics_reads_them_and_nothing_else(service: World) -> None:
+    service.register(authored())
+    assert service.get("/metrics", "metrics").status_code == 200
     for path in ("/v1/ledger", "/v1/collections/settings/estimates", "/v1/tokens"):
-        assert world.get(path, "metrics").status_code == 403
+        assert service.get(path, "metrics").status_code == 403
 
 
-def test_nothing_a_stranger_sends_becomes_a_label(world: World) -> None:
-    world.register(authored())
+def test_nothing_a_stranger_sends_becomes_a_label(service: World) -> None:
+    service.register(authored())
     for number in range(20):
-        world.send("POST", f"/v1/collections/made-up-{number}/reports", None, data=b"x")
-        world.get(f"/v1/collections/made-up-{number}/manifest", None)
-        world.get(f"/made-up-{number}", None)
-        world.send(f"MADEUP{number}", "/v1/keys", None)
-    numbers = scraped(world)
+        service.send("POST", f"/v1/collections/made-up-{number}/reports", None, data=b"x")
+        service.get(f"/v1/collections/made-up-{number}/manifest", None)
+        service.get(f"/made-up-{number}", None)
+        service.send(f"MADEUP{number}", "/v1/keys", None)
+    numbers = scraped(service)
     assert not re.search(r"made-?up", " ".join(numbers), re.I)
     assert numbers['deniable_uploads_total{status="415"}'] == 20
     assert numbers['deniable_requests_total{operation="none",status="404"}'] == 20
 
 
-def test_requests_are_counted_by_operation_and_status(world: World) -> None:
-    world.get("/v1/tokens", "viewer")
-    world.get("/v1/tokens", "admin")
-    numbers = scraped(world)
+def test_requests_are_counted_by_operation_and_status(service: World) -> None:
+    service.get("/v1/tokens", "viewer")
+    service.get("/v1/tokens", "admin")
+    numbers = scraped(service)
     for status in (403, 200):
         assert (
             numbers[f'deniable_requests_total{{operation="tokens.tokens",status="{status}"}}'] == 1
         )
 
 
-def test_releases_are_counted_by_outcome_and_prices_are_not(world: World) -> None:
+def test_releases_are_counted_by_outcome_and_prices_are_not(service: World) -> None:
     budget = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001" }\n'
-    found = world.register(authored(type="choice", labels=("a", "b"), more=budget))
-    world.count(found, ["a"] * 5)
-    world.service.store.close_epoch(found.id, TODAY, world.clock(), audit=None)
+    found = service.register(authored(type="choice", labels=("a", "b"), more=budget))
+    service.count(found, ["a"] * 5)
+    service.running.store.close_epoch(found.id, TODAY, service.clock(), audit=None)
     wanted = {"mechanism": "histogram", "epsilon": "0.5", "epochs": [TODAY]}
     address = f"/v1/collections/{found.id}/releases"
     for body in ({**wanted, "cost": True}, wanted, wanted, {**wanted, "epsilon": "0.9"}):
-        world.send("POST", address, "analyst", json=body)
-    numbers = scraped(world)
+        service.send("POST", address, "analyst", json=body)
+    numbers = scraped(service)
     for outcome in ("made", "repeated", "budget-exhausted"):
         assert numbers[f'deniable_releases_total{{outcome="{outcome}"}}'] == 1
 
 
-def test_closing_is_counted_and_the_housekeeping_says_when_it_led(world: World) -> None:
-    found = world.register(authored())
-    world.count(found, [VALUE])
-    assert scraped(world)["deniable_housekeeping_led_timestamp_seconds"] == 0
-    world.clock.now += 20 * DAY
-    world.service.tick()
-    numbers = scraped(world)
+def test_closing_is_counted_and_the_housekeeping_says_when_it_led(service: World) -> None:
+    found = service.register(authored())
+    service.count(found, [VALUE])
+    assert scraped(service)["deniable_housekeeping_led_timestamp_seconds"] == 0
+    service.clock.now += 20 * DAY
+    service.running.tick()
+    numbers = scraped(service)
     assert numbers[f'deniable_epochs_closed_total{{collection="{found.id}"}}'] == 1
     assert numbers["deniable_epoch_close_seconds_count"] == 1
-    assert numbers["deniable_housekeeping_led_timestamp_seconds"] == world.clock()
+    assert numbers["deniable_housekeeping_led_timestamp_seconds"] == service.clock()
 
 
 def test_a_round_that_fails_is_counted_and_the_store_is_down_until_one_succeeds(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone() -> None:
         raise StoreError("the database refuses: gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.service.store, "rollup_backlog", gone)
+        patch.setattr(service.running.store, "rollup_backlog", gone)
         with pytest.raises(StoreError):
-            world.service.tick()
-        numbers = scraped(world)
+            service.running.tick()
+        numbers = scraped(service)
     assert numbers["deniable_store_up"] == 0
     assert numbers["deniable_housekeeping_failures_total"] == 1
-    world.service.tick()
-    assert scraped(world)["deniable_store_up"] == 1
+    service.running.tick()
+    assert scraped(service)["deniable_store_up"] == 1
 
 
 def test_reports_that_wait_for_the_disk_are_a_gauge(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = world.register(authored())
-    assert scraped(world)["deniable_reports_waiting"] == 0
+    found = service.register(authored())
+    assert scraped(service)["deniable_reports_waiting"] == 0
     free = threading.Event()
-    commit = world.service.store.commit
+    commit = service.running.store.commit
 
     def slow(*arguments: Any) -> Any:
         assert free.wait(60)
         return commit(*arguments)
 
-    monkeypatch.setattr(world.service.store, "commit", slow)
+    monkeypatch.setattr(service.running.store, "commit", slow)
     uploads = [
-        threading.Thread(target=world.upload, args=(found, world.report(found, VALUE)))
+        threading.Thread(target=service.upload, args=(found, service.report(found, VALUE)))
         for _ in range(4)
     ]
     for upload in uploads:
         upload.start()
-    wait_until("three wait", lambda: scraped(world)["deniable_reports_waiting"] == 3)
+    wait_until("three wait", lambda: scraped(service)["deniable_reports_waiting"] == 3)
     free.set()
     for upload in uploads:
         upload.join()
-    assert scraped(world)["deniable_reports_waiting"] == 0
+    assert scraped(service)["deniable_reports_waiting"] == 0
 
 
-def test_keys_tell_their_age_and_until_when_they_hold(world: World) -> None:
-    world.clock.now += 3 * DAY
-    numbers = scraped(world)
-    keys = world.service.keys
+def test_keys_tell_their_age_and_until_when_they_hold(service: World) -> None:
+    service.clock.now += 3 * DAY
+    numbers = scraped(service)
+    keys = service.running.keys
     assert (
-        numbers['deniable_key_age_seconds{suite="1"}'] == world.clock() - keys.listed_keys[0].since
+        numbers['deniable_key_age_seconds{suite="1"}']
+        == service.clock() - keys.listed_keys[0].since
     )
     assert numbers["deniable_key_list_expires_timestamp_seconds"] == keys.listed_until
     assert numbers["deniable_delegation_expires_timestamp_seconds"] == keys.delegated_until
@@ -269,15 +265,15 @@ def test_a_store_that_is_there_answers_a_ping(store: AnyStore) -> None:
 def test_without_a_token_only_this_machine_reads_and_only_where_the_setting_says_so(
     tmp_path: Path, setting: str, headers: dict[str, str], peer: str, status: int
 ) -> None:
-    with opened(tmp_path, metrics=setting) as world:
+    with opened(tmp_path, metrics=setting) as service:
         environ = {"REMOTE_ADDR": peer}
-        answer = world.client.get("/metrics", headers=headers, environ_overrides=environ)
+        answer = service.client.get("/metrics", headers=headers, environ_overrides=environ)
         assert answer.status_code == status
 
 
 def test_where_they_are_off_not_even_an_admin_reads_them(tmp_path: Path) -> None:
-    with opened(tmp_path, metrics="off") as world:
-        assert world.get("/metrics", "admin").status_code == 404
+    with opened(tmp_path, metrics="off") as service:
+        assert service.get("/metrics", "admin").status_code == 404
 
 
 def test_the_setting_is_checked_and_a_proxy_is_never_taken_for_this_machine() -> None:
@@ -293,9 +289,12 @@ def documented() -> dict[str, list[str]]:
     return {name: sorted(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
 
 
-def test_every_metric_is_in_the_readme_with_its_labels_and_no_other(world: World) -> None:
+def test_every_metric_is_in_the_readme_with_its_labels_and_no_other(service: World) -> None:
     found = {}
-    for collector in (*world.service.metrics._registry._collector_to_names, world.service.state):
+    for collector in (
+        *service.running.metrics._registry._collector_to_names,
+        service.running.state,
+    ):
         for family in collector.collect():
             name = f"{family.name}_total" if family.type == "counter" else family.name
             found[name + "_info" * (family.type == "info")] = sorted(
@@ -308,11 +307,11 @@ def labels_of(family: Metric) -> set[str]:
     return {name for sample in family.samples for name in sample.labels if name != "le"}
 
 
-def test_what_is_exposed_is_what_promtool_takes(world: World) -> None:
+def test_what_is_exposed_is_what_promtool_takes(service: World) -> None:
     promtool = program("promtool", "apt-get install prometheus")
-    found = world.register(authored())
-    world.upload(found, world.report(found, VALUE))
-    text = world.get("/metrics", "admin").data
+    found = service.register(authored())
+    service.upload(found, service.report(found, VALUE))
+    text = service.get("/metrics", "admin").data
     said = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
     assert (said.returncode, said.stdout, said.stderr) == (0, b"", b"")
 

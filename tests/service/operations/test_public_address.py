@@ -47,7 +47,7 @@ def deniable(tmp_path: Path) -> Deniable:
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Deniable:
+def other_deniable(tmp_path: Path) -> Deniable:
     """Somebody else's service."""
     folder = tmp_path / "other"
     folder.mkdir()
@@ -184,10 +184,10 @@ class TestApply:
 
     @pytest.mark.slow
     def test_another_services_keys_are_warned_of(
-        self, deniable: Deniable, other: Deniable, web: Web
+        self, deniable: Deniable, other_deniable: Deniable, web: Web
     ) -> None:
         deniable.done("init", "--public-url", PUBLIC)
-        web.lists[PUBLIC] = key_list(other)
+        web.lists[PUBLIC] = key_list(other_deniable)
         [said] = warnings(applied(deniable))
         assert said.startswith(f"{PUBLIC} answers with another service's keys: no device")
 
@@ -248,23 +248,23 @@ class TestDoctor:
         assert self.said(deniable) == []
 
     def test_another_services_keys_fail(
-        self, deniable: Deniable, other: Deniable, web: Web
+        self, deniable: Deniable, other_deniable: Deniable, web: Web
     ) -> None:
         deniable.done("init", "--public-url", PUBLIC)
-        web.lists[PUBLIC] = key_list(other)
+        web.lists[PUBLIC] = key_list(other_deniable)
         [(level, message)] = self.said(deniable)
         assert level == "fail"
         assert "another service's keys" in message
         assert deniable("doctor").exit_code == 1
 
     def test_the_addresses_of_open_collections_are_asked_too(
-        self, deniable: Deniable, other: Deniable, web: Web
+        self, deniable: Deniable, other_deniable: Deniable, web: Web
     ) -> None:
         deniable.done("init", "--public-url", PUBLIC)
         web.lists[PUBLIC] = key_list(deniable)
         applied(deniable)
         deniable.environ["DENIABLE_PUBLIC_URL"] = MOVED
-        web.lists |= {MOVED: key_list(deniable), PUBLIC: key_list(other)}
+        web.lists |= {MOVED: key_list(deniable), PUBLIC: key_list(other_deniable)}
         assert {level for level, _ in self.said(deniable)} == {"fail", "ok"}
         assert ("ok", f"{MOVED} leads here") in self.said(deniable)
 

@@ -16,41 +16,41 @@ Break = Callable[[World, pytest.MonkeyPatch], None]
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path, boot_clock=lambda: BOOTED) as world:
-        world.clock.now = NOON
-        yield world
+def service(tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path, boot_clock=lambda: BOOTED) as service:
+        service.clock.now = NOON
+        yield service
 
 
-def lost_database(world: World, patch: pytest.MonkeyPatch) -> None:
+def lost_database(service: World, patch: pytest.MonkeyPatch) -> None:
     def gone() -> None:
         raise StoreError("the database refuses: connection to 192.0.2.7 lost")
 
-    patch.setattr(world.service.store, "ping", gone)
+    patch.setattr(service.running.store, "ping", gone)
 
 
-def no_key_in_use(world: World, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(type(world.service.keys), "listed_keys", property(lambda keys: ()))
+def no_key_in_use(service: World, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(type(service.running.keys), "listed_keys", property(lambda keys: ()))
 
 
-def lost_key_file(world: World, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(world.service.keys, "opener", lambda key_id: None)
+def lost_key_file(service: World, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(service.running.keys, "opener", lambda key_id: None)
 
 
-def expired_list(world: World, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(type(world.service.keys), "listed_until", property(lambda keys: NOON))
+def expired_list(service: World, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(type(service.running.keys), "listed_until", property(lambda keys: NOON))
 
 
-def read_only_disk(world: World, patch: pytest.MonkeyPatch) -> None:
+def read_only_disk(service: World, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(readiness, "is_writable", lambda place: False)
 
 
-def full_disk(world: World, patch: pytest.MonkeyPatch) -> None:
+def full_disk(service: World, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(readiness, "free_bytes", lambda place: readiness.LEAST_FREE_BYTES - 1)
 
 
 def clock_set(by: float) -> Break:
-    return lambda world, patch: patch.setattr(world.clock, "now", world.clock.now + by)
+    return lambda service, patch: patch.setattr(service.clock, "now", service.clock.now + by)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def clock_set(by: float) -> Break:
     ],
 )
 def test_what_is_wrong_is_named_alone_and_goes_when_it_is_over(
-    world: World, monkeypatch: pytest.MonkeyPatch, broken: Break, check: str, said: str
+    service: World, monkeypatch: pytest.MonkeyPatch, broken: Break, check: str, said: str
 ) -> None:
     with monkeypatch.context() as patch:
-        broken(world, patch)
-        answer = world.get("/readyz", None)
+        broken(service, patch)
+        answer = service.get("/readyz", None)
         document = answer.get_json()
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "5"
@@ -79,14 +79,14 @@ def test_what_is_wrong_is_named_alone_and_goes_when_it_is_over(
         assert said in document["checks"].pop(check)
         assert set(document["checks"].values()) == {"ok"}
         assert "192.0.2.7" not in answer.text
-        assert world.get("/healthz", None).status_code == 200
-    assert world.get("/readyz", None).status_code == 200
+        assert service.get("/healthz", None).status_code == 200
+    assert service.get("/readyz", None).status_code == 200
 
 
 def test_alive_asks_neither_database_nor_disk(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as without:
-        without.setattr(world.service, "store", None)
+        without.setattr(service.running, "store", None)
         without.setattr(readiness.Readiness, "check", None)
-        assert world.get("/healthz", None).status_code == 200
+        assert service.get("/healthz", None).status_code == 200

@@ -19,9 +19,9 @@ from support.builders import service_world
 from support.builders.service_world import NOON, World
 
 
-def test_a_second_service_is_told_who_has_the_directory(world: World) -> None:
+def test_a_second_service_is_told_who_has_the_directory(bare_service: World) -> None:
     with pytest.raises(LockedError, match=f"process {os.getpid()} has .* open: stop it, or"):
-        Service.open(world.service.settings)
+        Service.open(bare_service.running.settings)
 
 
 def test_the_directory_is_free_again_after_closing(tmp_path: Path) -> None:
@@ -92,26 +92,26 @@ def test_the_store_may_lie_elsewhere(tmp_path: Path) -> None:
 
 
 def test_closing_writes_what_was_in_memory(tmp_path: Path) -> None:
-    with service_world.opened(tmp_path) as world:
-        world.upload(world.report(payload=b"\xff"))
-        settings = world.service.settings
+    with service_world.opened(tmp_path) as bare_service:
+        bare_service.upload(bare_service.report(payload=b"\xff"))
+        settings = bare_service.running.settings
     service = Service.open(settings, clock=lambda: NOON)
-    assert service.store.rejections(world.manifest.collection) == {"invalid-message": 1}
+    assert service.store.rejections(bare_service.manifest.collection) == {"invalid-message": 1}
     service.close()
 
 
-def test_a_tick_writes_the_rejections_and_renews_the_key_list(world: World) -> None:
-    world.upload(world.report(payload=b"\xff"))
-    world.clock.now += 3_600
-    world.service.tick()
-    assert world.key_list().version == 2
-    assert world.service.store._rejections._waiting == {}  # type: ignore[attr-defined]  # only SQLite's store has it
+def test_a_tick_writes_the_rejections_and_renews_the_key_list(bare_service: World) -> None:
+    bare_service.upload(bare_service.report(payload=b"\xff"))
+    bare_service.clock.now += 3_600
+    bare_service.running.tick()
+    assert bare_service.key_list().version == 2
+    assert bare_service.running.store._rejections._waiting == {}  # type: ignore[attr-defined]  # only SQLite's store has it
 
 
 def test_the_whole_way_survives_a_restart(tmp_path: Path) -> None:
-    with service_world.opened(tmp_path) as world:
-        report = world.report()
-        world.upload(report)
-    with service_world.opened(tmp_path, world.service.settings) as again:
+    with service_world.opened(tmp_path) as bare_service:
+        report = bare_service.report()
+        bare_service.upload(report)
+    with service_world.opened(tmp_path, bare_service.running.settings) as again:
         assert again.upload(report) == []
         assert again.n() == 1

@@ -43,79 +43,81 @@ class Day:
 
 
 @pytest.fixture(scope="module")
-def day(tmp_path_factory: pytest.TempPathFactory) -> Day:
+def traced_day(tmp_path_factory: pytest.TempPathFactory) -> Day:
     found = Day()
-    with opened(tmp_path_factory.mktemp("spans"), tracer=found.traced.tracer(), threads=4) as world:
-        uploads(world, found)
-        estimates(world, found)
-        releases(world, found)
-        found.secrets |= {role: token.encode() for role, token in world.tokens.items()}
+    with opened(
+        tmp_path_factory.mktemp("spans"), tracer=found.traced.tracer(), threads=4
+    ) as service:
+        uploads(service, found)
+        estimates(service, found)
+        releases(service, found)
+        found.secrets |= {role: token.encode() for role, token in service.tokens.items()}
     return found
 
 
-def uploads(world: World, day: Day) -> None:
+def uploads(service: World, traced_day: Day) -> None:
     """Good, repeated, late, several at once, torn, of a made-up collection, from 203.0.113.77."""
-    found = world.register(authored())
-    day.collections.add(found.id)
+    found = service.register(authored())
+    traced_day.collections.add(found.id)
     value = {"dark_mode": True, "beta": False}
-    reports = [world.report(found, value) for _ in range(3)]
-    late = world.report(found, value, epoch=TODAY - 10)
+    reports = [service.report(found, value) for _ in range(3)]
+    late = service.report(found, value, epoch=TODAY - 10)
     for number, report in enumerate((*reports, late)):
-        day.secrets[f"id {number}"] = report.header.report_id
-        day.secrets[f"sealed {number}"] = report.sealed[:16]
+        traced_day.secrets[f"id {number}"] = report.header.report_id
+        traced_day.secrets[f"sealed {number}"] = report.sealed[:16]
     whole = encode_upload(reports[:1])
     bodies = [*(encode_upload([each]) for each in reports), whole, encode_upload([late])]
     for body in (*bodies, encode_upload(reports), whole[:-9], secrets.token_bytes(60), b""):
-        send(world, found.id, body)
-        send(world, "made-up-by-mallory", body)
-    for role in world.tokens:
-        send(world, found.id, encode_upload(reports[:2]), role)
-    send(world, found.id, whole, media_type="text/mallory")
+        send(service, found.id, body)
+        send(service, "made-up-by-mallory", body)
+    for role in service.tokens:
+        send(service, found.id, encode_upload(reports[:2]), role)
+    send(service, found.id, whole, media_type="text/mallory")
 
 
 def send(
-    world: World,
+    service: World,
     collection: str,
     body: bytes,
     role: str | None = None,
     media_type: str = MEDIA_TYPE,
 ) -> None:
-    world.client.post(
+    service.client.post(
         f"/v1/collections/{collection}/reports",
         data=body,
         content_type=media_type,
-        headers=STRANGE | world.authorization(role),
+        headers=STRANGE | service.authorization(role),
         environ_base={"REMOTE_ADDR": FROM},
     )
 
 
-def estimates(world: World, day: Day) -> None:
+def estimates(service: World, traced_day: Day) -> None:
     """With every token, also of nothing, and with what may not be asked."""
-    [collection] = day.collections
+    [collection] = traced_day.collections
     for path in (f"{collection}/estimates", f"{collection}/series", "made-up-by-mallory/estimates"):
-        for role in (None, *world.tokens):
+        for role in (None, *service.tokens):
             for query in ("", "?set=dark_mode", f"?who={FROM}", "?candidate=mallory"):
-                world.get(f"/v1/collections/{path}{query}", role, **STRANGE)
+                service.get(f"/v1/collections/{path}{query}", role, **STRANGE)
 
 
-def releases(world: World, day: Day) -> None:
+def releases(service: World, traced_day: Day) -> None:
     """Priced, made, repeated, refused by the budget, malformed, of an open epoch."""
-    found = world.register(
+    found = service.register(
         authored("votes", type="choice", labels=("mallory-1", "mallory-2"), more=BUDGET)
     )
-    day.collections.add(found.id)
-    world.count(found, ["mallory-1"] * 5)
-    world.service.store.close_epoch(found.id, TODAY, world.clock(), audit=None)
+    traced_day.collections.add(found.id)
+    service.count(found, ["mallory-1"] * 5)
+    service.running.store.close_epoch(found.id, TODAY, service.clock(), audit=None)
     wanted = {"mechanism": "histogram", "epsilon": "0.5", "epochs": [TODAY]}
     bad = ({**wanted, "epsilon": "mallory"}, {"mechanism": "mallory"}, {**wanted, "epochs": [1]})
     address = f"/v1/collections/{found.id}/releases"
     for body in ({**wanted, "cost": True}, wanted, wanted, {**wanted, "epsilon": "0.9"}, *bad):
         for role in ("viewer", "analyst"):
-            world.send("POST", address, role, json=body)
+            service.send("POST", address, role, json=body)
 
 
-def test_every_kind_of_outcome_was_seen(day: Day) -> None:
-    seen = set(day.traced.names)
+def test_every_kind_of_outcome_was_seen(traced_day: Day) -> None:
+    seen = set(traced_day.traced.names)
     assert {
         "upload accepted",
         "upload turned-away",
@@ -134,40 +136,46 @@ def test_every_kind_of_outcome_was_seen(day: Day) -> None:
         "release budget-exhausted",
         "release invalid-argument",
     } <= seen
-    assert len(day.traced.spans) > 100
+    assert len(traced_day.traced.spans) > 100
 
 
-def test_a_name_is_an_act_and_an_outcome_of_closed_lists(day: Day) -> None:
-    for span in day.traced.spans:
+def test_a_name_is_an_act_and_an_outcome_of_closed_lists(traced_day: Day) -> None:
+    for span in traced_day.traced.spans:
         act, outcome = span.name.split(" ")
         assert act in {"upload", "commit", "estimate", "release"}
         assert outcome in OUTCOMES | PROBLEMS.keys()
         assert (span.attributes or {})["deniable.outcome"] == outcome
 
 
-def test_no_span_has_an_attribute_besides_the_list_nor_an_event_a_link_or_words(day: Day) -> None:
+def test_no_span_has_an_attribute_besides_the_list_nor_an_event_a_link_or_words(
+    traced_day: Day,
+) -> None:
     assert {"deniable.outcome", "deniable.collection", "deniable.reports"} == ATTRIBUTES
-    for span in day.traced.spans:
+    for span in traced_day.traced.spans:
         assert set(span.attributes or {}) <= ATTRIBUTES
         assert (span.events, span.links, span.status.description) == ((), (), None)
-    assert {name for span in day.traced.spans for name in span.attributes or {}} == ATTRIBUTES
+    assert {
+        name for span in traced_day.traced.spans for name in span.attributes or {}
+    } == ATTRIBUTES
 
 
-def test_the_collection_of_a_span_is_a_registered_one(day: Day) -> None:
-    told = [(span.attributes or {}).get("deniable.collection") for span in day.traced.spans]
-    assert set(told) == day.collections | {None}
+def test_the_collection_of_a_span_is_a_registered_one(traced_day: Day) -> None:
+    told = [(span.attributes or {}).get("deniable.collection") for span in traced_day.traced.spans]
+    assert set(told) == traced_day.collections | {None}
 
 
-def test_no_span_holds_a_person_an_address_a_value_or_what_a_stranger_wrote(day: Day) -> None:
-    text = day.traced.text().lower()
+def test_no_span_holds_a_person_an_address_a_value_or_what_a_stranger_wrote(
+    traced_day: Day,
+) -> None:
+    text = traced_day.traced.text().lower()
     for word in ("mallory", FROM, TRACE, "127.0.0.1", "dark_mode", "dn_"):
         assert word not in text
 
 
-def test_no_span_holds_a_token_an_id_or_a_byte_of_a_report(day: Day) -> None:
-    assert len(day.secrets) >= 12
-    text = day.traced.text()
-    for name, secret in day.secrets.items():
+def test_no_span_holds_a_token_an_id_or_a_byte_of_a_report(traced_day: Day) -> None:
+    assert len(traced_day.secrets) >= 12
+    text = traced_day.traced.text()
+    for name, secret in traced_day.secrets.items():
         spellings = (
             secret.hex(),
             repr(secret)[2:-1],
@@ -176,16 +184,16 @@ def test_no_span_holds_a_token_an_id_or_a_byte_of_a_report(day: Day) -> None:
         assert not [each for each in spellings if each in text], name
 
 
-def test_a_trace_begins_at_a_full_minute_and_lasts_as_long_as_it_took(day: Day) -> None:
-    roots = [span for span in day.traced.spans if span.parent is None]
+def test_a_trace_begins_at_a_full_minute_and_lasts_as_long_as_it_took(traced_day: Day) -> None:
+    roots = [span for span in traced_day.traced.spans if span.parent is None]
     assert {span.start_time for span in roots} == {NOON * 1_000_000_000}
     assert NOON * 1_000_000_000 % MINUTE == 0
-    assert all(0 < length(span) < MINUTE for span in day.traced.spans)
+    assert all(0 < length(span) < MINUTE for span in traced_day.traced.spans)
 
 
-def test_a_commit_lies_in_the_upload_that_made_it(day: Day) -> None:
-    by_id = {span.context.span_id: span for span in day.traced.spans if span.context}
-    commits = [span for span in day.traced.spans if span.name.startswith("commit")]
+def test_a_commit_lies_in_the_upload_that_made_it(traced_day: Day) -> None:
+    by_id = {span.context.span_id: span for span in traced_day.traced.spans if span.context}
+    commits = [span for span in traced_day.traced.spans if span.name.startswith("commit")]
     assert commits
     for commit in commits:
         assert commit.parent is not None
@@ -195,8 +203,8 @@ def test_a_commit_lies_in_the_upload_that_made_it(day: Day) -> None:
         assert (commit.end_time or 0) < (upload.end_time or 0)
 
 
-def test_all_but_commits_begin_traces_of_their_own(day: Day) -> None:
-    rest = [span for span in day.traced.spans if not span.name.startswith("commit")]
+def test_all_but_commits_begin_traces_of_their_own(traced_day: Day) -> None:
+    rest = [span for span in traced_day.traced.spans if not span.name.startswith("commit")]
     assert all(span.parent is None for span in rest)
     assert len({span.context.trace_id for span in rest if span.context}) == len(rest)
 
@@ -207,56 +215,58 @@ def traced() -> Traced:
 
 
 @pytest.fixture
-def world(tmp_path: Path, traced: Traced) -> Iterator[World]:
-    with opened(tmp_path, tracer=traced.tracer()) as world:
-        yield world
+def service(tmp_path: Path, traced: Traced) -> Iterator[World]:
+    with opened(tmp_path, tracer=traced.tracer()) as service:
+        yield service
 
 
 def test_what_the_service_could_not_do_is_an_error_without_its_words(
-    world: World, traced: Traced, monkeypatch: pytest.MonkeyPatch
+    service: World, traced: Traced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = world.register(authored())
+    found = service.register(authored())
 
     def full(*arguments: object) -> None:
         raise StoreError("the database refuses: row of mallory")
 
-    monkeypatch.setattr(world.service.store, "commit", full)
-    report = world.report(found, {"dark_mode": True, "beta": False})
-    assert world.upload(found, report).status_code == 503
+    monkeypatch.setattr(service.running.store, "commit", full)
+    report = service.report(found, {"dark_mode": True, "beta": False})
+    assert service.upload(found, report).status_code == 503
     assert traced.names == ["commit failed", "upload unavailable"]
     assert {span.status.status_code for span in traced.spans} == {StatusCode.ERROR}
     assert "mallory" not in traced.text()
 
 
-def test_a_request_that_is_refused_is_no_error_of_the_service(world: World, traced: Traced) -> None:
-    found = world.register(authored())
-    send(world, found.id, b"torn")
+def test_a_request_that_is_refused_is_no_error_of_the_service(
+    service: World, traced: Traced
+) -> None:
+    found = service.register(authored())
+    send(service, found.id, b"torn")
     assert traced.names == ["upload invalid-message"]
     assert [span.status.status_code for span in traced.spans] == [StatusCode.UNSET]
 
 
-def test_a_commit_says_how_many_reports_it_held(world: World, traced: Traced) -> None:
-    found = world.register(authored())
-    reports = [world.report(found, {"dark_mode": True, "beta": False}) for _ in range(7)]
-    assert world.upload(found, *reports, role="relay").status_code == 200
+def test_a_commit_says_how_many_reports_it_held(service: World, traced: Traced) -> None:
+    found = service.register(authored())
+    reports = [service.report(found, {"dark_mode": True, "beta": False}) for _ in range(7)]
+    assert service.upload(found, *reports, role="relay").status_code == 200
     assert [dict(span.attributes or {}) for span in traced.spans] == [
         {"deniable.outcome": "durable", "deniable.reports": 7},
         {"deniable.outcome": "accepted", "deniable.collection": found.id},
     ]
 
 
-def test_answers_are_the_same_with_tracing(world: World, tmp_path: Path) -> None:
+def test_answers_are_the_same_with_tracing(service: World, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     with opened(tmp_path / "plain") as plain:
         for path in ("/openapi.json", "/v1/collections/none/estimates", "/v1/collections/none/x"):
-            assert world.get(path).data == plain.get(path).data
+            assert service.get(path).data == plain.get(path).data
 
 
 def test_without_a_tracer_every_part_has_the_one_that_makes_no_spans(tmp_path: Path) -> None:
     with opened(tmp_path) as plain:
-        assert plain.service.tracer is NO_TRACER
-        assert plain.service.ingest._tracer is NO_TRACER
-        assert plain.service.releases._tracer is NO_TRACER
+        assert plain.running.tracer is NO_TRACER
+        assert plain.running.ingest._tracer is NO_TRACER
+        assert plain.running.releases._tracer is NO_TRACER
 
 
 def test_the_tracer_that_makes_no_spans_lets_exceptions_pass() -> None:

@@ -31,77 +31,77 @@ def boot() -> Moment:
 
 
 @pytest.fixture
-def world(tmp_path: Path, boot: Moment) -> Iterator[World]:
+def service(tmp_path: Path, boot: Moment) -> Iterator[World]:
     with opened(tmp_path, boot_clock=boot, rotate_keys_days=30) as made:
         made.clock.now = NOON
         yield made
 
 
 @pytest.fixture
-def collection(world: World) -> Collection:
+def collection(service: World) -> Collection:
     more = 'retention_days = 30\nrequires = ["voucher/1"]\n'
-    found = world.register(authored("settings", more=more))
-    world.count(found, [BITS] * 4)
+    found = service.register(authored("settings", more=more))
+    service.count(found, [BITS] * 4)
     return found
 
 
-def pass_time(world: World, boot: Moment, seconds: float) -> None:
-    world.clock.now += seconds
+def pass_time(service: World, boot: Moment, seconds: float) -> None:
+    service.clock.now += seconds
     boot.now += seconds
 
 
-def state(world: World) -> list[str]:
+def state(service: World) -> list[str]:
     """All that is kept: rows of the database, key files, signed lists."""
-    keys = sorted(world.service.settings.data.joinpath("keys").iterdir())
-    return [*world.digest(), *(f"{path.name}: {path.read_text()}" for path in keys)]
+    keys = sorted(service.running.settings.data.joinpath("keys").iterdir())
+    return [*service.digest(), *(f"{path.name}: {path.read_text()}" for path in keys)]
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_wrong_clock_changes_nothing_and_is_over_at_once(
-    world: World, boot: Moment, collection: Collection, step: float
+    service: World, boot: Moment, collection: Collection, step: float
 ) -> None:
-    world.service.tick()
-    before = state(world)
-    world.clock.now += step
+    service.running.tick()
+    before = state(service)
+    service.clock.now += step
     for _ in range(4):
-        world.service.tick()
-        pass_time(world, boot, 5)
-    assert state(world) == before
-    assert world.get("/readyz", None).status_code == 503
-    world.clock.now -= step
-    world.service.tick()
-    assert world.get("/readyz", None).status_code == 200
-    [row] = world.service.store.epochs(collection.id)
+        service.running.tick()
+        pass_time(service, boot, 5)
+    assert state(service) == before
+    assert service.get("/readyz", None).status_code == 503
+    service.clock.now -= step
+    service.running.tick()
+    assert service.get("/readyz", None).status_code == 200
+    [row] = service.running.store.epochs(collection.id)
     assert (row.n, row.closed_at, row.expired_at) == (4, None, None)
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_an_upload_between_the_step_and_the_next_tick_is_not_judged(
-    world: World, boot: Moment, step: float
+    service: World, boot: Moment, step: float
 ) -> None:
-    collection = world.register(authored("theme"))
-    report = world.report(collection, BITS)
-    world.clock.now += step
-    refused = world.upload(collection, report)
+    collection = service.register(authored("theme"))
+    report = service.report(collection, BITS)
+    service.clock.now += step
+    refused = service.upload(collection, report)
     assert (refused.status_code, refused.get_json(force=True)["retry"]) == (503, True)
     assert 20 <= int(refused.headers["Retry-After"]) <= 41
-    pass_time(world, boot, 15)
-    world.clock.now -= step
-    world.service.tick()
-    accepted = world.upload(collection, report)
+    pass_time(service, boot, 15)
+    service.clock.now -= step
+    service.running.tick()
+    accepted = service.upload(collection, report)
     assert accepted.status_code == 200
     assert decode_errors(accepted.data) == []
-    assert [row.n for row in world.service.store.epochs(collection.id)] == [1]
+    assert [row.n for row in service.running.store.epochs(collection.id)] == [1]
 
 
-def test_a_confirmation_is_in_the_audit_log_once(world: World, boot: Moment) -> None:
-    world.clock.now += 20 * DAY
-    confirmed = int(world.clock.now)
-    record.write_confirmed(world.service.settings.data, world.service.clock_watch.read())
+def test_a_confirmation_is_in_the_audit_log_once(service: World, boot: Moment) -> None:
+    service.clock.now += 20 * DAY
+    confirmed = int(service.clock.now)
+    record.write_confirmed(service.running.settings.data, service.running.clock_watch.read())
     for _ in range(3):
-        world.service.tick()
-        pass_time(world, boot, 5)
-    found = [audit.parse(row) for row in world.service.store.audit()]
+        service.running.tick()
+        pass_time(service, boot, 5)
+    found = [audit.parse(row) for row in service.running.store.audit()]
     entries = [each for each in found if each.act == "clock-confirmed"]
     assert [(each.at, each.actor) for each in entries] == [
         (confirmed, "deniable doctor confirm-clock")
@@ -120,75 +120,75 @@ ACTS = (
 
 @pytest.mark.parametrize("act", ACTS)
 def test_what_an_admin_does_by_hand_is_refused_with_the_way_out_until_it_is_confirmed(
-    world: World, collection: Collection, act: str
+    service: World, collection: Collection, act: str
 ) -> None:
     path = f"/v1/{act.format(today=TODAY)}"
-    before = state(world)
-    world.clock.now += 20 * DAY
-    refused = world.send("POST", path)
+    before = state(service)
+    service.clock.now += 20 * DAY
+    refused = service.send("POST", path)
     assert refused.status_code == 503
     assert "run `deniable doctor confirm-clock`" in refused.get_json()["detail"]
-    assert state(world) == before
-    record.write_confirmed(world.service.settings.data, world.service.clock_watch.read())
-    assert world.send("POST", path).status_code == 200
+    assert state(service) == before
+    record.write_confirmed(service.running.settings.data, service.running.clock_watch.read())
+    assert service.send("POST", path).status_code == 200
 
 
-def test_a_key_is_not_rotated_on_the_page_either(world: World) -> None:
-    keys = world.service.keys.listed_keys
-    admin = Browser.signed_in(world.app, world.service, "admin")
-    world.clock.now += 600
+def test_a_key_is_not_rotated_on_the_page_either(service: World) -> None:
+    keys = service.running.keys.listed_keys
+    admin = Browser.signed_in(service.app, service.running, "admin")
+    service.clock.now += 600
     refused = admin.post("/keys", act="key-rotated", suite="1", now="true")
     assert refused.status_code == 503
     assert "jumped 10 minutes ahead" in refused.text
-    assert world.service.keys.listed_keys == keys
-    world.clock.now -= 600
+    assert service.running.keys.listed_keys == keys
+    service.clock.now -= 600
     assert admin.post("/keys", act="key-rotated", suite="1", now="true").status_code == 303
-    assert world.service.keys.listed_keys != keys
+    assert service.running.keys.listed_keys != keys
 
 
-def test_no_release_is_drawn(world: World) -> None:
-    collection = world.register(authored("theme", read="releases"))
-    world.count(collection, [BITS] * 5)
-    world.service.close_epoch(collection, TODAY, audit=None)
+def test_no_release_is_drawn(service: World) -> None:
+    collection = service.register(authored("theme", read="releases"))
+    service.count(collection, [BITS] * 5)
+    service.running.close_epoch(collection, TODAY, audit=None)
     body = {"mechanism": "histogram", "epsilon": "0.1"}
     path = f"/v1/collections/{collection.id}/releases"
-    world.clock.now += 20 * DAY
-    refused = world.send("POST", path, "analyst", json=body)
+    service.clock.now += 20 * DAY
+    refused = service.send("POST", path, "analyst", json=body)
     assert refused.status_code == 503
     assert "jumped 20.0 days ahead" in refused.get_json()["detail"]
-    assert list(world.service.store.charges(collection.id)) == []
+    assert list(service.running.store.charges(collection.id)) == []
 
 
-def test_a_spool_is_neither_drained_nor_noted_as_counted(world: World, tmp_path: Path) -> None:
+def test_a_spool_is_neither_drained_nor_noted_as_counted(service: World, tmp_path: Path) -> None:
     (tmp_path / "spool").mkdir()
-    opening = SpoolConsumer(world.service, tmp_path / "spool", clock=world.clock)
+    opening = SpoolConsumer(service.running, tmp_path / "spool", clock=service.clock)
     opening.run_once(at_once=True)
-    noted = dict(world.service.store.spool_progress())
-    world.clock.now += 20 * DAY
+    noted = dict(service.running.store.spool_progress())
+    service.clock.now += 20 * DAY
     with pytest.raises(Problem, match=r"jumped 20\.0 days ahead"):
         opening.run_once(at_once=True)
     with pytest.raises(Problem, match=r"jumped 20\.0 days ahead"):
         opening.finish()
-    assert dict(world.service.store.spool_progress()) == noted
+    assert dict(service.running.store.spool_progress()) == noted
     with pytest.raises(Problem, match=r"jumped 20\.0 days ahead"):
-        make_worker_context(world.service, tmp_path)
+        make_worker_context(service.running, tmp_path)
 
 
 def test_tallies_outlive_a_wrong_clock_that_was_believed_for_an_hour(
-    world: World, boot: Moment, collection: Collection
+    service: World, boot: Moment, collection: Collection
 ) -> None:
     """As after a start with a clock that nobody set yet: the epoch closes, its counts stay."""
-    record.write_confirmed(world.service.settings.data, world.service.clock_watch.read())
-    world.clock.now += 400 * DAY
-    record.write_confirmed(world.service.settings.data, world.service.clock_watch.read())
+    record.write_confirmed(service.running.settings.data, service.running.clock_watch.read())
+    service.clock.now += 400 * DAY
+    record.write_confirmed(service.running.settings.data, service.running.clock_watch.read())
     for _ in range(SETTLING_SECONDS // 60):
-        world.service.tick()
-        pass_time(world, boot, 60)
-    [row] = world.service.store.epochs(collection.id)
+        service.running.tick()
+        pass_time(service, boot, 60)
+    [row] = service.running.store.epochs(collection.id)
     assert row.closed_at is not None
     assert (row.n, row.expired_at) == (4, None)
-    world.service.tick()
-    assert world.service.store.epochs(collection.id)[0].expired_at is not None
+    service.running.tick()
+    assert service.running.store.epochs(collection.id)[0].expired_at is not None
 
 
 def test_a_process_with_a_wrong_clock_hands_the_lead_to_another(tmp_path: Path) -> None:

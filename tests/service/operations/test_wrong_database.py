@@ -45,16 +45,16 @@ class Site:
 
     @property
     def database(self) -> Path:
-        return self.world.service.settings.database
+        return self.world.running.settings.database
 
     def close(self) -> None:
-        self.world.service.close()
+        self.world.running.close()
 
     def open(self) -> None:
         """Start again, as another process does."""
-        settings = self.world.service.settings
-        self.world.service = Service.open(settings, clock=self.world.clock)
-        self.world.app = create_app(self.world.service)
+        settings = self.world.running.settings
+        self.world.running = Service.open(settings, clock=self.world.clock)
+        self.world.app = create_app(self.world.running)
 
     @contextmanager
     def closed(self) -> Iterator[None]:
@@ -77,29 +77,29 @@ def files_of(database: Path) -> list[Path]:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def wrong_site(tmp_path: Path) -> Iterator[Site]:
     with opened(tmp_path) as world:
         made = Site(world, world.register(authored("theme")))
         yield made
         made.close()
 
 
-def removed(site: Site) -> None:
-    with site.closed():
-        for path in files_of(site.database):
+def removed(wrong_site: Site) -> None:
+    with wrong_site.closed():
+        for path in files_of(wrong_site.database):
             path.unlink()
 
 
-def older(site: Site) -> None:
+def older(wrong_site: Site) -> None:
     """The copy that was made when the directory was prepared."""
-    with site.closed():
-        for path in files_of(site.database):
+    with wrong_site.closed():
+        for path in files_of(wrong_site.database):
             path.unlink()
-        shutil.copy(site.database.with_name("prepared.copy"), site.database)
+        shutil.copy(wrong_site.database.with_name("prepared.copy"), wrong_site.database)
 
 
-def emptied(site: Site) -> None:
-    with site.closed(), closing(sqlite3.connect(site.database)) as db:
+def emptied(wrong_site: Site) -> None:
+    with wrong_site.closed(), closing(sqlite3.connect(wrong_site.database)) as db:
         named = db.execute("select name from sqlite_master where type = 'trigger'").fetchall()
         for (name,) in named:
             db.execute(f"drop trigger {name}")
@@ -115,228 +115,232 @@ def test_uploads_wait_until_the_operator_reconciles(
     tmp_path: Path, damage: Callable[[Site], None]
 ) -> None:
     with opened(tmp_path) as world:
-        settings = world.service.settings
-        world.service.close()
+        settings = world.running.settings
+        world.running.close()
         shutil.copy(settings.database, settings.database.with_name("prepared.copy"))
-        world.service = Service.open(settings, clock=world.clock)
-        world.app = create_app(world.service)
-        site = Site(world, world.register(authored("theme")))
-        report = world.report(site.collection, BITS)
-        assert world.upload(site.collection, report).status_code == 200
-        damage(site)
-        answer = world.upload(site.collection, report)
+        world.running = Service.open(settings, clock=world.clock)
+        world.app = create_app(world.running)
+        wrong_site = Site(world, world.register(authored("theme")))
+        report = world.report(wrong_site.collection, BITS)
+        assert world.upload(wrong_site.collection, report).status_code == 200
+        damage(wrong_site)
+        answer = world.upload(wrong_site.collection, report)
         assert answer.status_code == 503
         assert int(answer.headers["Retry-After"]) > 0
         assert answer.get_json(force=True)["detail"] == BEHIND
-        assert "deniable ledger reconcile" in site.ready()
+        assert "deniable ledger reconcile" in wrong_site.ready()
         assert [world.get(path, None).status_code for path in SIGNED] == [503] * 3
-        world.service.tick()
-        assert world.upload(site.collection, report).status_code == 503
-        gap = world.service.reconcile(audit=None)
-        assert gap.lost == (site.collection.id,)
-        assert site.ready() == "ready"
-        assert world.upload(site.collection, report).status_code == 503
+        world.running.tick()
+        assert world.upload(wrong_site.collection, report).status_code == 503
+        gap = world.running.reconcile(audit=None)
+        assert gap.lost == (wrong_site.collection.id,)
+        assert wrong_site.ready() == "ready"
+        assert world.upload(wrong_site.collection, report).status_code == 503
         again = world.register(authored("theme"))
-        assert again.id == site.collection.id
+        assert again.id == wrong_site.collection.id
         assert world.upload(again, world.report(again, BITS)).status_code == 200
-        assert world.service.reconcile(audit=None).lost == ()
-        site.close()
+        assert world.running.reconcile(audit=None).lost == ()
+        wrong_site.close()
 
 
-def test_a_fresh_directory_takes_uploads_and_knows_no_collection(site: Site) -> None:
-    assert site.ready() == "ready"
-    assert site.upload() == 200
-    assert site.world.send("POST", "/v1/collections/none/reports", None).status_code == 415
-    assert site.world.get("/v1/collections/none/manifest", None).status_code == 404
+def test_a_fresh_directory_takes_uploads_and_knows_no_collection(wrong_site: Site) -> None:
+    assert wrong_site.ready() == "ready"
+    assert wrong_site.upload() == 200
+    assert wrong_site.world.send("POST", "/v1/collections/none/reports", None).status_code == 415
+    assert wrong_site.world.get("/v1/collections/none/manifest", None).status_code == 404
 
 
-def test_a_registration_is_known_outside_of_the_database_at_once(site: Site) -> None:
-    heads = heads_file.read(site.world.service.settings.data)
+def test_a_registration_is_known_outside_of_the_database_at_once(wrong_site: Site) -> None:
+    heads = heads_file.read(wrong_site.world.running.settings.data)
     assert heads is not None
-    assert heads.collections == (site.collection.id,)
-    assert heads.log.size == site.world.service.store.log_head()[0]
+    assert heads.collections == (wrong_site.collection.id,)
+    assert heads.log.size == wrong_site.world.running.store.log_head()[0]
 
 
-def test_after_a_registration_the_file_alone_has_it(site: Site, tmp_path: Path) -> None:
+def test_after_a_registration_the_file_alone_has_it(wrong_site: Site, tmp_path: Path) -> None:
     copy = tmp_path / "copied.db"
-    shutil.copyfile(site.database, copy)
+    shutil.copyfile(wrong_site.database, copy)
     with closing(SqliteStore(copy)) as store:
-        assert store.collections().keys() == {site.collection.id}
+        assert store.collections().keys() == {wrong_site.collection.id}
 
 
-def test_nothing_is_registered_in_a_wrong_database(site: Site) -> None:
-    removed(site)
+def test_nothing_is_registered_in_a_wrong_database(wrong_site: Site) -> None:
+    removed(wrong_site)
     with pytest.raises(Problem) as caught:
-        site.world.register(authored("other"))
+        wrong_site.world.register(authored("other"))
     assert caught.value.slug == "unavailable"
-    assert site.world.service.store.collections() == {}
+    assert wrong_site.world.running.store.collections() == {}
 
 
 def test_a_wrong_database_destroys_no_key(tmp_path: Path) -> None:
     """Without a collection every epoch is over, so that housekeeping would destroy expired keys."""
     with opened(tmp_path) as world:
-        world.service.keys.rotate(at_once=True, audit=None)
-        settings = world.service.settings
-        world.service.close()
+        world.running.keys.rotate(at_once=True, audit=None)
+        settings = world.running.settings
+        world.running.close()
         copy = shutil.copy(settings.database, tmp_path / "copy.db")
-        world.service = Service.open(settings, clock=world.clock)
-        world.app = create_app(world.service)
-        site = Site(world, world.register(authored("theme")))
-        with site.closed():
-            for path in files_of(site.database):
+        world.running = Service.open(settings, clock=world.clock)
+        world.app = create_app(world.running)
+        wrong_site = Site(world, world.register(authored("theme")))
+        with wrong_site.closed():
+            for path in files_of(wrong_site.database):
                 path.unlink()
-            shutil.copy(copy, site.database)
+            shutil.copy(copy, wrong_site.database)
         world.clock.now += 86_400
         for _ in range(2):
-            world.service.tick()
+            world.running.tick()
         assert (settings.data / "keys" / "report-1.key").exists()
-        site.close()
+        wrong_site.close()
 
 
-def test_the_right_database_put_back_is_served_without_a_command(site: Site) -> None:
-    kept = site.database.with_name("kept")
-    site.close()
-    site.database.rename(kept)
-    site.open()
-    assert site.upload() == 503
-    with site.closed():
-        for path in files_of(site.database):
+def test_the_right_database_put_back_is_served_without_a_command(wrong_site: Site) -> None:
+    kept = wrong_site.database.with_name("kept")
+    wrong_site.close()
+    wrong_site.database.rename(kept)
+    wrong_site.open()
+    assert wrong_site.upload() == 503
+    with wrong_site.closed():
+        for path in files_of(wrong_site.database):
             path.unlink()
-        kept.rename(site.database)
-    assert site.upload() == 200
-    assert site.ready() == "ready"
+        kept.rename(wrong_site.database)
+    assert wrong_site.upload() == 200
+    assert wrong_site.ready() == "ready"
 
 
-def test_a_lost_database_is_noticed_without_heads_json(site: Site) -> None:
-    with site.closed():
-        (site.database.parent / "heads.json").unlink()
-        for path in files_of(site.database):
+def test_a_lost_database_is_noticed_without_heads_json(wrong_site: Site) -> None:
+    with wrong_site.closed():
+        (wrong_site.database.parent / "heads.json").unlink()
+        for path in files_of(wrong_site.database):
             path.unlink()
-    assert site.upload() == 503
-    with site.closed():
+    assert wrong_site.upload() == 503
+    with wrong_site.closed():
         pass
-    assert site.upload() == 503
+    assert wrong_site.upload() == 503
 
 
-def test_a_database_replaced_while_it_is_open_takes_nothing_more(site: Site) -> None:
-    assert site.upload() == 200
-    copy = site.database.with_name("copy")
-    shutil.copy(site.database, copy)
-    copy.replace(site.database)
-    assert site.upload() == 503
-    site.world.service.tick()
-    assert site.upload() == 503
-    assert "restart the service" in site.ready()
+def test_a_database_replaced_while_it_is_open_takes_nothing_more(wrong_site: Site) -> None:
+    assert wrong_site.upload() == 200
+    copy = wrong_site.database.with_name("copy")
+    shutil.copy(wrong_site.database, copy)
+    copy.replace(wrong_site.database)
+    assert wrong_site.upload() == 503
+    wrong_site.world.running.tick()
+    assert wrong_site.upload() == 503
+    assert "restart the service" in wrong_site.ready()
 
 
-def test_a_spool_keeps_the_reports_of_a_lost_collection(site: Site, tmp_path: Path) -> None:
-    world = site.world
-    report = world.report(site.collection, BITS)
+def test_a_spool_keeps_the_reports_of_a_lost_collection(wrong_site: Site, tmp_path: Path) -> None:
+    world = wrong_site.world
+    report = world.report(wrong_site.collection, BITS)
     folder = spools.spool(
-        tmp_path / "spool", [[SpooledReport(site.collection.id, report.encode())]]
+        tmp_path / "spool", [[SpooledReport(wrong_site.collection.id, report.encode())]]
     )
-    removed(site)
+    removed(wrong_site)
     for _ in range(2):  # before and after the database is accepted as it is
         with pytest.raises(Problem) as opening:
-            SpoolConsumer(world.service, folder).run_once(at_once=True)
+            SpoolConsumer(world.running, folder).run_once(at_once=True)
         with pytest.raises(Problem) as tallying:
-            spools.tally(world.service, folder, spools.here)
+            spools.tally(world.running, folder, spools.here)
         assert opening.value.slug == tallying.value.slug == "unavailable"
-        world.service.reconcile(audit=None)
+        world.running.reconcile(audit=None)
     again = world.register(authored("theme"))
-    assert SpoolConsumer(world.service, folder).run_once(at_once=True) == 1
-    assert [row.n for row in world.service.store.epochs(again.id)] == [1]
+    assert SpoolConsumer(world.running, folder).run_once(at_once=True) == 1
+    assert [row.n for row in world.running.store.epochs(again.id)] == [1]
 
 
-def test_charges_of_a_lost_collection_cost_its_whole_budget_once_it_is_back(site: Site) -> None:
-    world = site.world
+def test_charges_of_a_lost_collection_cost_its_whole_budget_once_it_is_back(
+    wrong_site: Site,
+) -> None:
+    world = wrong_site.world
     manifest = authored("paid", read="releases", more=MORE)
     collection = world.register(manifest)
     for epoch in (FIRST, LAST):
         world.count(collection, [BITS] * 5, epoch=epoch)
     spender = ReleaseWorld(world, collection)
     spender.releases.release(collection, asked("0.25", epochs=over(FIRST)), audit=None)
-    removed(site)
-    gap = world.service.reconcile(audit=None)
+    removed(wrong_site)
+    gap = world.running.reconcile(audit=None)
     assert gap.charged == ()
-    assert gap.lost == tuple(sorted((site.collection.id, collection.id)))
+    assert gap.lost == tuple(sorted((wrong_site.collection.id, collection.id)))
     again = world.register(manifest)
-    assert [row.epsilon for row in world.service.store.charges(again.id)] == ["1"]
-    assert world.service.store.charges(world.register(authored("theme")).id) == []
-    world.service.rollback_guard.advance()
-    heads = heads_file.read(world.service.settings.data)
+    assert [row.epsilon for row in world.running.store.charges(again.id)] == ["1"]
+    assert world.running.store.charges(world.register(authored("theme")).id) == []
+    world.running.rollback_guard.advance()
+    heads = heads_file.read(world.running.settings.data)
     assert heads is not None
     assert heads.owed == ()
 
 
-def test_an_interrupted_registration_of_one_that_owes_makes_releases_wait(site: Site) -> None:
-    world = site.world
-    with site.closed():
-        heads = heads_file.read(site.database.parent)
+def test_an_interrupted_registration_of_one_that_owes_makes_releases_wait(wrong_site: Site) -> None:
+    world = wrong_site.world
+    with wrong_site.closed():
+        heads = heads_file.read(wrong_site.database.parent)
         assert heads is not None
-        heads_file.write(site.database.parent, replace(heads, owed=(site.collection.id,)))
-    assert site.upload() == 200
+        heads_file.write(
+            wrong_site.database.parent, replace(heads, owed=(wrong_site.collection.id,))
+        )
+    assert wrong_site.upload() == 200
     with pytest.raises(Problem, match="registered again"):
-        world.service.rollback_guard.advance()
-    assert [row.epsilon for row in world.service.reconcile(audit=None).charged] != []
-    world.service.rollback_guard.advance()
+        world.running.rollback_guard.advance()
+    assert [row.epsilon for row in world.running.reconcile(audit=None).charged] != []
+    world.running.rollback_guard.advance()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_database_made_new_is_noticed(tmp_path: Path, kind: str) -> None:
     with opened(tmp_path, kind=kind) as world:
-        site = Site(world, world.register(authored("theme")))
-        with site.closed():
+        wrong_site = Site(world, world.register(authored("theme")))
+        with wrong_site.closed():
             if kind == "sqlite":
-                removed_files = files_of(site.database)
+                removed_files = files_of(wrong_site.database)
                 for path in removed_files:
                     path.unlink()
             else:
-                address = world.service.settings.store
+                address = world.running.settings.store
                 name = psycopg.conninfo.conninfo_to_dict(address)["dbname"]
                 postgres_server.drop(address)
                 postgres_server.empty(str(name))
-        assert site.upload() == 503
+        assert wrong_site.upload() == 503
         assert world.get("/v1/keys", None).status_code == 503
-        world.service.reconcile(audit=None)
-        assert site.upload() == 503
+        world.running.reconcile(audit=None)
+        assert wrong_site.upload() == 503
         world.register(authored("theme"))
-        assert site.upload() == 200
-        site.close()
+        assert wrong_site.upload() == 200
+        wrong_site.close()
 
 
-def test_no_key_is_rotated_with_the_wrong_database_by_api_or_page(site: Site) -> None:
+def test_no_key_is_rotated_with_the_wrong_database_by_api_or_page(wrong_site: Site) -> None:
     """The page once asked for the right clock only."""
-    removed(site)
-    world = site.world
-    keys = world.service.keys.listed_keys
-    admin = Browser.signed_in(world.app, world.service, "admin")
+    removed(wrong_site)
+    world = wrong_site.world
+    keys = world.running.keys.listed_keys
+    admin = Browser.signed_in(world.app, world.running, "admin")
     assert admin.post("/keys", act="key-rotated", suite="1", now="true").status_code == 503
-    token = world.service.tokens.create("admin", "admin", audit=None)[1]
+    token = world.running.tokens.create("admin", "admin", audit=None)[1]
     rotate = world.app.test_client().post(
         "/v1/keys/rotate", headers={"Authorization": f"Bearer {token}"}
     )
     assert rotate.status_code == 503
-    assert world.service.keys.listed_keys == keys
+    assert world.running.keys.listed_keys == keys
 
 
 def test_another_process_that_makes_the_database_new_stops_this_one(tmp_path: Path) -> None:
     with opened(tmp_path, kind="postgres") as world:
-        site = Site(world, world.register(authored("theme")))
-        address = world.service.settings.store
+        wrong_site = Site(world, world.register(authored("theme")))
+        address = world.running.settings.store
         name = psycopg.conninfo.conninfo_to_dict(address)["dbname"]
         postgres_server.drop(address)
         postgres_server.empty(str(name))
-        other = Service.open(world.service.settings, clock=world.clock)
+        other = Service.open(world.running.settings, clock=world.clock)
         try:
-            wait_for_a_look(world.service)
-            assert "restart the service" in site.ready()
+            wait_for_a_look(world.running)
+            assert "restart the service" in wrong_site.ready()
             with pytest.raises(Problem, match="restart the service"):
-                world.service.reconcile(audit=None)
+                world.running.reconcile(audit=None)
             other.reconcile(audit=None)
             assert other.suspension.names == ()
-            wait_for_a_look(world.service)
-            assert site.upload() == 503
+            wait_for_a_look(world.running)
+            assert wrong_site.upload() == 503
         finally:
             other.close()
 

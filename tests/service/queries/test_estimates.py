@@ -55,67 +55,67 @@ def filled(store: AnyStore, values: Sequence[object], **terms: Any) -> Collectio
 
 
 @pytest.fixture
-def drinks(store: AnyStore) -> Collection:
+def collection(store: AnyStore) -> Collection:
     return filled(store, ["tea"] * 30 + ["mate"] * 10, type="choice", labels=("tea", "mate"))
 
 
-def test_all_epochs_are_one_estimate(store: AnyStore, drinks: Collection) -> None:
-    document = estimates(store, drinks, EVERYTHING)
-    pool = pooled_tally(store, drinks, EpochRange())
-    expected = drinks.estimator.estimate(pool.tally, pool.n, epochs=3)
+def test_all_epochs_are_one_estimate(store: AnyStore, collection: Collection) -> None:
+    document = estimates(store, collection, EVERYTHING)
+    pool = pooled_tally(store, collection, EpochRange())
+    expected = collection.estimator.estimate(pool.tally, pool.n, epochs=3)
     assert (document.n, document.epochs) == (120, [*WEEK])
     assert [row.label for row in document.estimates] == ["tea", "mate"]
     assert [row.frequency for row in document.estimates] == expected.frequencies.tolist()
     assert [row.lower for row in document.estimates] == expected.lower.tolist()
 
 
-def test_each_epoch_is_what_it_is_alone(store: AnyStore, drinks: Collection) -> None:
-    grouped = estimates_by_epoch(store, drinks, EVERYTHING)
+def test_each_epoch_is_what_it_is_alone(store: AnyStore, collection: Collection) -> None:
+    grouped = estimates_by_epoch(store, collection, EVERYTHING)
     alone = [
-        estimates(store, drinks, EstimatesArguments(first=str(epoch), last=str(epoch)))
+        estimates(store, collection, EstimatesArguments(first=str(epoch), last=str(epoch)))
         for epoch in WEEK
     ]
     assert grouped.epochs == alone
     assert grouped.too_few_reports == []
-    assert answer(store, drinks, EstimatesArguments(group_by="epoch")) == grouped
-    assert answer(store, drinks, EVERYTHING) == estimates(store, drinks, EVERYTHING)
+    assert answer(store, collection, EstimatesArguments(group_by="epoch")) == grouped
+    assert answer(store, collection, EVERYTHING) == estimates(store, collection, EVERYTHING)
 
 
-def test_an_answer_is_frozen(store: AnyStore, drinks: Collection) -> None:
-    document = estimates(store, drinks, EVERYTHING)
+def test_an_answer_is_frozen(store: AnyStore, collection: Collection) -> None:
+    document = estimates(store, collection, EVERYTHING)
     with pytest.raises(AttributeError):
         document.n = 7  # type: ignore[misc]  # frozen: that is the point
 
 
-def test_a_relay_is_an_argument(store: AnyStore, drinks: Collection) -> None:
-    direct = estimates(store, drinks, EVERYTHING)
-    relayed = estimates(store, drinks, EVERYTHING, relay_batch=1_000)
+def test_a_relay_is_an_argument(store: AnyStore, collection: Collection) -> None:
+    direct = estimates(store, collection, EVERYTHING)
+    relayed = estimates(store, collection, EVERYTHING, relay_batch=1_000)
     assert direct.shuffled is UNSET
     assert relayed.shuffled is not UNSET
     assert relayed.shuffled.batch == 1_000
     assert msgspec.structs.replace(relayed, shuffled=UNSET) == direct
 
 
-def test_a_series_has_the_numbers_of_each_epoch(store: AnyStore, drinks: Collection) -> None:
-    document = series(store, drinks, SeriesArguments(labels=["tea"]))
-    grouped = estimates_by_epoch(store, drinks, EVERYTHING)
+def test_a_series_has_the_numbers_of_each_epoch(store: AnyStore, collection: Collection) -> None:
+    document = series(store, collection, SeriesArguments(labels=["tea"]))
+    grouped = estimates_by_epoch(store, collection, EVERYTHING)
     assert [(row.epoch, row.frequency) for row in document.rows] == [
         (each.epochs[0], each.estimates[0].frequency) for each in grouped.epochs
     ]
     assert {row.value for row in document.rows} == {UNSET}
 
 
-def test_a_label_over_time_has_each_epochs_numbers(store: AnyStore, drinks: Collection) -> None:
-    lines = label_series(store, drinks, EVERYTHING, labels=["mate"])
-    grouped = estimates_by_epoch(store, drinks, EVERYTHING)
+def test_a_label_over_time_has_each_epochs_numbers(store: AnyStore, collection: Collection) -> None:
+    lines = label_series(store, collection, EVERYTHING, labels=["mate"])
+    grouped = estimates_by_epoch(store, collection, EVERYTHING)
     assert (lines.epochs, lines.n, lines.left_out) == (WEEK, (40, 40, 40), 0)
     assert [(moment.value, moment.upper) for moment in lines.lines["mate"]] == [
         (each.estimates[1].frequency, each.estimates[1].upper) for each in grouped.epochs
     ]
 
 
-def test_two_periods_are_compared(store: AnyStore, drinks: Collection) -> None:
-    document = comparison(store, drinks, COMPARED)
+def test_two_periods_are_compared(store: AnyStore, collection: Collection) -> None:
+    document = comparison(store, collection, COMPARED)
     assert (document.before.epochs, document.after.epochs) == ([*WEEK[:2]], [TODAY])
     assert [row.label for row in document.differences] == ["tea", "mate"]
 
@@ -129,10 +129,10 @@ def test_two_periods_are_compared(store: AnyStore, drinks: Collection) -> None:
     ],
 )
 def test_a_refusal_is_a_problem(
-    store: AnyStore, drinks: Collection, question: EstimatesArguments, slug: str
+    store: AnyStore, collection: Collection, question: EstimatesArguments, slug: str
 ) -> None:
     with pytest.raises(Problem) as refused:
-        estimates(store, drinks, question)
+        estimates(store, collection, question)
     assert refused.value.slug == slug
 
 
@@ -160,7 +160,7 @@ def test_the_address_answers_the_document_of_the_query(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
         collection = world.register(authored())
         world.count(collection, [(1, 0)] * 20)
-        store, path = world.service.store, f"/v1/collections/{collection.id}"
+        store, path = world.running.store, f"/v1/collections/{collection.id}"
         for query, document in (
             ("estimates", estimates(store, collection, EVERYTHING)),
             ("estimates?group_by=epoch", estimates_by_epoch(store, collection, EVERYTHING)),
@@ -183,7 +183,7 @@ def test_the_mean_is_the_label_of_numbers(tmp_path: Path) -> None:
         collection = world.register(manifest_from_toml(toml, ingest=INGEST))
         for epoch in WEEK:
             world.count(collection, ["4"] * 30, epoch=epoch)
-        store = world.service.store
+        store = world.running.store
         lines = label_series(store, collection, EVERYTHING, labels=[MEAN])
         grouped = estimates_by_epoch(store, collection, EVERYTHING)
     means = [each.mean for each in grouped.epochs]

@@ -63,7 +63,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 @pytest.fixture
-def theme(reader: Reader) -> Collection:
+def collection(reader: Reader) -> Collection:
     """Six reports in each of three epochs, of which the first is closed."""
     made = reader.register(authored("theme", type="choice", labels=("a", "b"), more=BUDGET))
     for epoch in (TODAY - 4, TODAY - 1, TODAY):
@@ -73,15 +73,15 @@ def theme(reader: Reader) -> Collection:
 
 
 def test_collections_are_listed_as_their_newest_manifests_define_them(
-    reader: Reader, theme: Collection
+    reader: Reader, collection: Collection
 ) -> None:
     [listed] = collections(reader.service.registry.listed()).collections
-    assert (listed.collection, listed.name, listed.state) == (theme.id, "theme", "open")
+    assert (listed.collection, listed.name, listed.state) == (collection.id, "theme", "open")
     assert (listed.epsilon, listed.domain.labels) == ("2", ["a", "b"])
 
 
-def test_epochs_have_their_counts_and_states(reader: Reader, theme: Collection) -> None:
-    document = epochs(reader.service.store, theme, NOON)
+def test_epochs_have_their_counts_and_states(reader: Reader, collection: Collection) -> None:
+    document = epochs(reader.service.store, collection, NOON)
     assert [(row.epoch, row.state, row.n) for row in document.epochs] == [
         (TODAY - 4, "closed", 6),
         (TODAY - 1, "open", 6),
@@ -98,40 +98,42 @@ def test_where_only_releases_may_be_read_the_calendar_is_listed(reader: Reader) 
     assert document.rejections is UNSET
 
 
-def test_an_open_epoch_closes_early_or_not_at_all(reader: Reader, theme: Collection) -> None:
+def test_an_open_epoch_closes_early_or_not_at_all(reader: Reader, collection: Collection) -> None:
     store = reader.service.store
-    assert closable_epoch(store, theme, str(TODAY), early=True, now=NOON) == TODAY
-    assert closable_epoch(store, theme, str(TODAY - 4), early=False, now=NOON) == TODAY - 4
+    assert closable_epoch(store, collection, str(TODAY), early=True, now=NOON) == TODAY
+    assert closable_epoch(store, collection, str(TODAY - 4), early=False, now=NOON) == TODAY - 4
     with pytest.raises(Problem, match="takes reports until"):
-        closable_epoch(store, theme, str(TODAY), early=False, now=NOON)
+        closable_epoch(store, collection, str(TODAY), early=False, now=NOON)
     with pytest.raises(Problem, match="an epoch that has started"):
-        closable_epoch(store, theme, str(TODAY + 1), early=True, now=NOON)
+        closable_epoch(store, collection, str(TODAY + 1), early=True, now=NOON)
 
 
 def test_a_release_is_listed_read_again_and_in_the_ledger(
-    reader: Reader, theme: Collection
+    reader: Reader, collection: Collection
 ) -> None:
     store = reader.service.store
     wanted = ReleaseRequest("histogram", {"epsilon": "0.25"})
-    quote = reader.service.releases.quote(theme, wanted)
-    made = reader.service.releases.release(theme, wanted, audit=None)
-    [listed] = releases(store, theme).releases
-    again = release(store, theme, listed.release)
+    quote = reader.service.releases.quote(collection, wanted)
+    made = reader.service.releases.release(collection, wanted, audit=None)
+    [listed] = releases(store, collection).releases
+    again = release(store, collection, listed.release)
     assert (listed.release, listed.state) == (made.row.release, "made")
     assert (again.release, again.law) == (listed.release, quote.law)
     assert again.log is not UNSET
     assert log(store, again.log.index).entries[0][0] == "release"
-    [account] = accounts(store, [theme])
+    [account] = accounts(store, [collection])
     assert account.releases == [listed]
     assert account.epochs[0].spent == listed.guarantee
 
 
-def test_a_release_that_is_not_there_is_not_found(reader: Reader, theme: Collection) -> None:
+def test_a_release_that_is_not_there_is_not_found(reader: Reader, collection: Collection) -> None:
     with pytest.raises(Problem, match="has no release"):
-        release(reader.service.store, theme, "0" * 16)
+        release(reader.service.store, collection, "0" * 16)
 
 
-def test_a_page_of_the_log_begins_where_it_is_wanted(reader: Reader, theme: Collection) -> None:
+def test_a_page_of_the_log_begins_where_it_is_wanted(
+    reader: Reader, collection: Collection
+) -> None:
     whole = log(reader.service.store, 0)
     assert [kind for kind, _ in whole.entries] == ["keys", "manifest"]
     assert log(reader.service.store, 1).entries == whole.entries[1:]
@@ -139,16 +141,16 @@ def test_a_page_of_the_log_begins_where_it_is_wanted(reader: Reader, theme: Coll
 
 
 def test_an_entry_of_the_log_is_explained_to_those_who_may_know(
-    reader: Reader, theme: Collection
+    reader: Reader, collection: Collection
 ) -> None:
     store = reader.service.store
     made = reader.service.releases.release(
-        theme, ReleaseRequest("histogram", {"epsilon": "0.25"}), audit=None
+        collection, ReleaseRequest("histogram", {"epsilon": "0.25"}), audit=None
     )
-    rows = log_entries(store, [theme], 1, 9)
+    rows = log_entries(store, [collection], 1, 9)
     assert [(row.index, row.type, row.collection) for row in rows] == [
-        (1, "manifest", theme),
-        (2, "release", theme),
+        (1, "manifest", collection),
+        (2, "release", collection),
     ]
     assert (rows[0].version, rows[1].release) == (1, made.row.release)
     assert [row.collection for row in log_entries(store, [], 0, 3)] == [None, None, None]

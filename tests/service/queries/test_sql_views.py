@@ -36,19 +36,19 @@ ESTIMATE = ("label", "frequency", "std_error", "lower", "upper", "count")
 
 
 @pytest.fixture(params=KINDS)
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     store = "" if request.param == "sqlite" else postgres_server.empty()
-    with opened(tmp_path, store=store) as world:
-        yield world
+    with opened(tmp_path, store=store) as service:
+        yield service
     if store:
         postgres_server.drop(store)
 
 
-def view(world: World, name: str, collection: Collection) -> list[dict[str, Any]]:
+def view(service: World, name: str, collection: Collection) -> list[dict[str, Any]]:
     """The rows of one collection, beside the service."""
-    with open_read_only(world.service.settings) as db:
+    with open_read_only(service.running.settings) as db:
         columns = [
-            column for (column,) in db.execute(COLUMNS[world.service.settings.shared], (name,))
+            column for (column,) in db.execute(COLUMNS[service.running.settings.shared], (name,))
         ]
         rows = db.execute(f"select * from {name}").fetchall()  # noqa: S608  (the names in it are fixed)
     found = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -66,10 +66,10 @@ def cells(row: dict[str, Any]) -> list[object]:
     return [row[name] for name in ESTIMATE]
 
 
-def over(world: World) -> None:
+def over(service: World) -> None:
     """Every epoch up to today is closed, and the housekeeping has come round."""
-    world.clock.now += 10 * DAY
-    world.service.tick()
+    service.clock.now += 10 * DAY
+    service.running.tick()
 
 
 def moment(value: object) -> int | None:
@@ -80,8 +80,8 @@ def moment(value: object) -> int | None:
     return int(found.timestamp())
 
 
-def shown_epochs(world: World, collection: Collection) -> set[int]:
-    return {row["epoch"] for row in view(world, "v_estimate", collection)}
+def shown_epochs(service: World, collection: Collection) -> set[int]:
+    return {row["epoch"] for row in view(service, "v_estimate", collection)}
 
 
 KINDS_OF_ANSWERS: list[tuple[Manifest, Sequence[object]]] = [
@@ -100,19 +100,21 @@ KINDS_OF_ANSWERS: list[tuple[Manifest, Sequence[object]]] = [
     ("manifest", "values"), KINDS_OF_ANSWERS, ids=lambda part: getattr(part, "name", "")
 )
 def test_estimates_are_the_apis_to_the_last_digit(
-    world: World, manifest: Manifest, values: Sequence[object]
+    service: World, manifest: Manifest, values: Sequence[object]
 ) -> None:
-    found = world.register(manifest)
+    found = service.register(manifest)
     for epoch in (TODAY - 1, TODAY):
-        world.count(found, values, epoch=epoch)
-    over(world)
-    answer = world.get(f"/v1/collections/{found.id}/estimates?group_by=epoch").get_json()
+        service.count(found, values, epoch=epoch)
+    over(service)
+    answer = service.get(f"/v1/collections/{found.id}/estimates?group_by=epoch").get_json()
     told = [
         (*document["epochs"], document["n"], document["confidence"], *cells(row))
         for document in answer["epochs"]
         for row in document["estimates"]
     ]
-    rows = sorted(view(world, "v_estimate", found), key=lambda row: (row["epoch"], row["position"]))
+    rows = sorted(
+        view(service, "v_estimate", found), key=lambda row: (row["epoch"], row["position"])
+    )
     assert told == [(row["epoch"], row["n"], row["confidence"], *cells(row)) for row in rows]
     assert len(told) == 2 * len(found.manifest.domain.labels)
     assert {row["name"] for row in rows} == {manifest.name}
@@ -120,41 +122,41 @@ def test_estimates_are_the_apis_to_the_last_digit(
     assert [moment(row["ends"]) for row in rows] == [(row["epoch"] + 1) * DAY for row in rows]
 
 
-def test_nothing_is_shown_of_open_epochs_and_too_few_reports(world: World) -> None:
-    found = world.register(authored(min_batch=5))
-    world.count(found, [BITS] * 4, epoch=TODAY - 1)
-    world.count(found, [BITS] * 5, epoch=TODAY)
-    world.service.tick()
-    assert shown_epochs(world, found) == set()
-    over(world)
-    assert shown_epochs(world, found) == {TODAY}
+def test_nothing_is_shown_of_open_epochs_and_too_few_reports(service: World) -> None:
+    found = service.register(authored(min_batch=5))
+    service.count(found, [BITS] * 4, epoch=TODAY - 1)
+    service.count(found, [BITS] * 5, epoch=TODAY)
+    service.running.tick()
+    assert shown_epochs(service, found) == set()
+    over(service)
+    assert shown_epochs(service, found) == {TODAY}
 
 
-def test_where_only_releases_may_be_read_no_view_tells_of_reports(world: World) -> None:
-    found = world.register(authored(read="releases", more=BUDGET))
-    world.count(found, [BITS] * 9)
-    world.service.store.count_rejections(found.id, {"cannot-open": 3})
-    over(world)
+def test_where_only_releases_may_be_read_no_view_tells_of_reports(service: World) -> None:
+    found = service.register(authored(read="releases", more=BUDGET))
+    service.count(found, [BITS] * 9)
+    service.running.store.count_rejections(found.id, {"cannot-open": 3})
+    over(service)
     for name in ("v_estimate", "v_ingest", "v_rejection"):
-        assert view(world, name, found) == []
+        assert view(service, name, found) == []
 
 
-def test_what_waits_for_the_roll_up_is_counted_as_the_api_counts_it(world: World) -> None:
-    found = world.register(authored())
-    world.service.tick()
+def test_what_waits_for_the_roll_up_is_counted_as_the_api_counts_it(service: World) -> None:
+    found = service.register(authored())
+    service.running.tick()
     for epoch, reports in ((TODAY - 1, 2), (TODAY, 3)):
-        world.count(found, [BITS] * reports, epoch=epoch)
-    check_ingest(world, found)
-    world.service.store.roll_up()
-    world.count(found, [BITS])
-    check_ingest(world, found)
-    over(world)
-    check_ingest(world, found)
+        service.count(found, [BITS] * reports, epoch=epoch)
+    check_ingest(service, found)
+    service.running.store.roll_up()
+    service.count(found, [BITS])
+    check_ingest(service, found)
+    over(service)
+    check_ingest(service, found)
 
 
-def check_ingest(world: World, found: Collection) -> None:
-    told = world.get(f"/v1/collections/{found.id}/epochs").get_json()["epochs"]
-    rows = sorted(view(world, "v_ingest", found), key=lambda row: row["epoch"])
+def check_ingest(service: World, found: Collection) -> None:
+    told = service.get(f"/v1/collections/{found.id}/epochs").get_json()["epochs"]
+    rows = sorted(view(service, "v_ingest", found), key=lambda row: row["epoch"])
     assert [
         (each["epoch"], each["start"], each["end"], each.get("n"), each["state"] == "closed")
         for each in told
@@ -164,45 +166,45 @@ def check_ingest(world: World, found: Collection) -> None:
     ]
 
 
-def test_of_a_closed_reading_only_closed_epochs_are_counted(world: World) -> None:
-    found = world.register(authored(read="closed"))
-    world.count(found, [BITS] * 4)
-    world.service.tick()
-    assert view(world, "v_ingest", found) == []
-    over(world)
-    assert [(row["epoch"], row["n"]) for row in view(world, "v_ingest", found)] == [(TODAY, 4)]
+def test_of_a_closed_reading_only_closed_epochs_are_counted(service: World) -> None:
+    found = service.register(authored(read="closed"))
+    service.count(found, [BITS] * 4)
+    service.running.tick()
+    assert view(service, "v_ingest", found) == []
+    over(service)
+    assert [(row["epoch"], row["n"]) for row in view(service, "v_ingest", found)] == [(TODAY, 4)]
 
 
-def test_what_is_deleted_is_shown_no_more(world: World) -> None:
-    found = world.register(authored(more="retention_days = 20\n"))
-    world.count(found, [BITS] * 4)
-    over(world)
-    assert shown_epochs(world, found) == {TODAY}
-    world.clock.now += 30 * DAY
-    world.service.tick()
-    world.clock.now += SETTLING_SECONDS
-    world.service.tick()
-    assert shown_epochs(world, found) == set()
-    [row] = view(world, "v_ingest", found)
-    assert (row["n"], moment(row["expired"])) == (None, int(world.clock.now))
+def test_what_is_deleted_is_shown_no_more(service: World) -> None:
+    found = service.register(authored(more="retention_days = 20\n"))
+    service.count(found, [BITS] * 4)
+    over(service)
+    assert shown_epochs(service, found) == {TODAY}
+    service.clock.now += 30 * DAY
+    service.running.tick()
+    service.clock.now += SETTLING_SECONDS
+    service.running.tick()
+    assert shown_epochs(service, found) == set()
+    [row] = view(service, "v_ingest", found)
+    assert (row["n"], moment(row["expired"])) == (None, int(service.clock.now))
 
 
-def test_a_new_version_of_the_manifest_shows_by_its_own_rules(world: World) -> None:
-    first = world.register(authored(min_batch=4))
-    world.count(first, [BITS] * 5)
-    over(world)
-    assert shown_epochs(world, first) == {TODAY}
-    world.register(authored(min_batch=6, previous=first.manifest))
-    world.service.tick()
-    assert shown_epochs(world, first) == set()
+def test_a_new_version_of_the_manifest_shows_by_its_own_rules(service: World) -> None:
+    first = service.register(authored(min_batch=4))
+    service.count(first, [BITS] * 5)
+    over(service)
+    assert shown_epochs(service, first) == {TODAY}
+    service.register(authored(min_batch=6, previous=first.manifest))
+    service.running.tick()
+    assert shown_epochs(service, first) == set()
 
 
 def test_another_program_makes_every_estimate_again_and_the_same_one_none(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = world.register(authored())
-    world.count(found, [BITS] * 4)
-    over(world)
+    found = service.register(authored())
+    service.count(found, [BITS] * 4)
+    over(service)
     made: list[int] = []
     original = sql_views._epoch_view
 
@@ -211,57 +213,57 @@ def test_another_program_makes_every_estimate_again_and_the_same_one_none(
         return original(store, collection, epoch, maker)
 
     monkeypatch.setattr(sql_views, "_epoch_view", noted)
-    world.service.tick()
+    service.running.tick()
     assert made == []
     monkeypatch.setattr(sql_views, "_version_tag", lambda version: f"9.9/{version}")
-    world.service.tick()
-    world.service.tick()
+    service.running.tick()
+    service.running.tick()
     assert made == [TODAY]
 
 
 def test_many_epochs_are_made_some_in_each_round(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sql_views, "EPOCHS_AT_ONCE", 2)
-    found = world.register(authored())
+    found = service.register(authored())
     for epoch in range(TODAY - 2, TODAY + 1):
-        world.count(found, [BITS] * 4, epoch=epoch)
-    over(world)
-    assert len(shown_epochs(world, found)) == 2
-    world.service.tick()
-    assert len(shown_epochs(world, found)) == 3
+        service.count(found, [BITS] * 4, epoch=epoch)
+    over(service)
+    assert len(shown_epochs(service, found)) == 2
+    service.running.tick()
+    assert len(shown_epochs(service, found)) == 3
 
 
 def test_of_too_many_labels_and_of_texts_nothing_is_shown(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sql_views, "MOST_LABELS", 2)
-    found = world.register(authored(type="choice", labels=("a", "b", "c")))
-    world.count(found, ["a"] * 4)
-    over(world)
-    assert view(world, "v_estimate", found) == []
-    assert [row["n"] for row in view(world, "v_ingest", found)] == [4]
+    found = service.register(authored(type="choice", labels=("a", "b", "c")))
+    service.count(found, ["a"] * 4)
+    over(service)
+    assert view(service, "v_estimate", found) == []
+    assert [row["n"] for row in view(service, "v_ingest", found)] == [4]
 
 
-def test_rejections_are_the_apis(world: World) -> None:
-    found = world.register(authored())
-    world.service.store.count_rejections(found.id, {"cannot-open": 3, "too-early": 1})
-    world.service.tick()
-    told = world.get(f"/v1/collections/{found.id}/epochs").get_json()["rejections"]
-    rows = view(world, "v_rejection", found)
+def test_rejections_are_the_apis(service: World) -> None:
+    found = service.register(authored())
+    service.running.store.count_rejections(found.id, {"cannot-open": 3, "too-early": 1})
+    service.running.tick()
+    told = service.get(f"/v1/collections/{found.id}/epochs").get_json()["rejections"]
+    rows = view(service, "v_rejection", found)
     assert {row["reason"]: row["n"] for row in rows} == told == {"cannot-open": 3, "too-early": 1}
 
 
-def test_the_ledger_is_the_apis(world: World) -> None:
-    found = world.register(authored(type="choice", labels=("a", "b"), more=BUDGET))
-    world.count(found, ["a"] * 5)
-    over(world)
+def test_the_ledger_is_the_apis(service: World) -> None:
+    found = service.register(authored(type="choice", labels=("a", "b"), more=BUDGET))
+    service.count(found, ["a"] * 5)
+    over(service)
     for epsilon in ("0.25", "0.125"):
         wanted = {"mechanism": "histogram", "epsilon": epsilon, "epochs": [TODAY]}
         path = f"/v1/collections/{found.id}/releases"
-        assert world.send("POST", path, "analyst", json=wanted).status_code == 201
-    told = world.get(f"/v1/collections/{found.id}/releases").get_json()["releases"]
-    rows = sorted(view(world, "v_ledger", found), key=lambda row: row["position"])
+        assert service.send("POST", path, "analyst", json=wanted).status_code == 201
+    told = service.get(f"/v1/collections/{found.id}/releases").get_json()["releases"]
+    rows = sorted(view(service, "v_ledger", found), key=lambda row: row["position"])
     for each, row in zip(told, rows, strict=True):
         for name in ("release", "adjacency", "state"):
             assert row[name] == each[name]
@@ -291,9 +293,9 @@ def test_a_rational_of_the_ledger_is_a_number_good_to_12_digits(
 
 def test_a_program_that_reads_views_needs_no_right_to_any_table(tmp_path: Path) -> None:
     address = postgres_server.empty()
-    with opened(tmp_path, store=address) as world:
-        world.count(world.register(authored()), [BITS] * 4)
-        over(world)
+    with opened(tmp_path, store=address) as service:
+        service.count(service.register(authored()), [BITS] * 4)
+        over(service)
         with psycopg.connect(address) as connection:
             role, script = granted()
             for statement in script:
@@ -329,26 +331,26 @@ def queries(tool: str) -> list[str]:
 
 
 @pytest.mark.parametrize("tool", ["Grafana", "Metabase", "Superset"])
-def test_the_query_shown_for_each_tool_runs_and_finds_rows(world: World, tool: str) -> None:
-    found = world.register(authored(type="choice", labels=("a", "b"), more=BUDGET))
-    world.count(found, ["a"] * 5)
-    over(world)
+def test_the_query_shown_for_each_tool_runs_and_finds_rows(service: World, tool: str) -> None:
+    found = service.register(authored(type="choice", labels=("a", "b"), more=BUDGET))
+    service.count(found, ["a"] * 5)
+    over(service)
     wanted = {"mechanism": "histogram", "epsilon": "0.25", "epochs": [TODAY]}
-    world.send("POST", f"/v1/collections/{found.id}/releases", "analyst", json=wanted)
+    service.send("POST", f"/v1/collections/{found.id}/releases", "analyst", json=wanted)
     [query] = queries(tool)
     query = query.replace("$__timeFilter(starts)", "starts is not null").strip().rstrip(";")
-    with open_read_only(world.service.settings) as db:
+    with open_read_only(service.running.settings) as db:
         assert db.execute(query).fetchall() != []
 
 
-def test_every_view_and_each_of_its_columns_is_documented(world: World) -> None:
-    found = world.register(authored())
-    world.count(found, [BITS] * 4)
-    over(world)
+def test_every_view_and_each_of_its_columns_is_documented(service: World) -> None:
+    found = service.register(authored())
+    service.count(found, [BITS] * 4)
+    over(service)
     for name in VIEWS:
         [row] = [line for line in section().splitlines() if line.startswith(f"| `{name}` |")]
-        with open_read_only(world.service.settings) as db:
-            sql = COLUMNS[world.service.settings.shared]
+        with open_read_only(service.running.settings) as db:
+            sql = COLUMNS[service.running.settings.shared]
             columns = [column for (column,) in db.execute(sql, (name,))]
         assert [column for column in columns if f"`{column}`" not in row] == []
 

@@ -31,58 +31,58 @@ BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("query")) as world:
-        theme = world.register(authored("theme", type="choice", labels=LABELS, more=BUDGET))
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("query")) as service:
+        theme = service.register(authored("theme", type="choice", labels=LABELS, more=BUDGET))
         for epoch in (TODAY - 1, TODAY):
-            world.count(theme, ["light"] * 40 + ["$dark$"] * 20, epoch=epoch)
-        world.service.close_epoch(theme, TODAY - 1, audit=None)
+            service.count(theme, ["light"] * 40 + ["$dark$"] * 20, epoch=epoch)
+        service.running.close_epoch(theme, TODAY - 1, audit=None)
         wanted = {"mechanism": "histogram", "epsilon": "0.25", "epochs": [TODAY - 1]}
-        world.send("POST", f"/v1/collections/{theme.id}/releases", "analyst", json=wanted)
-        world.service.registry.apply(
-            world.signed(manifest_from_toml(MINUTES, ingest=INGEST)), audit=None
+        service.send("POST", f"/v1/collections/{theme.id}/releases", "analyst", json=wanted)
+        service.running.registry.apply(
+            service.signed(manifest_from_toml(MINUTES, ingest=INGEST)), audit=None
         )
-        world.count(world.service.registry.get("minutes"), [0, 5, 10, 60] * 40)
-        yield world
+        service.count(service.running.registry.get("minutes"), [0, 5, 10, 60] * 40)
+        yield service
 
 
-def served(world: World, role: str | None = "viewer") -> Service:
+def served(service: World, role: str | None = "viewer") -> Service:
     client = httpx.Client(
         base_url="http://deniable.test",
-        headers=world.authorization(role),
-        transport=httpx.WSGITransport(app=world.app.wsgi_app),
+        headers=service.authorization(role),
+        transport=httpx.WSGITransport(app=service.app.wsgi_app),
     )
     return Service(ServiceClient(client, address="http://deniable.test", cures=CURES))
 
 
 @pytest.fixture
-def service(world: World) -> Service:
-    return served(world)
+def query(service: World) -> Service:
+    return served(service)
 
 
-def test_estimates_are_the_rows_of_the_api(world: World, service: Service) -> None:
-    told = world.get("/v1/collections/theme/estimates?confidence=0.9&family=all").get_json()
-    found = service.estimates("theme", confidence=0.9, family="all")
+def test_estimates_are_the_rows_of_the_api(service: World, query: Service) -> None:
+    told = service.get("/v1/collections/theme/estimates?confidence=0.9&family=all").get_json()
+    found = query.estimates("theme", confidence=0.9, family="all")
     assert list(found) == told["estimates"]
     assert (found[0], len(found)) == (told["estimates"][0], 3)
     assert found.about["n"] == told["n"] == 120
 
 
-def test_a_day_is_given_as_a_date_or_as_its_text(service: Service) -> None:
+def test_a_day_is_given_as_a_date_or_as_its_text(query: Service) -> None:
     day = date(2027, 1, 15)
     for given in (day, "2027-01-15", TODAY):
-        assert service.estimates("theme", first=given, last=given).about["epochs"] == [TODAY]
+        assert query.estimates("theme", first=given, last=given).about["epochs"] == [TODAY]
 
 
-def test_what_else_the_address_takes_is_passed_on(service: Service) -> None:
-    found = service.estimates("theme", projection="simplex", significant="holm")
+def test_what_else_the_address_takes_is_passed_on(query: Service) -> None:
+    found = query.estimates("theme", projection="simplex", significant="holm")
     assert sum(float(str(row["projected"])) for row in found) == pytest.approx(1)
     assert {row["significant"] for row in found} <= {True, False}
-    assert service.estimates("minutes", quantile=["0.5"])[1]["label"] == "p50"
+    assert query.estimates("minutes", quantile=["0.5"])[1]["label"] == "p50"
 
 
-def test_a_frame_has_a_column_a_member_and_says_what_it_is_of(service: Service) -> None:
-    found = service.estimates("theme")
+def test_a_frame_has_a_column_a_member_and_says_what_it_is_of(query: Service) -> None:
+    found = query.estimates("theme")
     frame = found.to_pandas()
     assert list(frame["label"]) == list(LABELS)
     assert list(frame["frequency"]) == [row["frequency"] for row in found]
@@ -90,33 +90,33 @@ def test_a_frame_has_a_column_a_member_and_says_what_it_is_of(service: Service) 
 
 
 def test_series_are_read_to_the_last_page(
-    world: World, service: Service, monkeypatch: pytest.MonkeyPatch
+    service: World, query: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = service.series("theme")
+    whole = query.series("theme")
     monkeypatch.setattr(series, "MOST_EPOCHS", 1)
-    assert list(service.series("theme")) == list(whole)
-    assert len(service.series("theme", labels=["auto"])) == 2
+    assert list(query.series("theme")) == list(whole)
+    assert len(query.series("theme", labels=["auto"])) == 2
     frame = whole.to_pandas()
     assert str(frame["time"].iloc[-1]) == "2027-01-15 00:00:00+00:00"
 
 
-def test_epochs_releases_and_the_ledger_are_rows(world: World, service: Service) -> None:
+def test_epochs_releases_and_the_ledger_are_rows(service: World, query: Service) -> None:
     paths = {
-        "epochs": (service.epochs("theme"), "/v1/collections/theme/epochs"),
-        "releases": (service.releases("theme"), "/v1/collections/theme/releases"),
-        "collections": (service.ledger(), "/v1/ledger"),
+        "epochs": (query.epochs("theme"), "/v1/collections/theme/epochs"),
+        "releases": (query.releases("theme"), "/v1/collections/theme/releases"),
+        "collections": (query.ledger(), "/v1/ledger"),
     }
     for name, (found, path) in paths.items():
-        assert list(found) == world.get(path).get_json()[name]
-    [release] = service.releases("theme")
-    whole = service.release("theme", str(release["release"]))
+        assert list(found) == service.get(path).get_json()[name]
+    [release] = query.releases("theme")
+    whole = query.release("theme", str(release["release"]))
     assert whole["guarantee"]["epsilon"] == "0.25"
-    assert str(service.epochs("theme").to_pandas()["start"].iloc[0]).startswith("2027-01-14")
-    assert {row["name"] for row in service.collections()} == {"theme", "minutes"}
+    assert str(query.epochs("theme").to_pandas()["start"].iloc[0]).startswith("2027-01-14")
+    assert {row["name"] for row in query.collections()} == {"theme", "minutes"}
 
 
-def test_an_arrow_table_is_the_same(service: Service) -> None:
-    found = service.estimates("theme")
+def test_an_arrow_table_is_the_same(query: Service) -> None:
+    found = query.estimates("theme")
     assert found.to_arrow().column("lower").to_pylist() == [row["lower"] for row in found]
 
 
@@ -129,19 +129,19 @@ def test_an_arrow_table_is_the_same(service: Service) -> None:
     ],
 )
 def test_a_refusal_is_an_exception_with_the_cure(
-    world: World, role: str | None, collection: str, slug: str, cure: str
+    service: World, role: str | None, collection: str, slug: str, cure: str
 ) -> None:
     with pytest.raises(deniable.ServiceError) as caught:
-        served(world, role).estimates(collection)
+        served(service, role).estimates(collection)
     if slug != "invalid-argument":
         assert (caught.value.slug, caught.value.retry) == (slug, False)
         assert cure in str(caught.value)
     assert caught.value.status >= 400
 
 
-def test_the_words_of_the_service_are_kept(service: Service) -> None:
+def test_the_words_of_the_service_are_kept(query: Service) -> None:
     with pytest.raises(deniable.ServiceError, match=r"confidence must be a number from 0\.5"):
-        service.estimates("theme", confidence=2)
+        query.estimates("theme", confidence=2)
 
 
 def test_what_is_no_service_is_said_so() -> None:
@@ -169,17 +169,17 @@ def test_an_address_without_its_scheme_is_refused(
 def test_the_environment_names_the_service_and_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DENIABLE_URL", "https://deniable.example.org/")
     monkeypatch.setenv("DENIABLE_TOKEN", "dn_secret")
-    with deniable.connect() as service:
-        assert service.address == "https://deniable.example.org"
-        assert service._client._service.http.headers["Authorization"] == "Bearer dn_secret"
+    with deniable.connect() as query:
+        assert query.address == "https://deniable.example.org"
+        assert query._client._service.http.headers["Authorization"] == "Bearer dn_secret"
 
 
-def test_the_token_is_shown_by_nothing(world: World) -> None:
-    with deniable.connect("https://deniable.example.org", "dn_secret") as service:
-        assert repr(service) == "Service('https://deniable.example.org')"
-        held = [repr(service), str(service), repr(service.__dict__), repr(vars(service))]
+def test_the_token_is_shown_by_nothing(service: World) -> None:
+    with deniable.connect("https://deniable.example.org", "dn_secret") as query:
+        assert repr(query) == "Service('https://deniable.example.org')"
+        held = [repr(query), str(query), repr(query.__dict__), repr(vars(query))]
     with pytest.raises(deniable.ServiceError) as caught:
-        served(world, "revoked").ledger()
+        served(service, "revoked").ledger()
     held += [str(caught.value), repr(caught.value), repr(vars(caught.value))]
     assert not [text for text in held if "dn_" in text.replace("dn_…", "")]
 
@@ -193,9 +193,9 @@ def test_the_token_is_shown_by_nothing(world: World) -> None:
     ],
 )
 def test_a_missing_library_is_named_with_its_extra(
-    service: Service, monkeypatch: pytest.MonkeyPatch, method: str, library: str, extra: str
+    query: Service, monkeypatch: pytest.MonkeyPatch, method: str, library: str, extra: str
 ) -> None:
-    found = service.estimates("theme")
+    found = query.estimates("theme")
     real = builtins.__import__
 
     def without(name: str, *rest: Any, **more: Any) -> Any:
@@ -209,8 +209,8 @@ def test_a_missing_library_is_named_with_its_extra(
 
 
 @pytest.mark.slow
-def test_a_plot_draws_every_interval_from_lower_to_upper(service: Service) -> None:
-    found = service.estimates("theme")
+def test_a_plot_draws_every_interval_from_lower_to_upper(query: Service) -> None:
+    found = query.estimates("theme")
     ax = found.plot()
     lines = [np.asarray(line.get_xdata()).tolist() for line in ax.lines]
     assert lines == [
@@ -219,21 +219,21 @@ def test_a_plot_draws_every_interval_from_lower_to_upper(service: Service) -> No
     assert [text.get_text() for text in ax.get_yticklabels()] == ["light", r"\$dark\$", "auto"]
 
 
-def test_a_plot_of_numbers_draws_mean_and_quantiles_in_their_units(service: Service) -> None:
-    ax = service.estimates("minutes").plot()
+def test_a_plot_of_numbers_draws_mean_and_quantiles_in_their_units(query: Service) -> None:
+    ax = query.estimates("minutes").plot()
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names == ["mean", "p10", "p25", "p50", "p75", "p90"]
     assert ax.get_xlabel() == "value"
 
 
-def test_a_plot_over_time_has_a_band_a_label(service: Service) -> None:
-    ax = service.series("theme", labels=["light", "auto"]).plot()
+def test_a_plot_over_time_has_a_band_a_label(query: Service) -> None:
+    ax = query.series("theme", labels=["light", "auto"]).plot()
     assert (len(ax.lines), len(ax.collections)) == (2, 2)
 
 
-def test_a_row_answer_shows_how_much_it_is(service: Service) -> None:
-    assert repr(service.releases("theme")).endswith(" 1 rows>")
-    assert repr(service.estimates("theme")).startswith("<Estimates collection='theme-")
+def test_a_row_answer_shows_how_much_it_is(query: Service) -> None:
+    assert repr(query.releases("theme")).endswith(" 1 rows>")
+    assert repr(query.estimates("theme")).startswith("<Estimates collection='theme-")
 
 
 @pytest.mark.processes

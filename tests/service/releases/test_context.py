@@ -38,8 +38,8 @@ linkable = true
 
 
 def epochs(world: ReleaseWorld, selection: EpochSelection) -> tuple[int, ...]:
-    store = world.world.service.store
-    return context.select_epochs(store, world.collection, selection, world.world.clock()).read
+    store = world.service.running.store
+    return context.select_epochs(store, world.collection, selection, world.service.clock()).read
 
 
 def installation(world: ReleaseWorld, *read: int) -> tuple[int, int]:
@@ -72,7 +72,7 @@ def test_an_end_that_was_named_must_be_closed(tmp_path: Path, last: int) -> None
 
 def test_an_epoch_closed_early_may_be_read(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
-        world.world.service.store.close_epoch(world.collection.id, OPEN, 0, audit=None)
+        world.service.running.store.close_epoch(world.collection.id, OPEN, 0, audit=None)
         assert epochs(world, over(OPEN, OPEN)) == (OPEN,)
         assert epochs(world, EpochSelection()) == (FIRST, LAST, OPEN)
 
@@ -84,7 +84,7 @@ def test_epochs_are_listed_in_any_order_and_counted_once(tmp_path: Path) -> None
 
 def test_a_release_closes_for_good_what_is_over_before_it_counts_it(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
-        store = world.world.service.store
+        store = world.service.running.store
         assert not store.is_closed(world.collection.id, FIRST)
         world.releases.quote(world.collection, asked(epochs=over(FIRST)))
         assert not store.is_closed(world.collection.id, FIRST)
@@ -98,13 +98,13 @@ def test_a_report_that_slips_in_before_the_closing_is_counted_or_left_to_nobody(
 ) -> None:
     """Reports of the last moment: the epochs that are read are closed before n is counted."""
     with opened(tmp_path) as world:
-        store = world.world.service.store
+        store = world.service.running.store
         honest = store.close_epoch
 
         def late(collection: str, epoch: int, now: float, *, audit: AuditEntry | None) -> bool:
             monkeypatch.undo()
             for slipped in (FIRST, FIRST - 1):
-                world.world.count(world.collection, [BITS], epoch=slipped)
+                world.service.count(world.collection, [BITS], epoch=slipped)
             return honest(collection, epoch, now, audit=audit)
 
         monkeypatch.setattr(store, "close_epoch", late)
@@ -119,7 +119,7 @@ def test_where_only_releases_are_read_each_epoch_needs_enough_and_n_is_shown(
     tmp_path: Path,
 ) -> None:
     with opened(tmp_path, read="releases", min_batch=5) as world:
-        world.world.count(world.collection, [BITS] * 4, epoch=FIRST - 2)
+        world.service.count(world.collection, [BITS] * 4, epoch=FIRST - 2)
         release = document(world.releases.release(world.collection, asked(), audit=None))
         assert (release["epochs"], release["n"]) == ([FIRST, LAST], 10)
         assert release["too_few_reports"] == list(range(world.collection.first_epoch, FIRST))
@@ -128,8 +128,8 @@ def test_where_only_releases_are_read_each_epoch_needs_enough_and_n_is_shown(
 def test_what_is_left_out_is_closed_as_well(tmp_path: Path) -> None:
     """No report can then lift an epoch over the bound after a release has left it out."""
     with opened(tmp_path, read="releases", min_batch=5) as world:
-        store = world.world.service.store
-        world.world.count(world.collection, [BITS] * 4, epoch=FIRST - 1)
+        store = world.service.running.store
+        world.service.count(world.collection, [BITS] * 4, epoch=FIRST - 1)
         world.releases.release(world.collection, asked(epochs=over(FIRST - 1, FIRST)), audit=None)
         assert store.is_closed(world.collection.id, FIRST - 1)
 
@@ -146,7 +146,7 @@ def test_what_was_asked_for_and_has_enough_is_the_same_request(tmp_path: Path) -
 def test_an_epoch_that_is_left_out_keeps_its_whole_budget(tmp_path: Path) -> None:
     with opened(tmp_path, read="releases") as world:
         world.releases.release(world.collection, asked(epochs=over(FIRST - 1, FIRST)), audit=None)
-        [charge] = world.world.service.store.charges(world.collection.id)
+        [charge] = world.service.running.store.charges(world.collection.id)
         assert charge.epochs == (FIRST,)
 
 
@@ -170,9 +170,9 @@ def test_where_only_releases_are_read_too_few_does_not_say_how_many(
 def test_after_a_narrowing_the_newest_version_decides_what_is_read(tmp_path: Path) -> None:
     """A price of an epoch that began afterwards once said how many reports it had."""
     with opened(tmp_path, min_batch=5) as world:
-        store = world.world.service.store
+        store = world.service.running.store
         world.follow({"read": "releases"})
-        world.world.count(world.collection, [BITS] * 4, epoch=OPEN + 1)
+        world.service.count(world.collection, [BITS] * 4, epoch=OPEN + 1)
         for epoch in (OPEN, OPEN + 1):
             store.close_epoch(world.collection.id, epoch, 0, audit=None)
         release = world.releases.quote(world.collection, asked(epochs=over(OPEN, OPEN + 1)))
@@ -204,7 +204,8 @@ def test_what_was_once_readable_stays_read(tmp_path: Path) -> None:
         world.follow({"read": "releases"})
         assert context._widest_read(world.collection) == "live"
         assert (
-            context.context_of(world.world.service.store, world.collection, (FIRST,)).read == "live"
+            context.context_of(world.service.running.store, world.collection, (FIRST,)).read
+            == "live"
         )
 
 
@@ -239,8 +240,8 @@ def test_an_installation_has_a_report_an_epoch_of_memoized_behind_an_answer_a_ho
 def test_reports_under_two_manifests_and_in_two_epochs_are_parts_by_epoch(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
         world.follow({"min_batch": 4})
-        world.world.count(world.collection, [BITS] * 2, epoch=FIRST)
-        store = world.world.service.store
+        world.service.count(world.collection, [BITS] * 2, epoch=FIRST)
+        store = world.service.running.store
         read = context.context_of(store, world.collection, (FIRST, LAST))
         parts = context.tallies_of(store, world.collection, read).parts
         assert [(part.epoch, part.cohort, part.n) for part in parts] == [

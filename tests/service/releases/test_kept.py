@@ -31,7 +31,7 @@ def test_a_kept_release_is_read_and_written_byte_for_byte(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseWorld]:
+def release_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseWorld]:
     with opened(
         tmp_path_factory.mktemp("kept"),
         central=CENTRAL,
@@ -47,11 +47,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseWorld]:
 
 
 @pytest.mark.parametrize("kind", sorted(kinds.RELEASE_KINDS))
-def test_a_new_release_is_kept_with_the_same_members(world: ReleaseWorld, kind: str) -> None:
+def test_a_new_release_is_kept_with_the_same_members(
+    release_world: ReleaseWorld, kind: str
+) -> None:
     """Whatever is no draw is equal in value, too."""
     before = json.loads(KEPT[kind])
     request = ReleaseRequest(kind, before["parameters"])
-    now = document(world.releases.release(world.collection, request, audit=None))
+    now = document(release_world.releases.release(release_world.collection, request, audit=None))
     assert now.keys() == before.keys()
     assert {name: now[name] for name in now.keys() - DRAWN} == {
         name: before[name] for name in before.keys() - DRAWN

@@ -14,17 +14,19 @@ from support.builders.release_world import FIRST, ReleaseWorld, asked, opened, o
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[ReleaseWorld]:
-    with opened(tmp_path) as world:
-        world.releases.release(world.collection, asked(), audit=None)
-        world.releases.release(world.collection, asked(epochs=over(FIRST)), audit=None)
-        yield world
+def release_world(tmp_path: Path) -> Iterator[ReleaseWorld]:
+    with opened(tmp_path) as release_world:
+        release_world.releases.release(release_world.collection, asked(), audit=None)
+        release_world.releases.release(
+            release_world.collection, asked(epochs=over(FIRST)), audit=None
+        )
+        yield release_world
 
 
-def failures(world: ReleaseWorld) -> list[str]:
-    settings = world.world.service.settings
+def failures(release_world: ReleaseWorld) -> list[str]:
+    settings = release_world.service.running.settings
     chain = log_audit.read_database(settings)
-    trust = world.world.service.keys.trust
+    trust = release_world.service.running.keys.trust
     return [
         check.message
         for check in log_audit.of_database(settings, chain, trust)
@@ -32,19 +34,19 @@ def failures(world: ReleaseWorld) -> list[str]:
     ]
 
 
-def change(world: ReleaseWorld, statement: str) -> None:
+def change(release_world: ReleaseWorld, statement: str) -> None:
     """As somebody does who first removes what forbids it."""
-    path = world.world.service.settings.database
+    path = release_world.service.running.settings.database
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         for (name,) in db.execute("select name from sqlite_master where type = 'trigger'"):
             db.execute(f"drop trigger {name}")
         db.execute(statement)
 
 
-def test_releases_are_entries_of_the_log_that_verify(world: ReleaseWorld) -> None:
-    entries = world.world.service.store.log()
+def test_releases_are_entries_of_the_log_that_verify(release_world: ReleaseWorld) -> None:
+    entries = release_world.service.running.store.log()
     assert [entry.type for entry in entries][-2:] == ["release", "release"]
-    assert failures(world) == []
+    assert failures(release_world) == []
 
 
 @pytest.mark.parametrize(
@@ -56,18 +58,18 @@ def test_releases_are_entries_of_the_log_that_verify(world: ReleaseWorld) -> Non
     ],
 )
 def test_a_release_that_was_changed_or_lost_is_missed(
-    world: ReleaseWorld, statement: str, words: str
+    release_world: ReleaseWorld, statement: str, words: str
 ) -> None:
-    change(world, statement)
-    assert any(words in failure for failure in failures(world))
+    change(release_world, statement)
+    assert any(words in failure for failure in failures(release_world))
 
 
-def test_a_database_from_before_the_ledger_verifies_too(world: ReleaseWorld) -> None:
-    path = world.world.service.settings.database
+def test_a_database_from_before_the_ledger_verifies_too(release_world: ReleaseWorld) -> None:
+    path = release_world.service.running.settings.database
     with closing(sqlite3.connect(path)) as db:
         db.execute("alter table results rename to elsewhere")
         db.execute("update alembic_version set version_num = '0001'")
         db.commit()
-    assert failures(world) == [
+    assert failures(release_world) == [
         "of what was logged only this is kept: 1 of 1 (manifest), 1 of 1 (keys), 0 of 2 (release)"
     ]

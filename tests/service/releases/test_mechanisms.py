@@ -38,7 +38,7 @@ LIKELY = st.sampled_from(
 
 
 @pytest.fixture(scope="module", params=LABELS)
-def world(
+def release_world(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ReleaseWorld]:
     with ExitStack() as stack:
@@ -68,30 +68,34 @@ def world(
     cost=st.booleans(),
 )
 def test_no_arguments_break_a_release(
-    world: ReleaseWorld, mechanism: str, arguments: dict[str, object], cost: bool
+    release_world: ReleaseWorld, mechanism: str, arguments: dict[str, object], cost: bool
 ) -> None:
     """Asked, priced, made or refused with a reason; never an error of the server."""
     body = {**arguments, "mechanism": mechanism, "cost": cost}
     for reserved in ("from", "to", "epochs"):
         body.pop(reserved, None)
-    answer = world.world.send("POST", "/v1/collections/settings/releases", "analyst", json=body)
+    answer = release_world.service.send(
+        "POST", "/v1/collections/settings/releases", "analyst", json=body
+    )
     assert answer.status_code in (200, 201, 400, 409), answer.data
 
 
 def test_each_mechanism_is_made_and_planned_again_from_its_own_parameters(
-    world: ReleaseWorld,
+    release_world: ReleaseWorld,
 ) -> None:
     """What a charge keeps of a request is enough to make it, or to resume it."""
-    store = world.world.service.store
-    facts = context_of(store, world.collection, (FIRST, LAST))
-    domain = world.collection.manifest.domain.type
+    store = release_world.service.running.store
+    facts = context_of(store, release_world.collection, (FIRST, LAST))
+    domain = release_world.collection.manifest.domain.type
     requests = [each for each in REQUESTS if domain == "choice" or each[0] not in CHOICES_ONLY]
     for mechanism, arguments in requests:
-        release = world.releases.release(
-            world.collection, ReleaseRequest(mechanism, arguments), audit=None
+        release = release_world.releases.release(
+            release_world.collection, ReleaseRequest(mechanism, arguments), audit=None
         )
         [row] = [
-            row for row in store.charges(world.collection.id) if row.release == release.row.release
+            row
+            for row in store.charges(release_world.collection.id)
+            if row.release == release.row.release
         ]
         terms = json.loads(row.terms)
         again = kinds.prepare(terms["mechanism"], terms["parameters"], facts)
@@ -101,23 +105,25 @@ def test_each_mechanism_is_made_and_planned_again_from_its_own_parameters(
 
 
 def test_a_session_of_queries_answers_alike_over_http_and_after_it_was_forgotten(
-    world: ReleaseWorld,
+    release_world: ReleaseWorld,
 ) -> None:
-    if world.collection.manifest.domain.type == "bits":
+    if release_world.collection.manifest.domain.type == "bits":
         with pytest.raises(Problem, match="one label of several"):
-            world.releases.release(
-                world.collection, ReleaseRequest("queries", {"epsilon": "8"}), audit=None
+            release_world.releases.release(
+                release_world.collection, ReleaseRequest("queries", {"epsilon": "8"}), audit=None
             )
         return
-    release = world.releases.release(
-        world.collection, ReleaseRequest("queries", {"epsilon": "8"}), audit=None
+    release = release_world.releases.release(
+        release_world.collection, ReleaseRequest("queries", {"epsilon": "8"}), audit=None
     )
     path = f"/v1/collections/settings/releases/{release.row.release}/questions"
     answers = []
     for _ in range(2):
-        store, clock = world.world.service.store, world.world.clock
-        world.world.service.releases = ReleaseService(store, clock=clock, prepare=kinds.prepare)
-        answer = world.world.send("POST", path, "analyst", json={"labels": ["2", "1"]})
+        store, clock = release_world.service.running.store, release_world.service.clock
+        release_world.service.running.releases = ReleaseService(
+            store, clock=clock, prepare=kinds.prepare
+        )
+        answer = release_world.service.send("POST", path, "analyst", json={"labels": ["2", "1"]})
         assert answer.status_code == 200, answer.data
         answers.append(json.loads(answer.data))
     assert answers[0] == answers[1]

@@ -143,7 +143,7 @@ def test_lists_ledgers_and_log_lines_are_equal(
             for request in REQUESTS:
                 w.releases.release(w.collection, request, audit=None)
         lines.append([(record.name, record.getMessage()) for record in caplog.records])
-    stores = [w.world.service.store for w in worlds]
+    stores = [w.service.running.store for w in worlds]
     assert lines[0] == lines[1]
     lists, ledgers = zip(*(listed(w) for w in worlds), strict=True)
     assert lists[0] == lists[1]
@@ -153,7 +153,7 @@ def test_lists_ledgers_and_log_lines_are_equal(
 
 def listed(w: ReleaseWorld) -> tuple[ReleasesDocument, list[AccountDocument]]:
     """Releases and ledger, as everybody reads them."""
-    store = w.world.service.store
+    store = w.service.running.store
     return releases(store, w.collection), accounts(store, [w.collection])
 
 
@@ -175,9 +175,9 @@ def test_equal_draws_make_equal_entries_of_the_log(worlds: Worlds) -> None:
     """Nothing but the salt and what is shown is hashed."""
     entries = []
     for w in worlds:
-        same = ReleaseWorld(w.world, w.collection, constant, stream())
+        same = ReleaseWorld(w.service, w.collection, constant, stream())
         same.releases.release(w.collection, REQUESTS[0], audit=None)
-        entries.append(w.world.service.store.log()[-1])
+        entries.append(w.service.running.store.log()[-1])
     assert entries[0].type == "release"
     assert entries[0] == entries[1]
 
@@ -187,11 +187,11 @@ def test_only_the_digest_that_is_never_shown_tells_the_two_apart(worlds: Worlds)
     rows: list[ChargeRow] = []
     for w in worlds:
         w.releases.release(w.collection, REQUESTS[0], audit=None)
-        rows += w.world.service.store.charges(w.collection.id)
+        rows += w.service.running.store.charges(w.collection.id)
     one, other = rows
     assert one.request != other.request
     assert (one.release, one.terms, one.epochs) == (other.release, other.terms, other.epochs)
     for w, row in zip(worlds, rows, strict=True):
-        result = w.world.service.store.results(w.collection.id)[0]
+        result = w.service.running.store.results(w.collection.id)[0]
         listing = msgspec.json.encode(listed(w)).decode()
         assert row.request.hex() not in listing + result.document.decode()

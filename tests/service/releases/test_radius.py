@@ -16,7 +16,7 @@ MODE = ReleaseRequest("exponential", {"score": "mode", "epsilon": "0.5"})
 
 
 @pytest.fixture
-def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReleaseWorld]:
+def release_world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReleaseWorld]:
     read = request.param
     with opened(
         tmp_path, type="choice", labels=LABELS, read=read, prepare=kinds.prepare, empty=True
@@ -25,30 +25,34 @@ def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReleaseWor
         yield made
 
 
-def result(world: ReleaseWorld, request: ReleaseRequest = MODE) -> dict[str, object]:
-    return document(world.releases.release(world.collection, request, audit=None))["result"]  # type: ignore[return-value]  # a document has values of many types
+def result(release_world: ReleaseWorld, request: ReleaseRequest = MODE) -> dict[str, object]:
+    return document(release_world.releases.release(release_world.collection, request, audit=None))[
+        "result"
+    ]  # type: ignore[return-value]  # a document has values of many types
 
 
-@pytest.mark.parametrize("world", ["live"], indirect=True)
-def test_so_many_reports_may_be_anything_and_one_more_may_not(world: ReleaseWorld) -> None:
+@pytest.mark.parametrize("release_world", ["live"], indirect=True)
+def test_so_many_reports_may_be_anything_and_one_more_may_not(release_world: ReleaseWorld) -> None:
     """Of 40 against 12 each replaced report takes two from the lead of 28: 13 leave one of 2."""
-    document = result(world)
+    document = result(release_world)
     assert document["poisoning_radius"] == 13
     assert document["label"] in LABELS
 
 
-@pytest.mark.parametrize("world", ["live"], indirect=True)
-def test_epsilon_does_not_change_it(world: ReleaseWorld) -> None:
+@pytest.mark.parametrize("release_world", ["live"], indirect=True)
+def test_epsilon_does_not_change_it(release_world: ReleaseWorld) -> None:
     again = ReleaseRequest("exponential", {"score": "mode", "epsilon": "0.25"})
-    assert result(world, again)["poisoning_radius"] == 13
+    assert result(release_world, again)["poisoning_radius"] == 13
 
 
-@pytest.mark.parametrize("world", ["closed", "releases"], indirect=True)
-def test_where_not_everybody_may_read_the_counts_it_is_not_told(world: ReleaseWorld) -> None:
-    assert set(result(world)) == {"label", "index"}
+@pytest.mark.parametrize("release_world", ["closed", "releases"], indirect=True)
+def test_where_not_everybody_may_read_the_counts_it_is_not_told(
+    release_world: ReleaseWorld,
+) -> None:
+    assert set(result(release_world)) == {"label", "index"}
 
 
-@pytest.mark.parametrize("world", ["live"], indirect=True)
-def test_other_mechanisms_have_none(world: ReleaseWorld) -> None:
+@pytest.mark.parametrize("release_world", ["live"], indirect=True)
+def test_other_mechanisms_have_none(release_world: ReleaseWorld) -> None:
     arguments = {"score": "mode", "epsilon": "0.25"}
-    assert set(result(world, ReleaseRequest("noisy-max", arguments))) == {"label", "index"}
+    assert set(result(release_world, ReleaseRequest("noisy-max", arguments))) == {"label", "index"}

@@ -27,18 +27,18 @@ MORE = 'central = { per_epoch = "1", per_installation = "1", delta = "0" }\n'
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def service(tmp_path: Path) -> Iterator[World]:
     with opened(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def spender(world: World) -> ReleaseWorld:
+def spender(service: World) -> ReleaseWorld:
     """A collection with a budget of 1 and reports in two closed epochs."""
-    collection = world.register(authored("theme", read="releases", more=MORE))
+    collection = service.register(authored("theme", read="releases", more=MORE))
     for epoch in (FIRST, LAST):
-        world.count(collection, [BITS] * 5, epoch=epoch)
-    return ReleaseWorld(world, collection)
+        service.count(collection, [BITS] * 5, epoch=epoch)
+    return ReleaseWorld(service, collection)
 
 
 class Restarted:
@@ -46,7 +46,7 @@ class Restarted:
 
     def __init__(self, spender: ReleaseWorld) -> None:
         self.spender = spender
-        self.settings = spender.world.service.settings
+        self.settings = spender.service.running.settings
         self.saved = self.settings.data.parent / "saved.zip"
 
     def save(self) -> None:
@@ -54,15 +54,15 @@ class Restarted:
 
     def go_back(self) -> None:
         """The saved database in the same directory, and a service over it."""
-        self.spender.world.service.close()
+        self.spender.service.running.close()
         for path in self.settings.data.glob("deniable.db*"):
             path.unlink()
         copying.restore(self.settings, self.saved, passphrase=str, nothing_released_since=False)
         self.open()
 
     def open(self) -> None:
-        world = self.spender.world
-        world.service = Service.open(self.settings, clock=world.clock)
+        service = self.spender.service
+        service.running = Service.open(self.settings, clock=service.clock)
         self.spender.__post_init__()
 
     def release(self, epsilon: str, epoch: int = FIRST) -> str:
@@ -77,7 +77,7 @@ class Restarted:
         return caught.value.slug
 
     def spent(self, epoch: int = FIRST) -> Fraction | None:
-        service = self.spender.world.service
+        service = self.spender.service.running
         rows = service.store.charges(self.spender.collection.id)
         return account_of(self.spender.collection, rows).spent(epoch).epsilon
 
@@ -86,7 +86,7 @@ class Restarted:
 def restarted(spender: ReleaseWorld) -> Iterator[Restarted]:
     made = Restarted(spender)
     yield made
-    made.spender.world.service.close()
+    made.spender.service.running.close()
 
 
 def test_the_file_is_for_its_owner_and_knows_the_last_charge(restarted: Restarted) -> None:
@@ -97,7 +97,7 @@ def test_the_file_is_for_its_owner_and_knows_the_last_charge(restarted: Restarte
     assert heads is not None
     assert [(each.release, each.epsilon) for each in heads.charges] == [(release, "1/4")]
     assert heads.ledger.size == 1
-    assert heads.log.size == restarted.spender.world.service.store.log_head()[0]
+    assert heads.log.size == restarted.spender.service.running.store.log_head()[0]
 
 
 def test_behind_an_older_copy_releases_and_uploads_wait(restarted: Restarted) -> None:
@@ -105,15 +105,15 @@ def test_behind_an_older_copy_releases_and_uploads_wait(restarted: Restarted) ->
     restarted.save()
     restarted.release("0.5")
     restarted.go_back()
-    world = restarted.spender.world
+    service = restarted.spender.service
     assert restarted.spent() == Fraction(1, 4)
     assert restarted.refused() == "ledger-behind"
-    world.service.tick()
+    service.running.tick()
     assert restarted.refused() == "ledger-behind"
     with pytest.raises(Problem, match="deniable ledger reconcile"):
-        world.service.suspension.require_none()
-    world.service.reconcile(audit=None)
-    world.service.suspension.require_none()
+        service.running.suspension.require_none()
+    service.running.reconcile(audit=None)
+    service.running.suspension.require_none()
 
 
 def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Restarted) -> None:
@@ -122,7 +122,7 @@ def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Resta
     lost = restarted.release("0.5")
     restarted.release("0.125", LAST)
     restarted.go_back()
-    gap = restarted.spender.world.service.reconcile(audit=None)
+    gap = restarted.spender.service.running.reconcile(audit=None)
     assert [(row.epsilon, row.epochs) for row in gap.charged] == [
         ("1/2", (FIRST,)),
         ("1/8", (LAST,)),
@@ -131,9 +131,9 @@ def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Resta
     assert (restarted.spent(), restarted.spent(LAST)) == (Fraction(3, 4), Fraction(1, 8))
     assert restarted.refused("0.26") == "budget-exhausted"
     restarted.release("0.2")
-    assert restarted.spender.world.service.reconcile(audit=None).charged == ()
+    assert restarted.spender.service.running.reconcile(audit=None).charged == ()
     with pytest.raises(Problem, match="older copy, and is lost"):
-        stored_release(restarted.spender.world.service.store, restarted.spender.collection, lost)
+        stored_release(restarted.spender.service.running.store, restarted.spender.collection, lost)
 
 
 def test_reconciling_is_one_entry_of_the_audit_log_however_much_it_charges(
@@ -143,7 +143,7 @@ def test_reconciling_is_one_entry_of_the_audit_log_however_much_it_charges(
     for epsilon in ("0.5", "0.25"):
         restarted.release(epsilon)
     restarted.go_back()
-    service = restarted.spender.world.service
+    service = restarted.spender.service.running
     before = service.store.audit_head()[0]
     entry = AuditEntry.of("ledger-reconciled", actor="ana", at=1)
     assert [len(service.reconcile(audit=entry).charged) for _ in range(2)] == [2, 0]
@@ -155,24 +155,24 @@ def test_a_lost_release_that_is_asked_for_again_is_paid_again(restarted: Restart
     restarted.save()
     first = restarted.release("0.25")
     restarted.go_back()
-    restarted.spender.world.service.reconcile(audit=None)
+    restarted.spender.service.running.reconcile(audit=None)
     assert restarted.release("0.25") != first
     assert restarted.spent() == Fraction(1, 2)
 
 
 def test_a_draw_whose_result_was_lost_is_charged_twice(restarted: Restarted) -> None:
-    store, collection = restarted.spender.world.service.store, restarted.spender.collection
-    world = ReleaseWorld(restarted.spender.world, collection, entropy=stream())
+    store, collection = restarted.spender.service.running.store, restarted.spender.collection
+    service = ReleaseWorld(restarted.spender.service, collection, entropy=stream())
     request = asked("0.25", epochs=over(FIRST))
-    prepare, facts = world.releases._prepare_in_context(
+    prepare, facts = service.releases._prepare_in_context(
         collection, request, ReleaseEpochs((FIRST,))
     )
-    store.charge(world.releases._charge_row(collection, prepare, facts), admitted, audit=None)
+    store.charge(service.releases._charge_row(collection, prepare, facts), admitted, audit=None)
     restarted.save()
     restarted.release("0.25")  # draws what was charged, and shows it
     restarted.go_back()
     assert restarted.refused("0.25") == "ledger-behind"
-    gap = restarted.spender.world.service.reconcile(audit=None)
+    gap = restarted.spender.service.running.reconcile(audit=None)
     assert [row.epsilon for row in gap.charged] == ["1/4"]
     restarted.release("0.25")
     assert restarted.spent() == Fraction(1, 2)
@@ -187,7 +187,7 @@ def test_a_gap_longer_than_the_file_costs_the_whole_budget(
     restarted.release("0.0625")
     restarted.release("0.25", LAST)
     restarted.go_back()
-    gap = restarted.spender.world.service.reconcile(audit=None)
+    gap = restarted.spender.service.running.reconcile(audit=None)
     assert gap.exhausted == (restarted.spender.collection.id,)
     assert restarted.refused() == restarted.refused(epoch=LAST) == "budget-exhausted"
 
@@ -201,7 +201,7 @@ def test_a_long_past_that_is_there_costs_nothing(
     restarted.save()
     restarted.release("0.03125")
     restarted.go_back()
-    gap = restarted.spender.world.service.reconcile(audit=None)
+    gap = restarted.spender.service.running.reconcile(audit=None)
     assert [row.epsilon for row in gap.charged] == ["1/32"]
     assert gap.exhausted == ()
 
@@ -214,7 +214,7 @@ def test_a_backup_without_the_file_is_reconciled_with_everything(
     (restarted.settings.data / "heads.json").unlink()
     restarted.go_back()
     assert restarted.refused() == "ledger-behind"
-    gap = restarted.spender.world.service.reconcile(audit=None)
+    gap = restarted.spender.service.running.reconcile(audit=None)
     assert gap.exhausted == (restarted.spender.collection.id,)
     assert restarted.refused() == restarted.refused(epoch=LAST) == "budget-exhausted"
 
@@ -222,7 +222,7 @@ def test_a_backup_without_the_file_is_reconciled_with_everything(
 def test_the_operator_may_say_that_nothing_was_released(restarted: Restarted) -> None:
     restarted.release("0.25")
     restarted.save()
-    restarted.spender.world.service.close()
+    restarted.spender.service.running.close()
     (restarted.settings.data / "heads.json").unlink()
     for path in restarted.settings.data.glob("deniable.db*"):
         path.unlink()
@@ -274,7 +274,7 @@ def test_a_directory_that_cannot_keep_the_head_draws_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(heads_file, "write", full)
         assert restarted.refused("0.25") == "unavailable"
-    store = restarted.spender.world.service.store
+    store = restarted.spender.service.running.store
     assert len(store.results(restarted.spender.collection.id)) == 1
     restarted.release("0.25")
     assert restarted.spent() == Fraction(3, 8)

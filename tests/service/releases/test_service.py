@@ -42,22 +42,24 @@ from support.doubles.release_plans import Counts
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[ReleaseWorld]:
-    with opened(tmp_path) as world:
-        yield world
+def release_world(tmp_path: Path) -> Iterator[ReleaseWorld]:
+    with opened(tmp_path) as release_world:
+        yield release_world
 
 
-def refused(world: ReleaseWorld, request: object) -> Problem:
+def refused(release_world: ReleaseWorld, request: object) -> Problem:
     with pytest.raises(Problem) as caught:
-        world.releases.release(world.collection, request, audit=None)  # type: ignore[arg-type]  # a request, as `asked` makes it
+        release_world.releases.release(release_world.collection, request, audit=None)  # type: ignore[arg-type]  # a request, as `asked` makes it
     return caught.value
 
 
 def test_a_release_shows_its_result_and_everything_that_may_be_said_of_it(
-    world: ReleaseWorld,
+    release_world: ReleaseWorld,
 ) -> None:
-    release = document(world.releases.release(world.collection, asked("0.25"), audit=None))
-    assert release["collection"] == world.collection.id
+    release = document(
+        release_world.releases.release(release_world.collection, asked("0.25"), audit=None)
+    )
+    assert release["collection"] == release_world.collection.id
     assert (release["mechanism"], release["version"]) == ("counts", 1)
     assert release["parameters"] == {"epsilon": "0.25", "delta": "0"}
     assert (release["epochs"], release["n"]) == ([FIRST, LAST], 10)
@@ -67,41 +69,47 @@ def test_a_release_shows_its_result_and_everything_that_may_be_said_of_it(
     assert len(release["error_bars"]) == 1  # type: ignore[arg-type]  # a document has values of many types
 
 
-def test_what_a_cost_is_rounded_to_is_never_below_it(world: ReleaseWorld) -> None:
-    release = document(world.releases.release(world.collection, asked("0.25"), audit=None))
+def test_what_a_cost_is_rounded_to_is_never_below_it(release_world: ReleaseWorld) -> None:
+    release = document(
+        release_world.releases.release(release_world.collection, asked("0.25"), audit=None)
+    )
     exact = pure_rho(Fraction(1, 4))
     printed = Fraction(release["guarantee"]["rho"])  # type: ignore[index]  # a document has values of many types
     assert exact <= printed <= exact * Fraction(100001, 100000)
 
 
-def test_a_release_is_in_the_log_behind_its_salt(world: ReleaseWorld) -> None:
-    row = world.releases.release(world.collection, asked(), audit=None).row
-    entry = world.world.service.store.log()[-1]
+def test_a_release_is_in_the_log_behind_its_salt(release_world: ReleaseWorld) -> None:
+    row = release_world.releases.release(release_world.collection, asked(), audit=None).row
+    entry = release_world.service.running.store.log()[-1]
     assert (entry.type, len(row.salt)) == ("release", 32)
     assert entry.body_hash == sha256(row.salt + row.document).digest()
 
 
-def test_the_same_request_again_is_the_same_release_and_free(world: ReleaseWorld) -> None:
-    first = world.releases.release(world.collection, asked("0.5"), audit=None)
-    again = world.releases.release(world.collection, asked("0.50", delta="0"), audit=None)
+def test_the_same_request_again_is_the_same_release_and_free(release_world: ReleaseWorld) -> None:
+    first = release_world.releases.release(release_world.collection, asked("0.5"), audit=None)
+    again = release_world.releases.release(
+        release_world.collection, asked("0.50", delta="0"), audit=None
+    )
     assert (first.new, again.new) == (True, False)
     assert again.row == first.row
-    assert world.charges == 1
+    assert release_world.charges == 1
 
 
 def test_the_same_request_from_fifty_threads_is_charged_once_and_shown_once(
-    world: ReleaseWorld,
+    release_world: ReleaseWorld,
 ) -> None:
     with ThreadPoolExecutor(50) as pool:
         releases = list(
             pool.map(
-                lambda _: world.releases.release(world.collection, asked("0.4"), audit=None),
+                lambda _: release_world.releases.release(
+                    release_world.collection, asked("0.4"), audit=None
+                ),
                 range(50),
             )
         )
     assert len({each.row.document for each in releases}) == 1
     assert sum(each.new for each in releases) == 1
-    assert world.charges == 1
+    assert release_world.charges == 1
 
 
 @pytest.mark.parametrize(
@@ -112,10 +120,10 @@ def test_the_same_request_from_fifty_threads_is_charged_once_and_shown_once(
         asked("0.1", epochs=over(FIRST)),
     ],
 )
-def test_another_request_pays(world: ReleaseWorld, other: object) -> None:
-    world.releases.release(world.collection, asked("0.1"), audit=None)
-    assert world.releases.release(world.collection, other, audit=None).new  # type: ignore[arg-type]  # a request, as `asked` makes it
-    assert world.charges == 2
+def test_another_request_pays(release_world: ReleaseWorld, other: object) -> None:
+    release_world.releases.release(release_world.collection, asked("0.1"), audit=None)
+    assert release_world.releases.release(release_world.collection, other, audit=None).new  # type: ignore[arg-type]  # a request, as `asked` makes it
+    assert release_world.charges == 2
 
 
 def test_another_version_of_the_law_never_answers_from_the_cache_of_this_one(
@@ -130,64 +138,71 @@ def test_another_version_of_the_law_never_answers_from_the_cache_of_this_one(
     ) -> PreparedRelease:
         return Newer(context, Fraction(1, 10))
 
-    with opened(tmp_path) as world:
-        world.releases.release(world.collection, asked("0.1"), audit=None)
-        newer = ReleaseWorld(world.world, world.collection, prepare)
-        assert newer.releases.release(world.collection, asked("0.1"), audit=None).new
+    with opened(tmp_path) as release_world:
+        release_world.releases.release(release_world.collection, asked("0.1"), audit=None)
+        newer = ReleaseWorld(release_world.service, release_world.collection, prepare)
+        assert newer.releases.release(release_world.collection, asked("0.1"), audit=None).new
         assert newer.charges == 2
 
 
 def test_fifty_threads_that_ask_for_more_than_is_left_are_granted_no_more_than_that(
-    world: ReleaseWorld,
+    release_world: ReleaseWorld,
 ) -> None:
     def ask(number: int) -> bool:
         with suppress(Problem):
             request = asked(f"0.1{number:02d}", epochs=over(FIRST))
-            return world.releases.release(world.collection, request, audit=None).new
+            return release_world.releases.release(release_world.collection, request, audit=None).new
         return False
 
     with ThreadPoolExecutor(50) as pool:
         granted = list(pool.map(ask, range(50)))
-    rows = world.world.service.store.charges(world.collection.id)
+    rows = release_world.service.running.store.charges(release_world.collection.id)
     assert 3 <= sum(granted) == len(rows) <= 4
     assert sum(Fraction(row.epsilon or 0) for row in rows) <= Fraction(1, 2)
 
 
 def test_what_another_charged_between_decision_and_writing_is_decided_again(
-    world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
+    release_world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = world.world.service.store
+    store = release_world.service.running.store
     honest = store.charge
 
     def late(row: ChargeRow, decide: ChargeCheck, *, audit: AuditEntry | None) -> ChargeRow:
         monkeypatch.undo()
-        world.releases.release(world.collection, asked("0.3"), audit=None)
+        release_world.releases.release(release_world.collection, asked("0.3"), audit=None)
         return honest(row, decide, audit=audit)
 
     monkeypatch.setattr(store, "charge", late)
-    assert "spent 0.3" in refused(world, asked("0.4")).detail
-    assert world.charges == 1
+    assert "spent 0.3" in refused(release_world, asked("0.4")).detail
+    assert release_world.charges == 1
 
 
 def test_the_same_request_that_another_pays_in_the_same_moment_is_not_refused(
-    world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
+    release_world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = world.world.service.store
+    store = release_world.service.running.store
     honest, made = store.charges, []
 
     def late(collection: str) -> list[ChargeRow]:
         monkeypatch.undo()
-        made.append(world.releases.release(world.collection, asked("0.4"), audit=None))
+        made.append(
+            release_world.releases.release(release_world.collection, asked("0.4"), audit=None)
+        )
         return honest(collection)
 
     monkeypatch.setattr(store, "charges", late)
-    assert world.releases.release(world.collection, asked("0.4"), audit=None).row == made[0].row
-    assert world.charges == 1
+    assert (
+        release_world.releases.release(release_world.collection, asked("0.4"), audit=None).row
+        == made[0].row
+    )
+    assert release_world.charges == 1
 
 
-def test_what_is_gone_is_told_with_what_is_left_and_who_spent_it(world: ReleaseWorld) -> None:
-    first = world.releases.release(world.collection, asked("0.4"), audit=None)
-    problem = refused(world, asked("0.2", epochs=over(LAST)))
+def test_what_is_gone_is_told_with_what_is_left_and_who_spent_it(
+    release_world: ReleaseWorld,
+) -> None:
+    first = release_world.releases.release(release_world.collection, asked("0.4"), audit=None)
+    problem = refused(release_world, asked("0.2", epochs=over(LAST)))
     assert (problem.slug, problem.status) == ("budget-exhausted", 409)
     problem_document = problem.document()
     assert [problem_document[name] for name in ("limit", "spent", "asked", "left")] == [
@@ -199,24 +214,28 @@ def test_what_is_gone_is_told_with_what_is_left_and_who_spent_it(world: ReleaseW
     assert problem_document["releases"] == [first.row.release]
     for words in (f"epoch {LAST}", "spent 0.4 by " + first.row.release, "asked 0.2", "left 0.1"):
         assert words in problem.detail
-    assert world.charges == 1
+    assert release_world.charges == 1
 
 
 def test_an_installation_pays_for_each_report_it_may_have(tmp_path: Path) -> None:
     more = 'repeat = "fresh"\nepsilon_lifetime = "20"\n'
     central = 'central = { per_epoch = "9", per_installation = "1.5", delta = "0" }\n'
-    with opened(tmp_path, more=more, central=central) as world:
-        release = document(world.releases.release(world.collection, asked("0.5"), audit=None))
+    with opened(tmp_path, more=more, central=central) as release_world:
+        release = document(
+            release_world.releases.release(release_world.collection, asked("0.5"), audit=None)
+        )
         assert release["promise"]["reports"] == 2  # type: ignore[index]  # a document has values of many types
         assert release["promise"]["installation"]["epsilon"] == "1"  # type: ignore[index]  # a document has values of many types
-        assert "one installation in epochs" in refused(world, asked("0.3")).detail
-        assert world.releases.release(world.collection, asked("0.25"), audit=None).new
+        assert "one installation in epochs" in refused(release_world, asked("0.3")).detail
+        assert release_world.releases.release(
+            release_world.collection, asked("0.25"), audit=None
+        ).new
 
 
-def test_a_lowered_budget_counts_from_then_on(world: ReleaseWorld) -> None:
-    world.releases.release(world.collection, asked("0.4"), audit=None)
-    world.follow({"central.per_epoch": "0.3"})
-    problem = refused(world, asked("0.1"))
+def test_a_lowered_budget_counts_from_then_on(release_world: ReleaseWorld) -> None:
+    release_world.releases.release(release_world.collection, asked("0.4"), audit=None)
+    release_world.follow({"central.per_epoch": "0.3"})
+    problem = refused(release_world, asked("0.1"))
     assert (problem.extra["limit"], problem.extra["left"]) == ("0.3", "0")
 
 
@@ -232,37 +251,43 @@ def test_a_lowered_budget_counts_from_then_on(world: ReleaseWorld) -> None:
     ],
 )
 def test_what_cannot_be_made_is_refused_before_anything_is_charged(
-    world: ReleaseWorld, request_: object, slug: str, words: str
+    release_world: ReleaseWorld, request_: object, slug: str, words: str
 ) -> None:
-    problem = refused(world, request_)
+    problem = refused(release_world, request_)
     assert problem.slug == slug
     assert words in problem.detail
-    assert world.charges == 0
+    assert release_world.charges == 0
 
 
 def test_fewer_reports_than_min_batch_are_not_released(tmp_path: Path) -> None:
-    with opened(tmp_path, min_batch=11) as world:
-        assert "10 reports and 11 are needed" in refused(world, asked()).detail
-        assert world.charges == 0
+    with opened(tmp_path, min_batch=11) as release_world:
+        assert "10 reports and 11 are needed" in refused(release_world, asked()).detail
+        assert release_world.charges == 0
 
 
-def test_a_quote_says_the_price_and_what_is_left_and_charges_nothing(world: ReleaseWorld) -> None:
-    before = world.world.digest()
-    quote = world.releases.quote(world.collection, asked("0.2"))
+def test_a_quote_says_the_price_and_what_is_left_and_charges_nothing(
+    release_world: ReleaseWorld,
+) -> None:
+    before = release_world.service.digest()
+    quote = release_world.releases.quote(release_world.collection, asked("0.2"))
     assert quote.guarantee == CostDocument(epsilon="0.2", rho="0.0199336", delta="0")
     assert quote.budget.epoch.left.epsilon == "0.5"
     assert quote.expected
     assert (quote.stored, quote.refusal) == (None, None)
     assert not hasattr(quote, "result")
-    assert world.world.digest() == before
+    assert release_world.service.digest() == before
 
 
 def test_a_quote_says_that_a_request_was_paid_for_or_would_not_be_admitted(
-    world: ReleaseWorld,
+    release_world: ReleaseWorld,
 ) -> None:
-    made = world.releases.release(world.collection, asked("0.4"), audit=None).row.release
-    assert world.releases.quote(world.collection, asked("0.4")).stored == made
-    assert "left 0.1" in str(world.releases.quote(world.collection, asked("0.2")).refusal)
+    made = release_world.releases.release(
+        release_world.collection, asked("0.4"), audit=None
+    ).row.release
+    assert release_world.releases.quote(release_world.collection, asked("0.4")).stored == made
+    assert "left 0.1" in str(
+        release_world.releases.quote(release_world.collection, asked("0.2")).refusal
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,14 +307,14 @@ def broken(
 def test_a_failure_behind_the_charge_keeps_it_and_says_one_fixed_sentence(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with opened(tmp_path, prepare=broken) as world, caplog.at_level(logging.DEBUG):
-        problem = refused(world, asked())
-        [charge] = world.world.service.store.charges(world.collection.id)
+    with opened(tmp_path, prepare=broken) as release_world, caplog.at_level(logging.DEBUG):
+        problem = refused(release_world, asked())
+        [charge] = release_world.service.running.store.charges(release_world.collection.id)
         assert (problem.slug, problem.detail) == ("release-failed", FAILED)
         assert problem.__cause__ is None
         mine = [record for record in caplog.records if record.name.startswith("deniable")]
         assert [record.getMessage() for record in mine] == [
-            f"release {charge.release} of {world.collection.id} failed"
+            f"release {charge.release} of {release_world.collection.id} failed"
         ]
         assert mine[0].exc_info is None
 
@@ -302,34 +327,46 @@ def test_what_could_not_be_said_of_a_release_is_found_out_before_it_is_charged(
     ) -> PreparedRelease:
         return Counts(context, Fraction(1, 10), law=object())  # type: ignore[arg-type]  # a law that fails
 
-    with opened(tmp_path, prepare=prepare) as world:
+    with opened(tmp_path, prepare=prepare) as release_world:
         with pytest.raises(TypeError):
-            world.releases.release(world.collection, asked(), audit=None)
-        assert world.charges == 0
+            release_world.releases.release(release_world.collection, asked(), audit=None)
+        assert release_world.charges == 0
 
 
 def test_the_request_that_failed_is_made_later_for_nothing_under_its_own_name(
     tmp_path: Path,
 ) -> None:
-    with opened(tmp_path, prepare=broken) as world:
-        refused(world, asked())
-        [charge] = world.world.service.store.charges(world.collection.id)
-        assert releases(world.world.service.store, world.collection).releases[0].state == "charged"
+    with opened(tmp_path, prepare=broken) as release_world:
+        refused(release_world, asked())
+        [charge] = release_world.service.running.store.charges(release_world.collection.id)
+        assert (
+            releases(release_world.service.running.store, release_world.collection)
+            .releases[0]
+            .state
+            == "charged"
+        )
         with pytest.raises(Problem, match="charged and not made"):
-            release(world.world.service.store, world.collection, charge.release)
-        mended = ReleaseWorld(world.world, world.collection)
-        stored = mended.releases.release(world.collection, asked("0.1"), audit=None)
+            release(release_world.service.running.store, release_world.collection, charge.release)
+        mended = ReleaseWorld(release_world.service, release_world.collection)
+        stored = mended.releases.release(release_world.collection, asked("0.1"), audit=None)
         assert (stored.new, stored.row.release) == (True, charge.release)
         assert mended.charges == 1
-        assert releases(world.world.service.store, world.collection).releases[0].state == "made"
+        assert (
+            releases(release_world.service.running.store, release_world.collection)
+            .releases[0]
+            .state
+            == "made"
+        )
 
 
-def test_the_ledger_adds_up_by_epoch_and_by_installation(world: ReleaseWorld) -> None:
-    one = world.releases.release(world.collection, asked("0.2"), audit=None).row.release
-    two = world.releases.release(
-        world.collection, asked("0.3", epochs=over(LAST)), audit=None
+def test_the_ledger_adds_up_by_epoch_and_by_installation(release_world: ReleaseWorld) -> None:
+    one = release_world.releases.release(
+        release_world.collection, asked("0.2"), audit=None
     ).row.release
-    [account] = accounts(world.world.service.store, [world.collection])
+    two = release_world.releases.release(
+        release_world.collection, asked("0.3", epochs=over(LAST)), audit=None
+    ).row.release
+    [account] = accounts(release_world.service.running.store, [release_world.collection])
     spent = {each.first: each.spent.epsilon for each in account.epochs}
     left = {each.first: each.left.epsilon for each in account.epochs}
     assert spent == {FIRST: "0.2", LAST: "0.5"}
@@ -338,16 +375,18 @@ def test_the_ledger_adds_up_by_epoch_and_by_installation(world: ReleaseWorld) ->
     assert [each.release for each in account.releases] == [one, two]
 
 
-def test_epochs_that_spent_alike_stand_together_in_the_ledger(world: ReleaseWorld) -> None:
-    world.releases.release(world.collection, asked("0.2"), audit=None)
-    [account] = accounts(world.world.service.store, [world.collection])
+def test_epochs_that_spent_alike_stand_together_in_the_ledger(release_world: ReleaseWorld) -> None:
+    release_world.releases.release(release_world.collection, asked("0.2"), audit=None)
+    [account] = accounts(release_world.service.running.store, [release_world.collection])
     assert [(run.first, run.last) for run in account.epochs] == [(FIRST, LAST)]
 
 
 def test_a_budget_with_delta_takes_approximate_releases_within_its_own_half(tmp_path: Path) -> None:
     central = 'central = { per_epoch = "1", per_installation = "2", delta = "0.000004" }\n'
-    with opened(tmp_path, central=central) as world:
+    with opened(tmp_path, central=central) as release_world:
         for epsilon in ("0.1", "0.11"):
-            world.releases.release(world.collection, asked(epsilon, delta="1/1000000"), audit=None)
-        problem = refused(world, asked("0.12", delta="1/1000000"))
+            release_world.releases.release(
+                release_world.collection, asked(epsilon, delta="1/1000000"), audit=None
+            )
+        problem = refused(release_world, asked("0.12", delta="1/1000000"))
         assert (problem.extra["currency"], problem.extra["left"]) == ("delta", "0")

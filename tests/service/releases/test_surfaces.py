@@ -97,11 +97,11 @@ def _begun(world: World, *, read: str) -> Collection:
 
 def said(made: ReleaseWorld, patch: pytest.MonkeyPatch) -> list[Answer]:
     """All that can be seen before releases are made, from making them, and afterwards."""
-    before = everything(made.world, made.collection, patch)
+    before = everything(made.service, made.collection, patch)
     priced = list(prices(made))
     released = [*releases(made, patch), *by_form(made), *questions(made, patch)]
-    [first, *_] = made.world.service.store.charges(made.collection.id)
-    after = everything(made.world, made.collection, patch, release=first.release)
+    [first, *_] = made.service.running.store.charges(made.collection.id)
+    after = everything(made.service, made.collection, patch, release=first.release)
     return [*before, *priced, *released, *after, *prices(made), views(made)]
 
 
@@ -114,26 +114,26 @@ def releases(made: ReleaseWorld, patch: pytest.MonkeyPatch) -> Iterator[Answer]:
     """Made by an analyst, read in every form by a viewer."""
     for body, epochs in product([*REQUESTS, *REFUSED], SETS[:5:2]):
         yield posted(made, "", {**body, **epochs})
-    for row in made.world.service.store.charges(made.collection.id):
+    for row in made.service.running.store.charges(made.collection.id):
         page = f"/collections/{made.collection.id}/releases/{row.release}"
         for form in ("", "?format=json", "?format=csv&table=estimates"):
-            answer = made.world.page(page + form, "viewer")
+            answer = made.service.page(page + form, "viewer")
             yield Answer(f"{page}{form}", answer.status_code, answer.text)
-        answer = made.world.get(f"/v1{page}", "viewer")
+        answer = made.service.get(f"/v1{page}", "viewer")
         yield Answer(f"/v1{page}", answer.status_code, answer.text)
-        yield by_command(made.world, patch, ["releases", "show", made.collection.id, row.release])
+        yield by_command(made.service, patch, ["releases", "show", made.collection.id, row.release])
 
 
 def by_form(made: ReleaseWorld) -> Iterator[Answer]:
     """A price on its page, confirmed there."""
     page = f"/collections/{made.collection.id}/releases"
-    quote_page = made.world.page(f"{page}?cost=true&epsilon=0.25", "analyst")
+    quote_page = made.service.page(f"{page}?cost=true&epsilon=0.25", "analyst")
     yield Answer(page, quote_page.status_code, quote_page.text)
     form = re.search(r'<form method="post".*?</form>', quote_page.text, re.S)
     assert form is not None
     fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form[0])
     data = {name: html.unescape(value) for name, value in fields}
-    answer = made.world.people["analyst"].client.post(page, data=data, follow_redirects=True)
+    answer = made.service.people["analyst"].client.post(page, data=data, follow_redirects=True)
     yield Answer(f"POST {page}", answer.status_code, answer.text)
 
 
@@ -145,17 +145,17 @@ def questions(made: ReleaseWorld, patch: pytest.MonkeyPatch) -> Iterator[Answer]
     for labels in (["1"], ["2", "5"], ["1"], ["5"]):
         yield posted(made, f"/{release}/questions", {"labels": labels})
     page = f"/collections/{made.collection.id}/releases/{release}"
-    browser = made.world.people["analyst"]
+    browser = made.service.people["analyst"]
     data = {"csrf_token": browser.form_token(page), "label": "1"}
     answer = browser.client.post(page, data=data)
     yield Answer(f"POST {page}", answer.status_code, answer.text)
     for label in ("1", "5"):
         words = ["releases", "ask", made.collection.id, release, "--labels", label]
-        yield by_command(made.world, patch, words)
+        yield by_command(made.service, patch, words)
 
 
 def views(made: ReleaseWorld) -> Answer:
-    with open_read_only(made.world.service.settings) as db:
+    with open_read_only(made.service.running.settings) as db:
         rows = [
             db.execute(f"select * from {name}").fetchall()  # noqa: S608  (the names in it are fixed)
             for name in ("v_estimate", "v_ingest", "v_rejection", "v_ledger")
@@ -165,7 +165,7 @@ def views(made: ReleaseWorld) -> Answer:
 
 def posted(made: ReleaseWorld, path: str, body: dict[str, object]) -> Answer:
     where = PATH.format(made.collection.id) + path
-    answer = made.world.send("POST", where, "analyst", json=body)
+    answer = made.service.send("POST", where, "analyst", json=body)
     return Answer(f"POST {where} {body}", answer.status_code, answer.text)
 
 

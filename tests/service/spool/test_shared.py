@@ -34,7 +34,7 @@ def split(tmp_path: Path) -> Iterator[Split]:
 @pytest.fixture
 def beside(split: Split) -> Iterator[Service]:
     """A service that serves the same database."""
-    service = Service.open(split.world.service.settings, clock=split.clock)
+    service = Service.open(split.world.running.settings, clock=split.clock)
     with closing(service):
         yield service
 
@@ -90,7 +90,7 @@ def test_a_service_that_keeps_house_closes_no_epoch_before_its_spool_is_counted(
 ) -> None:
     split.take(1)
     split.consumer.run_once(at_once=True)
-    split.world.service.store.close()  # the service leads, and the consumer is away
+    split.world.running.store.close()  # the service leads, and the consumer is away
     split.clock.now = float(GRACE_ENDS)
     split.take(3, epoch=TODAY)  # in the last second
     split.clock.now += 3 * DAY
@@ -122,7 +122,7 @@ def test_a_release_does_not_close_an_epoch_whose_spool_is_not_counted(
 def test_no_key_is_destroyed_before_what_was_sealed_to_it_is_counted(
     split: Split, beside: Service
 ) -> None:
-    split.world.service.store.close()
+    split.world.running.store.close()
     split.take(1)
     beside.keys.rotate(1, at_once=True, audit=None)
     split.clock.now = GRACE_ENDS + 3.0 * DAY
@@ -133,7 +133,7 @@ def test_no_key_is_destroyed_before_what_was_sealed_to_it_is_counted(
 
 def test_the_slower_of_two_spools_is_waited_for(split: Split, tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
-    second = SpoolConsumer(split.world.service, tmp_path / "second", clock=split.clock)
+    second = SpoolConsumer(split.world.running, tmp_path / "second", clock=split.clock)
     split.take(1)
     split.clock.now = GRACE_ENDS + 2 * MARGIN_SECONDS
     split.consumer.run_once()
@@ -150,9 +150,9 @@ def test_a_spool_that_is_given_up_is_counted_and_then_not_waited_for(
         split.take(2)
         assert split.consumer.finish() == 2
         split.clock.now = GRACE_ENDS + 1.0
-        split.world.service.tick()
+        split.world.running.tick()
         assert split.is_closed(TODAY)
-        assert (split.n(), split.world.service.store.spool_progress()) == (2, {})
+        assert (split.n(), split.world.running.store.spool_progress()) == (2, {})
 
 
 def test_how_far_a_spool_is_counted_never_goes_back(store: AnyStore) -> None:

@@ -96,7 +96,7 @@ def test_the_intake_answers_in_the_open_as_the_service_does(
 def test_an_epoch_that_was_closed_early_is_closed_at_the_intake(split: Split) -> None:
     split.take(1)
     split.consumer.run_once(at_once=True)
-    split.world.service.store.close_epoch(split.collection.id, TODAY, split.clock(), audit=None)
+    split.world.running.store.close_epoch(split.collection.id, TODAY, split.clock(), audit=None)
     split.publish()
     assert split.upload(split.report()).codes == [ReportError.EPOCH_CLOSED]
 
@@ -105,14 +105,14 @@ def test_one_report_of_each_person_is_counted_where_vouchers_are_required(split:
     world = split.world
     survey = world.register(authored("survey", more='requires = ["voucher/1"]\n'))
     split.publish()
-    key = format_key(world.service.voucher_keys.of(survey.id, TODAY))
+    key = format_key(world.running.voucher_keys.of(survey.id, TODAY))
     for person in ("ana", "ana", "bo"):
         voucher = decode_voucher(issue(key, collection=survey.id, epoch=TODAY, person=person))
         report = world.report(survey, YES, extensions=(Extension(1, voucher),))
         assert split.upload(report, to=survey).codes == []
     split.consumer.run_once(at_once=True)
-    assert [row.n for row in world.service.store.epochs(survey.id)] == [2]
-    assert world.service.store.rejections(survey.id) == {"voucher-spent": 1}
+    assert [row.n for row in world.running.store.epochs(survey.id)] == [2]
+    assert world.running.store.rejections(survey.id) == {"voucher-spent": 1}
 
 
 def test_what_does_not_open_is_counted_as_refused(split: Split) -> None:
@@ -121,12 +121,12 @@ def test_what_does_not_open_is_counted_as_refused(split: Split) -> None:
     assert split.upload(Report(forged.header, bytes(len(forged.sealed)))).codes == []
     split.consumer.run_once()
     assert split.n() == 1
-    assert split.world.service.store.rejections(split.collection.id) == {"cannot-open": 1}
+    assert split.world.running.store.rejections(split.collection.id) == {"cannot-open": 1}
 
 
 def test_a_report_to_a_replaced_key_still_opens(split: Split) -> None:
     report = split.report()
-    split.world.service.keys.rotate(1, at_once=True, audit=None)
+    split.world.running.keys.rotate(1, at_once=True, audit=None)
     split.consumer.publish()
     split.intake.tick()
     assert split.upload(report).codes == []
@@ -151,14 +151,14 @@ def test_the_consumer_waits_for_enough_reports_or_for_its_time(split: Split) -> 
 def test_when_epochs_close_does_not_depend_on_how_many_reports_came(split: Split) -> None:
     consumer = split.new_consumer(min_reports=3, interval_seconds=600)
     consumer.run_once()
-    before = split.world.service.store.spool_progress()
+    before = split.world.running.store.spool_progress()
     split.clock.now += 300
     split.take(3)
     assert consumer.run_once() == 3
-    assert split.world.service.store.spool_progress() == before
+    assert split.world.running.store.spool_progress() == before
     split.clock.now += 300
     consumer.run_once()
-    assert split.world.service.store.spool_progress() == {
+    assert split.world.running.store.spool_progress() == {
         place: t + 600 for place, t in before.items()
     }
 
@@ -251,7 +251,7 @@ def test_a_database_that_refuses_loses_nothing(
 
     split.take(3)
     with monkeypatch.context() as patched:
-        patched.setattr(split.world.service.ingest._commits, "_commit_reports", full)
+        patched.setattr(split.world.running.ingest._commits, "_commit_reports", full)
         with pytest.raises(Problem, match="could not be stored"):
             split.consumer.run_once()
     assert len(split.waiting()) == 3

@@ -41,31 +41,31 @@ def names(place: Place) -> list[str]:
     return [block.name for block in blocks(place.spool)]
 
 
-def filled(world: World, place: Place) -> None:
+def filled(bare_service: World, place: Place) -> None:
     """Forty reports in four blocks, two of each format."""
-    records = spooled(world, mixed(world, 40))
+    records = spooled(bare_service, mixed(bare_service, 40))
     fill(place.address, [records[at::4] for at in range(2)])
     fill(place.address, [records[at::4] for at in range(2, 4)], "parquet")
 
 
 def test_every_place_and_both_formats_give_the_integers_of_uploads(
-    world: World, place: Place
+    bare_service: World, place: Place
 ) -> None:
-    filled(world, place)
-    summary = tally(world.service, place.address, here)
+    filled(bare_service, place)
+    summary = tally(bare_service.running, place.address, here)
     assert (summary.blocks, summary.records, summary.counted) == (4, 40, 40)
-    assert cells(world.service, world.manifest.collection) == expected_of(40)
-    again = tally(world.service, place.address, here)
+    assert cells(bare_service.running, bare_service.manifest.collection) == expected_of(40)
+    again = tally(bare_service.running, place.address, here)
     assert (again.blocks, again.before) == (0, 4)
 
 
-def test_damaged_blocks_are_named_kept_and_tried_again(world: World, place: Place) -> None:
-    filled(world, place)
+def test_damaged_blocks_are_named_kept_and_tried_again(bare_service: World, place: Place) -> None:
+    filled(bare_service, place)
     [plain, columns] = [next(n for n in names(place) if n.endswith(e)) for e in ("k", "parquet")]
     whole = {name: place.spool.get(name) for name in (plain, columns)}
     for name, data in whole.items():
         place.replace(name, data[:-9] + bytes(9))
-    summary = tally_spool(world.service, place.address, here, remove=True, progress=quiet)
+    summary = tally_spool(bare_service.running, place.address, here, remove=True, progress=quiet)
     assert (summary.blocks, summary.counted) == (2, 20)
     assert [[name for name in whole if name in said] for said in summary.damaged] == [
         [name] for name in sorted(whole)
@@ -73,43 +73,47 @@ def test_damaged_blocks_are_named_kept_and_tried_again(world: World, place: Plac
     assert names(place) == sorted(whole)
     for name, data in whole.items():
         place.replace(name, data)
-    tally_spool(world.service, place.address, here, remove=True, progress=quiet)
+    tally_spool(bare_service.running, place.address, here, remove=True, progress=quiet)
     assert names(place) == []
-    assert cells(world.service, world.manifest.collection) == expected_of(40)
+    assert cells(bare_service.running, bare_service.manifest.collection) == expected_of(40)
 
 
-def test_a_worker_without_pyarrow_stops_the_job_with_the_cure(world: World, tmp_path: Path) -> None:
+def test_a_worker_without_pyarrow_stops_the_job_with_the_cure(
+    bare_service: World, tmp_path: Path
+) -> None:
     with place_of("directory", tmp_path) as place:
-        filled(world, place)
+        filled(bare_service, place)
         with (
             patch("deniable_gateway.spool.object_store.find_spec", lambda name: None),
             pytest.raises(ExtraError, match="pip install"),
         ):
-            tally(world.service, place.address, here)
+            tally(bare_service.running, place.address, here)
         assert len(names(place)) == 4
-        assert tally(world.service, place.address, here).counted <= 40
-        assert cells(world.service, world.manifest.collection) == expected_of(40)
+        assert tally(bare_service.running, place.address, here).counted <= 40
+        assert cells(bare_service.running, bare_service.manifest.collection) == expected_of(40)
 
 
 def test_a_bucket_that_is_not_there_is_an_error_and_not_an_empty_spool(
-    world: World, tmp_path: Path
+    bare_service: World, tmp_path: Path
 ) -> None:
     with (
         place_of("s3", tmp_path) as place,
         pytest.raises(SpoolError, match="there is no bucket"),
     ):
-        tally(world.service, place.address.replace("bucket-", "other-"), here)
+        tally(bare_service.running, place.address.replace("bucket-", "other-"), here)
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("kind", ["s3", "database"])
-def test_processes_read_the_address_themselves(world: World, tmp_path: Path, kind: str) -> None:
+def test_processes_read_the_address_themselves(
+    bare_service: World, tmp_path: Path, kind: str
+) -> None:
     with place_of(kind, tmp_path) as place:
-        filled(world, place)
-        summary = tally(world.service, place.address, LocalEngine(2))
+        filled(bare_service, place)
+        summary = tally(bare_service.running, place.address, LocalEngine(2))
         assert summary.counted == 40
         assert f"{os.uname().nodename}:{os.getpid()}" not in summary.processes
-    assert cells(world.service, world.manifest.collection) == expected_of(40)
+    assert cells(bare_service.running, bare_service.manifest.collection) == expected_of(40)
 
 
 @pytest.mark.processes

@@ -57,21 +57,21 @@ def blocks(made: Path) -> list[Path]:
     return sorted(made.iterdir())
 
 
-def counted(world: World) -> Cells:
-    return cells(world.service, world.manifest.collection)
+def counted(bare_service: World) -> Cells:
+    return cells(bare_service.running, bare_service.manifest.collection)
 
 
-def four_blocks(world: World, folder: Path, count: int = 40) -> tuple[Path, Cells]:
+def four_blocks(bare_service: World, folder: Path, count: int = 40) -> tuple[Path, Cells]:
     """A spool, and what uploads of the same reports count in a copy of the world."""
-    reports = mixed(world, count)
-    records = spooled(world, reports)
+    reports = mixed(bare_service, count)
+    records = spooled(bare_service, reports)
     made = spool(folder / "spool", [records[at::4] for at in range(4)])
     return made, expected_of(count)
 
 
 def test_a_spool_counts_what_uploads_would_have_counted(either: World, tmp_path: Path) -> None:
     made, expected = four_blocks(either, tmp_path)
-    summary = tally(either.service, made, here)
+    summary = tally(either.running, made, here)
     assert (summary.blocks, summary.records, summary.counted) == (4, 40, 40)
     assert (summary.duplicates, summary.refused, summary.damaged) == (0, {}, [])
     assert counted(either) == expected
@@ -81,10 +81,10 @@ def test_a_repeated_job_does_nothing_and_another_job_changes_nothing(
     either: World, tmp_path: Path
 ) -> None:
     made, expected = four_blocks(either, tmp_path)
-    tally(either.service, made, here)
-    again = tally(either.service, made, here)
+    tally(either.running, made, here)
+    again = tally(either.running, made, here)
     assert (again.blocks, again.before, again.records) == (0, 4, 0)
-    other = tally(either.service, made, here, job="other")
+    other = tally(either.running, made, here, job="other")
     assert (other.blocks, other.counted, other.duplicates) == (4, 0, 40)
     assert counted(either) == expected
 
@@ -96,51 +96,53 @@ def test_what_came_by_upload_before_is_taken_off_the_partial_tallies(
     assert either.upload(*reports[:10], relay=True) == []
     records = spooled(either, reports)
     made = spool(tmp_path / "spool", [records[5:20], records[15:30]])
-    summary = tally(either.service, made, here)
+    summary = tally(either.running, made, here)
     assert (summary.counted, summary.duplicates) == (20, 10)
     assert either.upload(*reports, relay=True) == []
     assert counted(either) == expected_of(30)
 
 
-def test_an_id_twice_in_one_block_counts_once(world: World, tmp_path: Path) -> None:
-    records = spooled(world, mixed(world, 3))
-    summary = tally(world.service, spool(tmp_path / "spool", [[*records, records[0]]]), here)
+def test_an_id_twice_in_one_block_counts_once(bare_service: World, tmp_path: Path) -> None:
+    records = spooled(bare_service, mixed(bare_service, 3))
+    summary = tally(bare_service.running, spool(tmp_path / "spool", [[*records, records[0]]]), here)
     assert (summary.records, summary.counted, summary.duplicates) == (4, 3, 1)
 
 
 def test_a_transaction_holds_an_eighth_of_what_the_job_has_counted(
-    world: World, tmp_path: Path
+    bare_service: World, tmp_path: Path
 ) -> None:
-    made = spool(tmp_path / "spool", [[each] for each in spooled(world, mixed(world, 28))])
+    made = spool(
+        tmp_path / "spool", [[each] for each in spooled(bare_service, mixed(bare_service, 28))]
+    )
     heard: list[int] = []
-    tally_spool(world.service, made, here, progress=lambda done, total: heard.append(done))
+    tally_spool(bare_service.running, made, here, progress=lambda done, total: heard.append(done))
     assert heard[0] == 1
     assert heard[-1] == 28
     assert {later - done for done, later in itertools.pairwise(heard) if done < 8} == {1}
     assert max(later - done for done, later in itertools.pairwise(heard)) in {3, 4}
-    assert counted(world) == expected_of(28)
+    assert counted(bare_service) == expected_of(28)
 
 
-def test_every_refusal_is_the_one_an_upload_gets(world: World, tmp_path: Path) -> None:
+def test_every_refusal_is_the_one_an_upload_gets(bare_service: World, tmp_path: Path) -> None:
     wrong = {
-        ReportError.TOO_EARLY: world.report(world.header(epoch=TODAY + 9)),
-        ReportError.NOT_STARTED: world.report(world.header(epoch=1)),
-        ReportError.MANIFEST_UNKNOWN: world.report(world.header(manifest_version=7)),
-        ReportError.OUTDATED_KEY: world.report(world.header(key_id=9)),
-        ReportError.INVALID_MESSAGE: world.report(payload=b"\x01"),
-        ReportError.EPOCH_CLOSED: world.report(world.header(epoch=TODAY - 5)),
+        ReportError.TOO_EARLY: bare_service.report(bare_service.header(epoch=TODAY + 9)),
+        ReportError.NOT_STARTED: bare_service.report(bare_service.header(epoch=1)),
+        ReportError.MANIFEST_UNKNOWN: bare_service.report(bare_service.header(manifest_version=7)),
+        ReportError.OUTDATED_KEY: bare_service.report(bare_service.header(key_id=9)),
+        ReportError.INVALID_MESSAGE: bare_service.report(payload=b"\x01"),
+        ReportError.EPOCH_CLOSED: bare_service.report(bare_service.header(epoch=TODAY - 5)),
     }
     records = [
-        *spooled(world, wrong.values()),
-        SpooledReport(world.manifest.collection, b"no report"),
+        *spooled(bare_service, wrong.values()),
+        SpooledReport(bare_service.manifest.collection, b"no report"),
     ]
-    records.append(SpooledReport("nobody-aaaaaa", world.report().encode()))
-    summary = tally(world.service, spool(tmp_path / "spool", [records]), here)
-    expected = {(world.manifest.collection, error.slug): 1 for error in wrong}
-    expected[world.manifest.collection, "invalid-message"] = 2
+    records.append(SpooledReport("nobody-aaaaaa", bare_service.report().encode()))
+    summary = tally(bare_service.running, spool(tmp_path / "spool", [records]), here)
+    expected = {(bare_service.manifest.collection, error.slug): 1 for error in wrong}
+    expected[bare_service.manifest.collection, "invalid-message"] = 2
     assert summary.refused == {**expected, ("nobody-aaaaaa", "unknown-collection"): 1}
-    assert (summary.counted, counted(world)) == (0, {})
-    rejections = world.service.store.rejections(world.manifest.collection)
+    assert (summary.counted, counted(bare_service)) == (0, {})
+    rejections = bare_service.running.store.rejections(bare_service.manifest.collection)
     assert rejections == {reason: n for (_, reason), n in expected.items()}
 
 
@@ -151,35 +153,37 @@ def test_an_epoch_closed_while_blocks_are_opened_stays_as_it_is(
 
     def close_then_give(*arguments: object) -> Iterator[bytes]:
         results = list(here(*arguments))  # type: ignore[arg-type]  # as it was called
-        either.service.store.close_epoch(
+        either.running.store.close_epoch(
             either.manifest.collection, TODAY, either.clock(), audit=None
         )
         yield from results
 
-    summary = tally(either.service, made, close_then_give)
+    summary = tally(either.running, made, close_then_give)
     assert summary.counted == 20
     assert summary.refused == {(either.manifest.collection, "epoch-closed"): 20}
     assert [key[0] for key in counted(either)] == [TODAY - 1]
 
 
-def test_a_collection_that_has_ended_takes_nothing(world: World, tmp_path: Path) -> None:
-    made, _ = four_blocks(world, tmp_path)
-    world.service.registry.close(world.manifest.collection, audit=None)
-    summary = tally(world.service, made, here)
-    assert summary.refused == {(world.manifest.collection, "collection-expired"): 40}
-    assert counted(world) == {}
+def test_a_collection_that_has_ended_takes_nothing(bare_service: World, tmp_path: Path) -> None:
+    made, _ = four_blocks(bare_service, tmp_path)
+    bare_service.running.registry.close(bare_service.manifest.collection, audit=None)
+    summary = tally(bare_service.running, made, here)
+    assert summary.refused == {(bare_service.manifest.collection, "collection-expired"): 40}
+    assert counted(bare_service) == {}
 
 
 def test_cohorts_are_those_of_uploads(tmp_path: Path) -> None:
-    with service_world.opened(tmp_path / "world") as world:
+    with service_world.opened(tmp_path / "world") as bare_service:
         manifest = service_world.authored(COHORTS.replace('name = "settings"', 'name = "split"'))
-        world.service.registry.apply(world.signed(manifest), audit=None)
-        world.manifest = manifest
-        reports = [world.report(manifest=manifest) for _ in range(64)]
-        assert world.upload(*reports, relay=True) == []
-        before = cells(world.service, manifest.collection)
-        order = make_worker_context(world.service, world.service.settings.data / "keys")
-        made = spool(tmp_path / "spool", [spooled(world, reports)])
+        bare_service.running.registry.apply(bare_service.signed(manifest), audit=None)
+        bare_service.manifest = manifest
+        reports = [bare_service.report(manifest=manifest) for _ in range(64)]
+        assert bare_service.upload(*reports, relay=True) == []
+        before = cells(bare_service.running, manifest.collection)
+        order = make_worker_context(
+            bare_service.running, bare_service.running.settings.data / "keys"
+        )
+        made = spool(tmp_path / "spool", [spooled(bare_service, reports)])
         [path] = blocks(made)
         parts = decode_block_tally(tally_block(order, str(made), path.name)).partial_tallies()
     assert {part.key.cohort: (len(part.ids), part.tally.tolist()) for part in parts} == {
@@ -188,92 +192,96 @@ def test_cohorts_are_those_of_uploads(tmp_path: Path) -> None:
     assert len(parts) > 1
 
 
-def test_a_damaged_block_counts_nothing_and_is_tried_again(world: World, tmp_path: Path) -> None:
-    made, expected = four_blocks(world, tmp_path)
+def test_a_damaged_block_counts_nothing_and_is_tried_again(
+    bare_service: World, tmp_path: Path
+) -> None:
+    made, expected = four_blocks(bare_service, tmp_path)
     path = blocks(made)[1]
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    summary = tally(world.service, made, here)
+    summary = tally(bare_service.running, made, here)
     assert (summary.blocks, len(summary.damaged)) == (3, 1)
     assert path.name in summary.damaged[0]
     path.write_bytes(whole)
-    assert tally(world.service, made, here).blocks == 1
-    assert counted(world) == expected
+    assert tally(bare_service.running, made, here).blocks == 1
+    assert counted(bare_service) == expected
 
 
 def test_a_block_with_vouchers_is_left_to_those_who_redeem_them(
-    world: World, tmp_path: Path
+    bare_service: World, tmp_path: Path
 ) -> None:
-    made, expected = four_blocks(world, tmp_path)
+    made, expected = four_blocks(bare_service, tmp_path)
     asking = service_world.TOML.replace('"settings"', '"vouched"', 1)
     vouched = authored('requires = ["voucher/1"]\n' + asking)
-    world.service.registry.apply(world.signed(vouched), audit=None)
+    bare_service.running.registry.apply(bare_service.signed(vouched), audit=None)
     write_block(
         open_spool(made),
-        [SpooledReport(vouched.collection, world.report(manifest=vouched).encode())],
+        [SpooledReport(vouched.collection, bare_service.report(manifest=vouched).encode())],
     )
     for name in ("first", "second"):
-        summary = tally_spool(world.service, made, here, job=name, remove=True, progress=quiet)
+        summary = tally_spool(
+            bare_service.running, made, here, job=name, remove=True, progress=quiet
+        )
         assert "with vouchers: count it with `deniable spool drain`" in summary.damaged[0]
         assert len(blocks(made)) == 1
-    assert counted(world) == expected
+    assert counted(bare_service) == expected
 
 
 def test_counted_blocks_are_deleted_when_asked_and_damaged_ones_stay(
-    world: World, tmp_path: Path
+    bare_service: World, tmp_path: Path
 ) -> None:
-    made, expected = four_blocks(world, tmp_path)
+    made, expected = four_blocks(bare_service, tmp_path)
     paths = blocks(made)
-    tally(world.service, made, here, job="first")
+    tally(bare_service.running, made, here, job="first")
     assert blocks(made) == paths
     paths[2].write_bytes(b"damaged")
-    tally_spool(world.service, made, here, job="second", remove=True, progress=quiet)
+    tally_spool(bare_service.running, made, here, job="second", remove=True, progress=quiet)
     assert blocks(made) == [paths[2]]
-    tally_spool(world.service, made, here, job="first", remove=True, progress=quiet)
+    tally_spool(bare_service.running, made, here, job="first", remove=True, progress=quiet)
     assert blocks(made) == []
-    assert counted(world) == expected
+    assert counted(bare_service) == expected
 
 
 def test_a_worker_without_the_right_keys_refuses_instead_of_losing_reports(
-    world: World, tmp_path: Path
+    bare_service: World, tmp_path: Path
 ) -> None:
-    made, _ = four_blocks(world, tmp_path)
+    made, _ = four_blocks(bare_service, tmp_path)
     other = tmp_path / "other"
     prepared(other)
     ReportKeys(other / "data" / "keys").make(7, 1)
     (other / "data" / "keys" / "report-1.key").unlink()
     with pytest.raises(KeyFileError, match=r"lacks report-1\.key"):
-        tally_spool(world.service, made, here, keys=other / "data" / "keys", progress=quiet)
-    assert counted(world) == {}
+        tally_spool(bare_service.running, made, here, keys=other / "data" / "keys", progress=quiet)
+    assert counted(bare_service) == {}
 
 
 @pytest.mark.parametrize("job", ["", "x" * 101, "a\nb"])
-def test_a_job_has_a_name_that_can_be_read(world: World, tmp_path: Path, job: str) -> None:
+def test_a_job_has_a_name_that_can_be_read(bare_service: World, tmp_path: Path, job: str) -> None:
     with pytest.raises(ScaleError, match=r"job must be 1…100 printable"):
-        tally(world.service, spool(tmp_path / "spool", []), here, job=job)
+        tally(bare_service.running, spool(tmp_path / "spool", []), here, job=job)
 
 
 def test_nothing_is_said_of_relays_where_a_spool_is_counted(tmp_path: Path) -> None:
     settings = replace(prepared(tmp_path / "world"), relay_batch=100)
     refused = pytest.raises(ScaleError, match="relay_batch must be 0")
-    with service_world.opened(tmp_path / "world", settings) as world, refused:
-        tally(world.service, spool(tmp_path / "spool", []), here)
+    with service_world.opened(tmp_path / "world", settings) as bare_service, refused:
+        tally(bare_service.running, spool(tmp_path / "spool", []), here)
 
 
 def test_an_empty_spool_is_no_work_and_none_at_all_is_an_error(
-    world: World, tmp_path: Path
+    bare_service: World, tmp_path: Path
 ) -> None:
-    assert tally(world.service, spool(tmp_path / "spool", []), here).blocks == 0
+    assert tally(bare_service.running, spool(tmp_path / "spool", []), here).blocks == 0
     with pytest.raises(SpoolError, match="there is no directory"):
-        tally(world.service, tmp_path / "elsewhere", here)
+        tally(bare_service.running, tmp_path / "elsewhere", here)
 
 
 @pytest.mark.processes
 def test_processes_count_the_same_and_killed_ones_lose_and_double_nothing(
-    world: World, tmp_path: Path
+    bare_service: World, tmp_path: Path
 ) -> None:
-    reports = mixed(world, 160)
-    records = spooled(world, reports)
+    reports = mixed(bare_service, 160)
+    records = spooled(bare_service, reports)
     made = spool(tmp_path / "spool", [records[at::16] for at in range(16)])
     heard: list[int] = []
 
@@ -284,39 +292,41 @@ def test_processes_count_the_same_and_killed_ones_lose_and_double_nothing(
             os.kill(child.pid, signal.SIGKILL)
 
     with pytest.raises(ScaleError, match="give the same command again"):
-        tally_spool(world.service, made, LocalEngine(2), progress=kill_them)
+        tally_spool(bare_service.running, made, LocalEngine(2), progress=kill_them)
     assert 0 < heard[-1] < 16
-    rest = tally(world.service, made, LocalEngine(2))
+    rest = tally(bare_service.running, made, LocalEngine(2))
     assert rest.before == heard[-1]
     assert rest.counted == 160 - 10 * heard[-1]
     assert f"{os.uname().nodename}:{os.getpid()}" not in rest.processes
-    assert counted(world) == expected_of(160)
+    assert counted(bare_service) == expected_of(160)
 
 
 def test_a_clock_that_has_passed_the_grace_closes_epochs_for_spools_too(
-    world: World, tmp_path: Path
+    bare_service: World, tmp_path: Path
 ) -> None:
-    made, _ = four_blocks(world, tmp_path)
-    world.clock.now += 4 * DAY
-    summary = tally(world.service, made, here)
-    assert summary.refused == {(world.manifest.collection, "epoch-closed"): 40}
+    made, _ = four_blocks(bare_service, tmp_path)
+    bare_service.clock.now += 4 * DAY
+    summary = tally(bare_service.running, made, here)
+    assert summary.refused == {(bare_service.manifest.collection, "epoch-closed"): 40}
 
 
 def test_a_service_that_shares_its_store_counts_each_block_for_one_of_two_jobs_at_once(
     tmp_path: Path,
 ) -> None:
     settings = prepared_on_postgres(tmp_path / "world")
-    with service_world.opened(tmp_path / "world", settings) as world:
-        made, expected = four_blocks(world, tmp_path)
-        second = Service.open(Settings(data=settings.data, store=settings.store), clock=world.clock)
+    with service_world.opened(tmp_path / "world", settings) as bare_service:
+        made, expected = four_blocks(bare_service, tmp_path)
+        second = Service.open(
+            Settings(data=settings.data, store=settings.store), clock=bare_service.clock
+        )
 
         def other_first(*arguments: object) -> Iterator[bytes]:
             results = list(here(*arguments))  # type: ignore[arg-type]  # as it was called
             tally(second, made, here)
             yield from results
 
-        late = tally(world.service, made, other_first)
+        late = tally(bare_service.running, made, other_first)
         assert (late.blocks, late.before, late.counted) == (0, 4, 0)
-        assert counted(world) == expected
+        assert counted(bare_service) == expected
         second.close()
     postgres_server.drop(settings.store)

@@ -103,8 +103,8 @@ def test_a_database_of_the_first_schema_keeps_every_row_and_gets_a_ledger(tmp_pa
     starts += [
         "CREATE TRIGGER manifests_are_not_deleted"
     ]  # lets those go that are noted as deleted
-    kept = {line for line in before if not line.startswith(tuple(starts))}
-    assert kept <= set(content(old))
+    kept_database = {line for line in before if not line.startswith(tuple(starts))}
+    assert kept_database <= set(content(old))
 
 
 def test_an_upgraded_database_has_the_schema_of_a_new_one(tmp_path: Path) -> None:
@@ -122,7 +122,9 @@ def test_an_upgraded_database_has_the_schema_of_a_new_one(tmp_path: Path) -> Non
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Database:
+def kept_database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Database:
     """What an earlier program made; it is read only."""
     folder = kept_state.copied(tmp_path_factory.mktemp("kept") / "state")
     if request.param == "sqlite":
@@ -131,38 +133,42 @@ def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture
-def other(kept: Database, tmp_path: Path) -> Iterator[Database]:
+def other_database(kept_database: Database, tmp_path: Path) -> Iterator[Database]:
     """An empty one of the same kind."""
-    database = databases.unfilled("sqlite" if isinstance(kept, Sqlite) else "postgres", tmp_path)
+    database = databases.unfilled(
+        "sqlite" if isinstance(kept_database, Sqlite) else "postgres", tmp_path
+    )
     yield database
     database.delete()
 
 
-def test_a_new_database_has_the_schema_that_alembic_made(kept: Database, other: Database) -> None:
-    migrate(other)
-    assert definitions(other) == definitions(kept)
+def test_a_new_database_has_the_schema_that_alembic_made(
+    kept_database: Database, other_database: Database
+) -> None:
+    migrate(other_database)
+    assert definitions(other_database) == definitions(kept_database)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_database_of_every_version_keeps_its_rows_and_gets_the_same_schema(
-    kept: Database, other: Database, version: str
+    kept_database: Database, other_database: Database, version: str
 ) -> None:
-    age(kept, other, version)
-    columns = stored_columns(other)
-    before = rows(other, columns)
-    assert migrate(other) == (None if version == HEAD else version)
-    assert definitions(other) == definitions(kept)
-    assert rows(other, columns) == before
+    age(kept_database, other_database, version)
+    columns = stored_columns(other_database)
+    before = rows(other_database, columns)
+    assert migrate(other_database) == (None if version == HEAD else version)
+    assert definitions(other_database) == definitions(kept_database)
+    assert rows(other_database, columns) == before
     computed = {table: CHECKSUMS[table] for table in columns.keys() & CHECKSUMS}
-    assert rows(other, computed) == rows(kept, computed)
-    assert other.execute("select version_num from alembic_version") == [(HEAD,)]
+    assert rows(other_database, computed) == rows(kept_database, computed)
+    assert other_database.execute("select version_num from alembic_version") == [(HEAD,)]
 
 
-def age(kept: Database, old: Database, version: str) -> None:
-    if isinstance(kept, Sqlite) and isinstance(old, Sqlite):
-        sqlite_before(kept.path, old.path, version)
+def age(kept_database: Database, old: Database, version: str) -> None:
+    if isinstance(kept_database, Sqlite) and isinstance(old, Sqlite):
+        sqlite_before(kept_database.path, old.path, version)
     else:
-        postgres_before(kept.address, old.address, version)
+        postgres_before(kept_database.address, old.address, version)
 
 
 def migrate(database: Database) -> str | None:

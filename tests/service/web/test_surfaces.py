@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import pytest
@@ -17,7 +16,7 @@ from deniable_aggregator.cli import main
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.releases.kinds import RELEASE_KINDS
 from deniable_estimators.inference.manipulation import UNREACHABLE
-from support.builders.api_world import TODAY, World, authored, opened
+from support.builders.api_world import TODAY, World, authored
 from support.oracles.read_surfaces import COMMANDS, READING, Answer, everything
 from support.tiers import grid
 
@@ -63,22 +62,16 @@ OFFERED = re.compile(r'<select id="mechanism".*?</select>', re.S)
 """The families that a page offers, one of which is about cohorts: the same for every collection."""
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        yield world
-
-
 def of_estimates(answers: list[Answer]) -> list[Answer]:
     return [each for each in answers if "estimates" in each.where]
 
 
-def filled(world: World, read: str, more: str = "") -> Collection:
+def filled(service: World, read: str, more: str = "") -> Collection:
     """20 reports yesterday, closed; 20 today, open."""
-    collection = world.register(authored(read, read=read, more=more))
+    collection = service.register(authored(read, read=read, more=more))
     for epoch in (TODAY - 1, TODAY):
-        world.count(collection, [YES] * 20, epoch=epoch)
-    world.service.store.close_epoch(collection.id, TODAY - 1, world.clock(), audit=None)
+        service.count(collection, [YES] * 20, epoch=epoch)
+    service.running.store.close_epoch(collection.id, TODAY - 1, service.clock(), audit=None)
     return collection
 
 
@@ -88,14 +81,14 @@ MORE = ['repeat = "once"\n', 'repeat = "fresh"\n', 'repeat = "memoized"\nlinkabl
 @pytest.mark.slow
 @pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_releases_show_nothing_that_depends_on_a_report(
-    world: World, monkeypatch: pytest.MonkeyPatch, more: str
+    service: World, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
-    collection = filled(world, "releases", more)
-    before = everything(world, collection, monkeypatch)
-    world.count(collection, [NO] * 30, epoch=TODAY)
-    world.count(collection, [NO] * 30, epoch=TODAY - 2)
-    world.service.store.count_rejections(collection.id, {"cannot-open": 7})
-    after = everything(world, collection, monkeypatch)
+    collection = filled(service, "releases", more)
+    before = everything(service, collection, monkeypatch)
+    service.count(collection, [NO] * 30, epoch=TODAY)
+    service.count(collection, [NO] * 30, epoch=TODAY - 2)
+    service.running.store.count_rejections(collection.id, {"cannot-open": 7})
+    after = everything(service, collection, monkeypatch)
     assert after == before
     refused = of_estimates(after)
     assert {each.status for each in refused} == {403, 1}
@@ -105,35 +98,35 @@ def test_releases_show_nothing_that_depends_on_a_report(
 @pytest.mark.slow
 @pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_closed_shows_nothing_that_depends_on_a_report_of_an_open_epoch(
-    world: World, monkeypatch: pytest.MonkeyPatch, more: str
+    service: World, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
-    collection = filled(world, "closed", more)
-    before = everything(world, collection, monkeypatch)
-    world.count(collection, [NO] * 30, epoch=TODAY)
-    world.count(collection, [NO] * 30, epoch=TODAY - 2)
-    assert everything(world, collection, monkeypatch) == before
+    collection = filled(service, "closed", more)
+    before = everything(service, collection, monkeypatch)
+    service.count(collection, [NO] * 30, epoch=TODAY)
+    service.count(collection, [NO] * 30, epoch=TODAY - 2)
+    assert everything(service, collection, monkeypatch) == before
     assert any(each.status == 200 for each in of_estimates(before))
 
 
 def test_closed_has_one_answer_for_a_set_of_epochs_whatever_comes_later(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    collection = filled(world, "closed")
+    collection = filled(service, "closed")
     path = f"/v1/collections/{collection.id}/estimates?to={TODAY - 1}"
-    before = world.get(path).data
-    world.count(collection, [NO] * 30, epoch=TODAY - 1)
-    world.count(collection, [NO] * 30, epoch=TODAY)
-    world.service.store.close_epoch(collection.id, TODAY, world.clock(), audit=None)
-    assert world.get(path).data == before
+    before = service.get(path).data
+    service.count(collection, [NO] * 30, epoch=TODAY - 1)
+    service.count(collection, [NO] * 30, epoch=TODAY)
+    service.running.store.close_epoch(collection.id, TODAY, service.clock(), audit=None)
+    assert service.get(path).data == before
     assert f'"epochs":[{TODAY - 1}]'.encode() in before
 
 
 @pytest.mark.slow
-def test_live_reads_on_every_surface(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    collection = filled(world, "live")
-    before = everything(world, collection, monkeypatch)
-    world.count(collection, [NO] * 30, epoch=TODAY)
-    after = everything(world, collection, monkeypatch)
+def test_live_reads_on_every_surface(service: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = filled(service, "live")
+    before = everything(service, collection, monkeypatch)
+    service.count(collection, [NO] * 30, epoch=TODAY)
+    after = everything(service, collection, monkeypatch)
     changed = {each.where for each, was in zip(after, before, strict=True) if each != was}
     still = {each.where for each in of_estimates(after) if f"to={TODAY - 1}" in each.where}
     assert changed >= {each.where for each in of_estimates(after)} - still
@@ -141,18 +134,18 @@ def test_live_reads_on_every_surface(world: World, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_cohorts_show_on_no_surface(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    collection = filled(world, "live", "cohorts = 64\n")
-    for answer in everything(world, collection, monkeypatch):
+def test_cohorts_show_on_no_surface(service: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = filled(service, "live", "cohorts = 64\n")
+    for answer in everything(service, collection, monkeypatch):
         assert "cohort" not in OFFERED.sub("", answer.text)
 
 
-def test_the_list_of_addresses_is_complete(world: World) -> None:
-    paths = world.get("/openapi.json", None).get_json()["paths"]
+def test_the_list_of_addresses_is_complete(service: World) -> None:
+    paths = service.get("/openapi.json", None).get_json()["paths"]
     described = {path for path in paths if "get" in paths[path]}
     routes = {
         re.sub(r"<(?:path:)?(.*?)>", r"{\1}", rule.rule)
-        for rule in world.app.url_map.iter_rules()
+        for rule in service.app.url_map.iter_rules()
         if "GET" in (rule.methods or ()) and rule.endpoint != "dashboard.static"
     }
     assert described <= routes

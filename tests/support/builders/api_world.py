@@ -114,7 +114,7 @@ def authored(
 class World:
     """One service, its application, and one token of each role."""
 
-    service: Service
+    running: Service
     app: Flask
     clock: Moment
     operator_seed: bytes
@@ -133,7 +133,7 @@ class World:
     def limit(self, role: str, *collections: str) -> str:
         """Make a token of that role for these collections alone; the name it has in `tokens`."""
         name = f"{role} of {' '.join(collections)}"
-        _, self.tokens[name] = self.service.tokens.create(
+        _, self.tokens[name] = self.running.tokens.create(
             role, name, collections=collections, audit=None
         )
         return name
@@ -147,7 +147,7 @@ class World:
         if role not in self.people:
             app = self.app
             self.people[role] = (
-                Browser.at(app) if role is None else Browser.signed_in(app, self.service, role)
+                Browser.at(app) if role is None else Browser.signed_in(app, self.running, role)
             )
         return self.people[role].client.get(path, headers=headers, buffered=True)
 
@@ -161,8 +161,8 @@ class World:
         return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)
 
     def register(self, manifest: Manifest) -> Collection:
-        self.service.register(self.signed(manifest), audit=None)
-        return self.service.registry.get(manifest.collection)
+        self.running.register(self.signed(manifest), audit=None)
+        return self.running.registry.get(manifest.collection)
 
     def count(
         self, collection: Collection, values: Sequence[object], *, epoch: int = TODAY
@@ -177,7 +177,7 @@ class World:
             )
             for value in values
         ]
-        self.service.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
+        self.running.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
 
     def report(
         self,
@@ -192,7 +192,7 @@ class World:
         coins = Coins.system()
         payload = manifest.mechanism().randomize(manifest.domain.encode(value), coins)
         keys = verify_key_list(
-            self.service.keys.key_list(), trusted=[self.service.keys.trust], now=self.clock()
+            self.running.keys.key_list(), trusted=[self.running.keys.trust], now=self.clock()
         )
         header = ReportHeader(coins.bytes(16), epoch, manifest.version, keys.active.id)
         sealed = seal(
@@ -217,8 +217,8 @@ class World:
         """Every row of the database but the counters of rejected reports, which count refusals."""
         import sqlite3
 
-        self.service.store.flush()
-        with sqlite3.connect(self.service.settings.database) as db:
+        self.running.store.flush()
+        with sqlite3.connect(self.running.settings.database) as db:
             lines = list(db.iterdump())
         db.close()
         return [line for line in lines if 'INSERT INTO "rejections"' not in line]

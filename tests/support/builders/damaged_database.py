@@ -49,8 +49,8 @@ def original(folder: Path) -> Original:
     with opened(folder) as world:
         _fill(world)
         token = world.tokens["analyst"]
-        ids = [found.id for found in world.service.registry.all()]
-        settings = world.service.settings
+        ids = [found.id for found in world.running.registry.all()]
+        settings = world.running.settings
     paths = [path for id in ids for path in _paths(id)]
     return Original(settings, token, tuple(paths))
 
@@ -73,9 +73,9 @@ def _fill(world: World) -> None:
             world.count(found, values, epoch=epoch)
     for number in (1, 2):
         row = replace(charge_row(number), collection=found.id)
-        world.service.store.charge(row, lambda _: None, audit=None)
-        world.service.store.store_result(result_row(number))
-    world.service.tick()
+        world.running.store.charge(row, lambda _: None, audit=None)
+        world.running.store.store_result(result_row(number))
+    world.running.tick()
 
 
 def _paths(id: str) -> Iterator[str]:

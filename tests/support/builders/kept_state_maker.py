@@ -85,8 +85,8 @@ def main(folder: Path) -> None:
         records = [SpooledReport(made["settings"].id, each.encode()) for each in reports]
         spools.spool(folder / "spool", [records[:4], records[4:]])
         kept = _kept(world, made)
-        settings = world.service.settings
-        world.service.close()
+        settings = world.running.settings
+        world.running.close()
         copying.back_up(settings, folder / "backup.zip", PASSPHRASE, kept.now)
         _keep(Path(name), folder / "sqlite")
         _move_to_postgres(settings, kept, folder / "postgres")
@@ -136,7 +136,7 @@ def _count(world: World, made: Mapping[str, Collection]) -> None:
     for name, given in values.items():
         for age in (3, 2, 1, 0):
             world.count(made[name], given[age * 3 :], epoch=TODAY - age)
-    store = world.service.store
+    store = world.running.store
     survey = made["survey"]
     vouched = AcceptedReport(
         TallyKey(survey.id, TODAY, 1), bytes(16), b"\x80", serial=bytes(range(16))
@@ -187,8 +187,8 @@ def _done(world: World, method: str, path: str, **more: Any) -> Any:
 def _sign_in(world: World) -> None:
     """The service brings its own house in order; then somebody signs in."""
     world.clock.now += 60
-    world.service.tick()
-    world.people["kept"] = Browser.signed_in(world.app, world.service, "admin")
+    world.running.tick()
+    world.people["kept"] = Browser.signed_in(world.app, world.running, "admin")
 
 
 def _device(world: World, made: Mapping[str, Collection], state: Path) -> None:
@@ -199,7 +199,7 @@ def _device(world: World, made: Mapping[str, Collection], state: Path) -> None:
         world.clock.now = now - age * 86_400
         with Client(
             ORIGIN,
-            trust=world.service.keys.trust,
+            trust=world.running.keys.trust,
             manifests=shipped,
             state=state,
             ceiling=Ceiling(2, 4, 16),
@@ -219,11 +219,11 @@ def _device(world: World, made: Mapping[str, Collection], state: Path) -> None:
 
 
 def _kept(world: World, made: Mapping[str, Collection]) -> Kept:
-    store = world.service.store
+    store = world.running.store
     releases = {row.release: made[name].id for name in made for row in store.charges(made[name].id)}
     return Kept(
         now=world.clock.now,
-        trust=world.service.keys.trust,
+        trust=world.running.keys.trust,
         token=world.tokens["admin"],
         sessions={"sqlite": world.people["kept"].cookie() or ""},
         collections={name: found.id for name, found in made.items()},

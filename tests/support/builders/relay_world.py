@@ -106,7 +106,7 @@ class RelayWorld:
     aggregator: api_world.World
     wiretap: Wiretap
     options: RelayOptions
-    relay: Relay
+    running: Relay
 
     @property
     def clock(self) -> Moment:
@@ -114,19 +114,19 @@ class RelayWorld:
 
     def tick(self, seconds: float = 0.0) -> None:
         self.clock.now += seconds
-        self.relay.tick()
+        self.running.tick()
 
     def renew(self) -> None:
         """Tick after the copy of what the service publishes has become old."""
         self.tick(MIRROR_SECONDS)
 
     def restart(self) -> None:
-        self.relay.close()
-        self.relay = Relay(self.options, clock=self.clock, send=sender_to(self.wiretap))
+        self.running.close()
+        self.running = Relay(self.options, clock=self.clock, send=sender_to(self.wiretap))
 
     def upload(self, collection: str, *reports: Report) -> Answer:
         return tell(
-            self.relay.app,
+            self.running.app,
             "POST",
             f"/v1/collections/{collection}/reports",
             body=encode_upload(reports),
@@ -134,11 +134,11 @@ class RelayWorld:
         )
 
     def get(self, path: str, query: str = "") -> Answer:
-        return tell(self.relay.app, "GET", path, query=query)
+        return tell(self.running.app, "GET", path, query=query)
 
     def n(self, collection: str, epoch: int | None = None) -> int:
         """Reports that the service has counted."""
-        rows = self.aggregator.service.store.epochs(collection)
+        rows = self.aggregator.running.store.epochs(collection)
         return sum(row.n for row in rows if epoch in (None, row.epoch))
 
 
@@ -207,4 +207,4 @@ def opened(folder: Path, **changed: Any) -> Iterator[RelayWorld]:
         try:
             yield world
         finally:
-            world.relay.close()
+            world.running.close()

@@ -81,16 +81,16 @@ def stream(name: str = "entropy") -> Callable[[int], bytes]:
 class ReleaseWorld:
     """The world, one collection in it, and its releases."""
 
-    world: World
+    service: World
     collection: Collection
     prepare: PrepareRelease = field(default=release_plans.prepare)
     entropy: Callable[[int], bytes] | None = None
 
     def __post_init__(self) -> None:
-        service = self.world.service
+        service = self.service.running
         self.releases = ReleaseService(
             service.store,
-            clock=self.world.clock,
+            clock=self.service.clock,
             prepare=self.prepare,
             entropy=self.entropy or secrets.token_bytes,
             guard=service.rollback_guard,
@@ -107,17 +107,19 @@ class ReleaseWorld:
             )
             for place, payload in enumerate(payloads)
         ]
-        self.world.service.store.commit(rows, lambda _, seen: self.collection.estimator.tally(seen))
+        self.service.running.store.commit(
+            rows, lambda _, seen: self.collection.estimator.tally(seen)
+        )
 
     def follow(self, changes: Mapping[str, object]) -> None:
         """The next version of the collection."""
         from support.builders.manifests import next_version
 
-        self.collection = self.world.register(next_version(self.collection.manifest, changes))
+        self.collection = self.service.register(next_version(self.collection.manifest, changes))
 
     @property
     def charges(self) -> int:
-        return len(self.world.service.store.charges(self.collection.id))
+        return len(self.service.running.store.charges(self.collection.id))
 
 
 @contextmanager

@@ -49,7 +49,7 @@ labels = ["dark_mode", "beta", "sound"]
 class World:
     """A service with one collection, "settings", and the operator who signed it."""
 
-    service: Service
+    running: Service
     clock: Moment
     operator_seed: bytes
     manifest: Manifest
@@ -58,7 +58,7 @@ class World:
         return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)
 
     def key_list(self) -> KeyList:
-        keys = self.service.keys
+        keys = self.running.keys
         return verify_key_list(keys.key_list(), trusted=[keys.trust], now=self.clock())
 
     def header(
@@ -95,14 +95,14 @@ class World:
 
     def upload(self, *reports: Report, relay: bool = False) -> list[tuple[bytes, int]]:
         """(report id, code) of those that were not accepted."""
-        failed = self.service.ingest.upload(
+        failed = self.running.ingest.upload(
             self.manifest.collection, encode_upload(reports), prefix="192.0.2", relay=relay
         )
         return [(status.report_id, status.error) for status in failed]
 
     def n(self, epoch: int = TODAY) -> int:
         """Reports counted in an epoch."""
-        rows = self.service.store.epochs(self.manifest.collection)
+        rows = self.running.store.epochs(self.manifest.collection)
         return sum(row.n for row in rows if row.epoch == epoch)
 
 

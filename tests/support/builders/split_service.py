@@ -45,7 +45,7 @@ class Split:
         return self.world.clock
 
     def new_consumer(self, **limits: Any) -> SpoolConsumer:
-        return SpoolConsumer(self.world.service, self.place.address, clock=self.clock, **limits)
+        return SpoolConsumer(self.world.running, self.place.address, clock=self.clock, **limits)
 
     def new_intake(self) -> KeylessIntake:
         nowhere = str(self.spool / "nowhere")
@@ -83,10 +83,10 @@ class Split:
         return [block.name for block in blocks(self.place.spool)]
 
     def n(self) -> int:
-        return sum(row.n for row in self.world.service.store.epochs(self.collection.id))
+        return sum(row.n for row in self.world.running.store.epochs(self.collection.id))
 
     def is_closed(self, epoch: int) -> bool:
-        return self.world.service.store.is_closed(self.collection.id, epoch)
+        return self.world.running.store.is_closed(self.collection.id, epoch)
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def add(world: World, collection: Collection, reports: Reports) -> None:
     name = b"%d %d " % (reports.epoch, reports.cohort)
     ids = [hashlib.sha256(name + b"%d" % place).digest()[:16] for place in range(n)]
     arrivals = [AcceptedReport(cell, id, b"\0") for id in ids]
-    world.service.store.commit(arrivals, lambda _, rows: tally)
+    world.running.store.commit(arrivals, lambda _, rows: tally)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def pair(folder: Path) -> Iterator[tuple[World, World]]:
     services = [Service.open(settings, clock=clock) for _ in range(2)]
     try:
         first, second = (World(service, clock, seed, authored()) for service in services)
-        first.service.registry.apply(first.signed(first.manifest), audit=None)
+        first.running.registry.apply(first.signed(first.manifest), audit=None)
         yield first, second
     finally:
         for service in services:

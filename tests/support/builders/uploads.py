@@ -113,7 +113,7 @@ class Reports:
     keys: dict[int, PublicKey] = field(init=False)
 
     def __post_init__(self) -> None:
-        service = self.world.service
+        service = self.world.running
         self.versions = {kind: _versions(kind) for kind in KINDS}
         for manifest in (manifest for pair in self.versions.values() for manifest in pair):
             service.registry.apply(self.world.signed(manifest), audit=None)
@@ -161,7 +161,7 @@ class Reports:
             return ()
         epoch = draft.epoch - 1 if draft.voucher == "of another epoch" else draft.epoch
         epoch, person = max(0, epoch), str(draft.number // 3)
-        key = format_key(self.world.service.voucher_keys.of(manifest.collection, epoch))
+        key = format_key(self.world.running.voucher_keys.of(manifest.collection, epoch))
         right = decode_voucher(
             issue(key, collection=manifest.collection, epoch=epoch, person=person)
         )

@@ -13,13 +13,13 @@ from support.builders.relay_world import RelayWorld
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[RelayWorld]:
+def relay(tmp_path: Path) -> Iterator[RelayWorld]:
     with relay_world.opened(tmp_path) as opened:
         yield opened
 
 
 @pytest.fixture
-def settings(world: RelayWorld) -> Collection:
-    found = world.aggregator.register(api_world.authored())
-    world.renew()
+def collection(relay: RelayWorld) -> Collection:
+    found = relay.aggregator.register(api_world.authored())
+    relay.renew()
     return found

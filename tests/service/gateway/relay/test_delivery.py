@@ -21,63 +21,63 @@ BUSY = ("503 Service Unavailable", [("Retry-After", "120")])
 
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
 def test_a_busy_service_is_left_alone_for_as_long_as_it_asks(
-    world: RelayWorld, settings: Collection, status: str
+    relay: RelayWorld, collection: Collection, status: str
 ) -> None:
-    world.wiretap.outage = (status, [("Retry-After", "120")])
-    sent(world, settings, BATCH)
-    world.tick()
-    world.tick(119)
-    assert len(world.wiretap.posts) == 1
-    world.wiretap.outage = None
-    world.tick(121)
-    assert world.n(settings.id) == BATCH
-    assert world.relay.queue.counts()["forwarded"] == BATCH
+    relay.wiretap.outage = (status, [("Retry-After", "120")])
+    sent(relay, collection, BATCH)
+    relay.tick()
+    relay.tick(119)
+    assert len(relay.wiretap.posts) == 1
+    relay.wiretap.outage = None
+    relay.tick(121)
+    assert relay.n(collection.id) == BATCH
+    assert relay.running.queue.counts()["forwarded"] == BATCH
 
 
-def test_waits_grow_while_nothing_answers(world: RelayWorld, settings: Collection) -> None:
-    world.wiretap.outage = ("500 Internal Server Error", [])
-    sent(world, settings, BATCH)
+def test_waits_grow_while_nothing_answers(relay: RelayWorld, collection: Collection) -> None:
+    relay.wiretap.outage = ("500 Internal Server Error", [])
+    sent(relay, collection, BATCH)
     for _ in range(600):
-        world.tick(1)
-    assert 5 <= len(world.wiretap.posts) <= 8  # waits of 5…10 s, then 10…20, 20…40 and so on
+        relay.tick(1)
+    assert 5 <= len(relay.wiretap.posts) <= 8  # waits of 5…10 s, then 10…20, 20…40 and so on
 
 
 def test_a_batch_that_is_sent_in_part_is_finished_without_newcomers(tmp_path: Path) -> None:
-    with relay_world.opened(tmp_path, batch=1_001) as world:
-        found = world.aggregator.register(api_world.authored())
-        world.renew()
-        sent(world, found, 1_003)
-        world.wiretap.outage, world.wiretap.let_through = BUSY, 1
-        world.tick()
-        sent(world, found, 2)
-        world.wiretap.outage = None
-        world.restart()
-        world.renew()
-        assert [len(post.reports) for post in world.wiretap.posts] == [1_000, 3, 3]
-        assert (world.n(found.id), world.relay.queue.waiting()) == (1_003, 2)
+    with relay_world.opened(tmp_path, batch=1_001) as relay:
+        found = relay.aggregator.register(api_world.authored())
+        relay.renew()
+        sent(relay, found, 1_003)
+        relay.wiretap.outage, relay.wiretap.let_through = BUSY, 1
+        relay.tick()
+        sent(relay, found, 2)
+        relay.wiretap.outage = None
+        relay.restart()
+        relay.renew()
+        assert [len(post.reports) for post in relay.wiretap.posts] == [1_000, 3, 3]
+        assert (relay.n(found.id), relay.running.queue.waiting()) == (1_003, 2)
 
 
-def test_a_token_that_is_refused_loses_nothing(world: RelayWorld, settings: Collection) -> None:
-    token = Path(world.options.token_file)
+def test_a_token_that_is_refused_loses_nothing(relay: RelayWorld, collection: Collection) -> None:
+    token = Path(relay.options.token_file)
     valid = token.read_text()
-    token.write_text(world.aggregator.tokens["viewer"])
-    sent(world, settings, BATCH)
-    world.tick()
-    assert (world.relay.queue.waiting(), world.n(settings.id)) == (BATCH, 0)
+    token.write_text(relay.aggregator.tokens["viewer"])
+    sent(relay, collection, BATCH)
+    relay.tick()
+    assert (relay.running.queue.waiting(), relay.n(collection.id)) == (BATCH, 0)
     token.write_text(valid)
-    world.tick(1_000)
-    assert (world.relay.queue.waiting(), world.n(settings.id)) == (0, BATCH)
+    relay.tick(1_000)
+    assert (relay.running.queue.waiting(), relay.n(collection.id)) == (0, BATCH)
 
 
 def test_what_does_not_open_is_counted_with_the_services_reason(
-    world: RelayWorld, settings: Collection
+    relay: RelayWorld, collection: Collection
 ) -> None:
-    sent(world, settings, BATCH - 1)
-    forged = world.aggregator.report(settings, YES)
+    sent(relay, collection, BATCH - 1)
+    forged = relay.aggregator.report(collection, YES)
     forged = Report(forged.header, bytes(len(forged.sealed)))
-    assert world.upload(settings.id, forged).codes == []
-    world.tick()
-    assert world.relay.queue.counts() == {
+    assert relay.upload(collection.id, forged).codes == []
+    relay.tick()
+    assert relay.running.queue.counts() == {
         "accepted": BATCH,
         "forwarded": BATCH - 1,
         "refused: cannot-open": 1,
@@ -85,41 +85,41 @@ def test_what_does_not_open_is_counted_with_the_services_reason(
 
 
 def test_reports_of_a_collection_that_was_closed_meanwhile_are_let_go(
-    world: RelayWorld, settings: Collection
+    relay: RelayWorld, collection: Collection
 ) -> None:
-    sent(world, settings, BATCH)
-    world.aggregator.service.registry.close(settings.id, audit=None)
-    world.tick()
-    assert world.relay.queue.counts()["refused: collection-closed"] == BATCH
-    assert world.relay.queue.waiting() == 0
+    sent(relay, collection, BATCH)
+    relay.aggregator.running.registry.close(collection.id, audit=None)
+    relay.tick()
+    assert relay.running.queue.counts()["refused: collection-closed"] == BATCH
+    assert relay.running.queue.waiting() == 0
 
 
 def test_nobody_else_may_read_the_file_and_a_report_that_went_is_gone_from_it(
-    world: RelayWorld, settings: Collection
+    relay: RelayWorld, collection: Collection
 ) -> None:
-    path = world.options.directory / NAME
-    reports = sent(world, settings, BATCH)
+    path = relay.options.directory / NAME
+    reports = sent(relay, collection, BATCH)
     assert path.stat().st_mode & 0o777 == 0o600
     wal = Path(f"{path}-wal")
     assert all(each.sealed in path.read_bytes() + wal.read_bytes() for each in reports)
-    world.tick()
-    world.restart()
+    relay.tick()
+    relay.restart()
     assert not any(each.sealed in path.read_bytes() for each in reports)
     assert not wal.exists() or not any(each.sealed in wal.read_bytes() for each in reports)
 
 
-def test_a_second_relay_on_the_directory_is_refused(world: RelayWorld) -> None:
+def test_a_second_relay_on_the_directory_is_refused(relay: RelayWorld) -> None:
     from deniable_gateway.errors import LockedError
     from deniable_gateway.relay.wsgi import Relay
 
     with pytest.raises(LockedError):
-        Relay(world.options, clock=world.clock)
+        Relay(relay.options, clock=relay.clock)
 
 
 def test_an_aggregator_that_cannot_be_read_leaves_the_copy_as_it_was(
-    world: RelayWorld, settings: Collection
+    relay: RelayWorld, collection: Collection
 ) -> None:
-    before = world.get("/v1/keys").body
-    world.relay._upstream.get = lambda path: b"no JSON"  # type: ignore[method-assign]  # the test replaces it
-    world.tick(MIRROR_SECONDS)
-    assert world.get("/v1/keys").body == before
+    before = relay.get("/v1/keys").body
+    relay.running._upstream.get = lambda path: b"no JSON"  # type: ignore[method-assign]  # the test replaces it
+    relay.tick(MIRROR_SECONDS)
+    assert relay.get("/v1/keys").body == before

@@ -21,9 +21,9 @@ BUSY = ("503 Service Unavailable", [("Retry-After", "120")])
 
 @pytest.mark.parametrize("query", ["from=-1", "from=x", "from=%31%30x", "from=9999999999"])
 def test_a_place_in_the_log_that_is_none_is_refused(
-    world: RelayWorld, settings: Collection, query: str
+    relay: RelayWorld, collection: Collection, query: str
 ) -> None:
-    assert world.get("/v1/log", query).status == 400
+    assert relay.get("/v1/log", query).status == 400
 
 
 @pytest.mark.parametrize(
@@ -38,67 +38,69 @@ def test_a_place_in_the_log_that_is_none_is_refused(
     ],
 )
 def test_what_the_service_would_refuse_in_the_open_is_refused_and_not_kept(
-    world: RelayWorld, settings: Collection, changed: dict[str, object], code: ReportError
+    relay: RelayWorld, collection: Collection, changed: dict[str, object], code: ReportError
 ) -> None:
-    report = with_header(world.aggregator.report(settings, YES), **changed)
-    assert world.upload(settings.id, report).codes == [code]
-    assert world.aggregator.upload(settings, report).status_code == 200
-    assert world.relay.queue.waiting() == 0
+    report = with_header(relay.aggregator.report(collection, YES), **changed)
+    assert relay.upload(collection.id, report).codes == [code]
+    assert relay.aggregator.upload(collection, report).status_code == 200
+    assert relay.running.queue.waiting() == 0
 
 
 def test_an_epoch_after_the_last_is_refused_as_the_service_does(
-    world: RelayWorld, settings: Collection
+    relay: RelayWorld, collection: Collection
 ) -> None:
-    last = settings.manifest.last_epoch
-    world.clock.now = (last + 1) * DAY + 3_600.0
-    world.aggregator.service.tick()
-    world.renew()
-    report = world.aggregator.report(settings, YES, epoch=last + 1)
-    assert world.upload(settings.id, report).codes == [ReportError.COLLECTION_EXPIRED]
+    last = collection.manifest.last_epoch
+    relay.clock.now = (last + 1) * DAY + 3_600.0
+    relay.aggregator.running.tick()
+    relay.renew()
+    report = relay.aggregator.report(collection, YES, epoch=last + 1)
+    assert relay.upload(collection.id, report).codes == [ReportError.COLLECTION_EXPIRED]
 
 
 def test_a_report_to_a_replaced_key_is_sent_back_to_be_sealed_anew(
-    world: RelayWorld, settings: Collection
+    relay: RelayWorld, collection: Collection
 ) -> None:
-    old = world.aggregator.report(settings, YES)
-    world.aggregator.service.keys.rotate(1, at_once=True, audit=None)
-    world.renew()
-    assert world.upload(settings.id, old).codes == [ReportError.OUTDATED_KEY]
-    assert world.upload(settings.id, world.aggregator.report(settings, YES)).codes == []
+    old = relay.aggregator.report(collection, YES)
+    relay.aggregator.running.keys.rotate(1, at_once=True, audit=None)
+    relay.renew()
+    assert relay.upload(collection.id, old).codes == [ReportError.OUTDATED_KEY]
+    assert relay.upload(collection.id, relay.aggregator.report(collection, YES)).codes == []
 
 
-def test_several_reports_in_a_request_are_refused(world: RelayWorld, settings: Collection) -> None:
-    two = [world.aggregator.report(settings, YES) for _ in range(2)]
-    assert world.upload(settings.id, *two).codes == [ReportError.TOKEN_REQUIRED] * 2
+def test_several_reports_in_a_request_are_refused(
+    relay: RelayWorld, collection: Collection
+) -> None:
+    two = [relay.aggregator.report(collection, YES) for _ in range(2)]
+    assert relay.upload(collection.id, *two).codes == [ReportError.TOKEN_REQUIRED] * 2
 
 
 def test_whole_requests_are_refused_as_the_service_does(
-    world: RelayWorld, settings: Collection
+    relay: RelayWorld, collection: Collection
 ) -> None:
-    report = world.aggregator.report(settings, YES)
-    assert world.upload("unheard-of", report).status == 404
-    world.aggregator.service.registry.close(settings.id, audit=None)
-    world.renew()
-    assert world.upload(settings.id, report).status == 410
-    path = f"/v1/collections/{settings.id}/reports"
-    assert relay_world.tell(world.relay.app, "POST", path, body=b"x").status == 400
-    assert relay_world.tell(world.relay.app, "POST", path).status == 415
-    assert relay_world.tell(world.relay.app, "PUT", "/v1/keys").status == 405
+    report = relay.aggregator.report(collection, YES)
+    assert relay.upload("unheard-of", report).status == 404
+    relay.aggregator.running.registry.close(collection.id, audit=None)
+    relay.renew()
+    assert relay.upload(collection.id, report).status == 410
+    path = f"/v1/collections/{collection.id}/reports"
+    assert relay_world.tell(relay.running.app, "POST", path, body=b"x").status == 400
+    assert relay_world.tell(relay.running.app, "POST", path).status == 415
+    assert relay_world.tell(relay.running.app, "PUT", "/v1/keys").status == 405
 
 
 def test_one_network_is_limited_and_a_trusted_proxy_is_not(tmp_path: Path) -> None:
     for trusted, expected in ((False, 429), (True, 200)):
         folder = tmp_path / str(trusted)
-        with relay_world.opened(folder, reports_per_minute=6, trusted_proxy=trusted) as world:
-            found = world.aggregator.register(api_world.authored())
-            world.renew()
-            reports = [world.aggregator.report(found, YES) for _ in range(2)]
-            assert [world.upload(found.id, each).status for each in reports] == [200, expected]
+        with relay_world.opened(folder, reports_per_minute=6, trusted_proxy=trusted) as relay:
+            found = relay.aggregator.register(api_world.authored())
+            relay.renew()
+            reports = [relay.aggregator.report(found, YES) for _ in range(2)]
+            assert [relay.upload(found.id, each).status for each in reports] == [200, expected]
 
 
-def test_a_full_relay_asks_devices_to_come_later(world: RelayWorld, settings: Collection) -> None:
-    world.relay.uploads.waiting = 5_000_000
-    answer = world.upload(settings.id, world.aggregator.report(settings, YES))
+def test_a_full_relay_asks_devices_to_come_later(relay: RelayWorld, collection: Collection) -> None:
+    relay.running.uploads.waiting = 5_000_000
+    answer = relay.upload(collection.id, relay.aggregator.report(collection, YES))
     assert answer.status == 503
-    world.tick()
-    assert world.upload(settings.id, world.aggregator.report(settings, YES)).codes == []
+    relay.tick()
+    assert relay.upload(collection.id, relay.aggregator.report(collection, YES)).codes == []

@@ -57,13 +57,13 @@ def test_a_reply_settles_a_report_only_as_the_vector_says(
 
 
 def test_reports_of_a_collection_unknown_upstream_wait_and_hold_up_no_other(
-    world: RelayWorld,
+    relay: RelayWorld,
 ) -> None:
-    lost, found = (world.aggregator.register(api_world.authored(name)) for name in ("a", "b"))
-    world.renew()
+    lost, found = (relay.aggregator.register(api_world.authored(name)) for name in ("a", "b"))
+    relay.renew()
     for each in (lost, found):
-        sent(world, each, BATCH)
-    service = world.wiretap.inner
+        sent(relay, each, BATCH)
+    service = relay.wiretap.inner
     document = json.dumps(problem_document("unknown-collection", "no such collection")).encode()
     head = [("Content-Type", PROBLEM_MEDIA_TYPE), ("Content-Length", str(len(document)))]
 
@@ -73,9 +73,9 @@ def test_reports_of_a_collection_unknown_upstream_wait_and_hold_up_no_other(
         start_response("404 Not Found", head)
         return [document]
 
-    world.wiretap.inner = emptied
-    world.tick()
-    assert (world.n(lost.id), world.n(found.id), world.relay.queue.waiting()) == (0, BATCH, BATCH)
-    world.wiretap.inner = service
-    world.tick(1_000)
-    assert (world.n(lost.id), world.relay.queue.waiting()) == (BATCH, 0)
+    relay.wiretap.inner = emptied
+    relay.tick()
+    assert (relay.n(lost.id), relay.n(found.id), relay.running.queue.waiting()) == (0, BATCH, BATCH)
+    relay.wiretap.inner = service
+    relay.tick(1_000)
+    assert (relay.n(lost.id), relay.running.queue.waiting()) == (BATCH, 0)

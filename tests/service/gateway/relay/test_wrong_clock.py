@@ -16,42 +16,42 @@ from support.builders.relay_world import BATCH, RelayWorld, sender_to
 
 
 @pytest.fixture
-def clock(world: RelayWorld, settings: Collection) -> Moment:
+def clock(relay: RelayWorld, collection: Collection) -> Moment:
     """The relay's own, which is watched; the aggregator's is right."""
-    clock = Moment(world.clock())
-    world.relay.close()
-    send = sender_to(world.wiretap)
-    world.relay = Relay(world.options, clock=clock, boot_clock=lambda: 1_000.0, send=send)
-    world.relay.tick()
+    clock = Moment(relay.clock())
+    relay.running.close()
+    send = sender_to(relay.wiretap)
+    relay.running = Relay(relay.options, clock=clock, boot_clock=lambda: 1_000.0, send=send)
+    relay.running.tick()
     return clock
 
 
 @pytest.mark.parametrize("step", [400 * DAY, -10 * DAY])
 def test_reports_that_wait_are_kept_and_new_ones_come_back(
-    world: RelayWorld, settings: Collection, clock: Moment, step: float
+    relay: RelayWorld, collection: Collection, clock: Moment, step: float
 ) -> None:
-    waiting = sent(world, settings, BATCH - 1)
-    last = world.aggregator.report(settings, YES)
+    waiting = sent(relay, collection, BATCH - 1)
+    last = relay.aggregator.report(collection, YES)
     clock.now += step
-    assert world.upload(settings.id, last).status == 503
-    world.relay.tick()
-    assert world.get("/readyz").status == 503
-    assert world.relay.queue.waiting() == len(waiting)
+    assert relay.upload(collection.id, last).status == 503
+    relay.running.tick()
+    assert relay.get("/readyz").status == 503
+    assert relay.running.queue.waiting() == len(waiting)
     clock.now -= step
-    world.relay.tick()
-    assert world.get("/readyz").status == 200
-    assert world.upload(settings.id, last).codes == []
-    world.relay.tick()
-    assert world.n(settings.id) == BATCH
+    relay.running.tick()
+    assert relay.get("/readyz").status == 200
+    assert relay.upload(collection.id, last).codes == []
+    relay.running.tick()
+    assert relay.n(collection.id) == BATCH
 
 
 def test_it_is_confirmed_as_a_service_is(
-    world: RelayWorld, settings: Collection, clock: Moment
+    relay: RelayWorld, collection: Collection, clock: Moment
 ) -> None:
     clock.now += DAY
-    world.relay.tick()
-    assert b"deniable doctor confirm-clock" in world.get("/readyz").body
-    folder = Path(world.options.data)
+    relay.running.tick()
+    assert b"deniable doctor confirm-clock" in relay.get("/readyz").body
+    folder = Path(relay.options.data)
     record.write_confirmed(folder, Reading(clock.now, 1_000.0, boot_id()))
-    world.relay.tick()
-    assert world.get("/readyz").status == 200
+    relay.running.tick()
+    assert relay.get("/readyz").status == 200

@@ -92,7 +92,7 @@ def test_what_is_wrong_with_some_of_a_batch_is_said_of_these_and_the_others_are_
     keyless = Report(replace(keyless.header, key_id=9), keyless.sealed)
     wrong = [ReportError.TOO_EARLY, ReportError.EPOCH_CLOSED, ReportError.OUTDATED_KEY]
     assert asked_of_both(one, [early, good, late, keyless], "relay") == [wrong, wrong]
-    one.world.service.store.close_epoch(one.collection.id, TODAY - 1, 0, audit=None)
+    one.world.running.store.close_epoch(one.collection.id, TODAY - 1, 0, audit=None)
     assert one.consumer.run_once() == 1
     assert one.n() == 1
 
@@ -107,8 +107,8 @@ def test_a_token_for_another_collection_is_no_token_here(one: Split) -> None:
 
 
 def test_a_revoked_token_is_refused_once_the_consumer_has_said_so(one: Split) -> None:
-    for token in one.world.service.tokens.list():
-        one.world.service.tokens.revoke(token.id, audit=None)
+    for token in one.world.running.tokens.list():
+        one.world.running.tokens.revoke(token.id, audit=None)
     one.consumer.run_once()
     one.intake.tick()
     assert one.upload(*reports(one, 2), role="relay").codes == [ReportError.TOKEN_INVALID] * 2
@@ -182,7 +182,7 @@ def test_a_relay_before_an_intake_says_nothing_of_devices_and_loses_nothing(
 
 
 def test_an_intake_that_can_read_a_key_does_not_start(one: Split) -> None:
-    options = IntakeOptions(str(one.spool), data=str(one.world.service.settings.data))
+    options = IntakeOptions(str(one.spool), data=str(one.world.running.settings.data))
     with pytest.raises(SpoolError, match=r"must not be able to read keys.*cohorts\.key"):
         KeylessIntake(options)
 

@@ -50,7 +50,7 @@ def test_a_burst_waits_and_is_not_refused(tmp_path: Path, monkeypatch: pytest.Mo
         reports = [world.report(found, value) for _ in range(32)]
         answers = pool.map(lambda report: world.upload(found, report).status_code, reports)
         assert list(answers) == [200] * 32
-        assert [row.n for row in world.service.store.epochs(found.id)] == [32]
+        assert [row.n for row in world.running.store.epochs(found.id)] == [32]
 
 
 def test_the_wait_that_is_asked_for_differs_and_lies_between_5_and_10_seconds() -> None:

@@ -105,7 +105,7 @@ def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WSGI
         yield KeylessIntake(IntakeOptions(str(tmp_path), data=str(tmp_path / "nowhere"))).app
     else:
         with relay_world.opened(tmp_path) as relay:
-            yield relay.relay.app
+            yield relay.running.app
 
 
 def asked(application: WSGIApplication, method: str, path: str) -> tuple[int, dict[str, object]]:
@@ -136,7 +136,7 @@ def test_every_room_answers_such_a_path_alike(application: WSGIApplication, meth
 def test_the_web_framework_never_sees_such_a_path(tmp_path: Path, path: str) -> None:
     """What it costs is one check: no routing, no recursion, no log line."""
     with opened(tmp_path) as world:
-        endpoint = upload_endpoint(world.service, unreached)
+        endpoint = upload_endpoint(world.running, unreached)
         assert asked(endpoint, "POST", path)[0] == 404
 
 
@@ -151,7 +151,7 @@ def test_an_upload_that_reaches_the_frameworks_rule_is_a_problem(tmp_path: Path)
 def test_such_requests_are_counted(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
         asked(world.app.wsgi_app, "POST", "//v1/collections/x/reports")
-        counted = world.service.metrics.requests.labels("none", "404")
+        counted = world.running.metrics.requests.labels("none", "404")
         assert counted._value.get() == 1.0
 
 

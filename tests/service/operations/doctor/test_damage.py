@@ -38,29 +38,29 @@ MANY = 500
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Original:
+def undamaged(tmp_path_factory: pytest.TempPathFactory) -> Original:
     return original(tmp_path_factory.mktemp("original"))
 
 
 @pytest.fixture(scope="module")
-def right(made: Original, tmp_path_factory: pytest.TempPathFactory) -> Found:
+def right(undamaged: Original, tmp_path_factory: pytest.TempPathFactory) -> Found:
     folder = tmp_path_factory.mktemp("right") / "data"
-    shutil.copytree(made.settings.data, folder)
-    found = found_in(flipped_by_none(made, folder), made)
+    shutil.copytree(undamaged.settings.data, folder)
+    found = found_in(flipped_by_none(undamaged, folder), undamaged)
     assert {path for path, (status, _) in found.answers.items() if status != 200} == set()
     return found
 
 
-def flipped_by_none(made: Original, folder: Path) -> Settings:
-    return replace(made.settings, data=folder, store="")
+def flipped_by_none(undamaged: Original, folder: Path) -> Settings:
+    return replace(undamaged.settings, data=folder, store="")
 
 
-def verdicts(made: Original, right: Found, folder: Path, number: int) -> Counter[str]:
+def verdicts(undamaged: Original, right: Found, folder: Path, number: int) -> Counter[str]:
     """How many variants gave the same, refused, were not opened, or were wrong."""
     seen: Counter[str] = Counter()
     for seed in range(number):
         place = folder / "data"
-        verdict = judged(found_in(flipped(made, place, seed), made), right)
+        verdict = judged(found_in(flipped(undamaged, place, seed), undamaged), right)
         seen[verdict] += 1
         shutil.rmtree(place)
     return seen
@@ -86,16 +86,16 @@ def only_honest(seen: Counter[str]) -> bool:
 
 @pytest.mark.slow
 def test_some_flipped_databases_show_no_wrong_number(
-    made: Original, right: Found, tmp_path: Path
+    undamaged: Original, right: Found, tmp_path: Path
 ) -> None:
-    assert only_honest(seen := verdicts(made, right, tmp_path, FEW)), seen
+    assert only_honest(seen := verdicts(undamaged, right, tmp_path, FEW)), seen
 
 
 @pytest.mark.long
 def test_five_hundred_flipped_databases_show_no_wrong_number(
-    made: Original, right: Found, tmp_path: Path
+    undamaged: Original, right: Found, tmp_path: Path
 ) -> None:
-    seen = verdicts(made, right, tmp_path, MANY)
+    seen = verdicts(undamaged, right, tmp_path, MANY)
     print(dict(seen))
     assert only_honest(seen), seen
 
@@ -103,7 +103,7 @@ def test_five_hundred_flipped_databases_show_no_wrong_number(
 @pytest.mark.exhaustive
 @pytest.mark.slow
 def test_without_verification_the_same_databases_show_wrong_numbers(
-    made: Original, right: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undamaged: Original, right: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         stored_tallies.UncheckedTally, "checked", lambda row: KeyedTally(row.key, row.n, row.tally)
@@ -111,7 +111,7 @@ def test_without_verification_the_same_databases_show_wrong_numbers(
     monkeypatch.setattr(pooled_tallies, "require_possible", lambda estimator, row: row)
     for estimator in (SupportEstimator, HistogramEstimator):
         monkeypatch.setattr(estimator, "checked", lambda self, tally, n: (tally, n))
-    assert verdicts(made, right, tmp_path, FEW)["wrong"] > 0
+    assert verdicts(undamaged, right, tmp_path, FEW)["wrong"] > 0
 
 
 DAMAGE = {
@@ -191,7 +191,7 @@ def test_counts_that_so_many_reports_cannot_give_are_refused(tmp_path: Path) -> 
         other = world.register(authored("b"))
         world.count(found, ["dark_mode"] * 4)
         world.count(other, [{"dark_mode": True, "beta": False}] * 4)
-        with closing(sqlite3.connect(world.service.settings.database)) as db:
+        with closing(sqlite3.connect(world.running.settings.database)) as db:
             tally = np.array([4, 1], "<i8")
             db.execute("update pages set counts = ? where cell = 1", (tally.tobytes(),))
             db.execute("update cells set body = ? where number = 1", (body(tally),))
@@ -204,7 +204,7 @@ def test_counts_that_so_many_reports_cannot_give_are_refused(tmp_path: Path) -> 
         assert "of 2027-01-15" in json.loads(answer.data)["detail"]
         assert world.get(f"/v1/collections/{other.id}/estimates").status_code == 200
         assert world.page(f"/collections/{found.id}").status_code == 500
-        settings = world.service.settings
+        settings = world.running.settings
         [check] = damage_checks(settings)
         assert check.level == "fail"
         assert found.id in check.message
@@ -217,7 +217,7 @@ def test_counts_that_so_many_reports_cannot_give_are_refused(tmp_path: Path) -> 
 def test_doctor_names_a_manifest_whose_envelope_is_damaged(tmp_path: Path, part: bytes) -> None:
     with opened(tmp_path) as world:
         found = world.register(authored("a"))
-        settings = world.service.settings
+        settings = world.running.settings
         assert [check.level for check in damage_checks(settings)] == ["ok"]
         with closing(sqlite3.connect(settings.database)) as db:
             [[envelope]] = db.execute("select envelope from manifests").fetchall()

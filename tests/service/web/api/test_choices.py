@@ -31,32 +31,32 @@ EPOCHS = 3
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("choices")) as world:
-        yield world
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("choices")) as service:
+        yield service
 
 
-def asked(world: World, id: str, repeat: str) -> Collection:
+def asked(service: World, id: str, repeat: str) -> Collection:
     """400 reports of the third label, of as many devices, in each of three epochs."""
     name, more = f"{id.partition('/')[0]}-{repeat}", f'mechanism = "{id}"\n{REPEATS[repeat]}'
     manifest = authored(name, type="choice", labels=LABELS, more=more)
-    collection = world.register(manifest)
+    collection = service.register(manifest)
     for epoch in range(TODAY - EPOCHS + 1, TODAY + 1):
-        world.count(collection, ["l2"] * 400, epoch=epoch)
+        service.count(collection, ["l2"] * 400, epoch=epoch)
     return collection
 
 
 @pytest.mark.parametrize("repeat", REPEATS)
 @pytest.mark.parametrize("id", IDS)
 def test_reports_of_one_label_are_estimated_as_that_label(
-    world: World, id: str, repeat: str
+    service: World, id: str, repeat: str
 ) -> None:
     """At ε = 2 and n = 1,201 every f̂ is within 0.4: six standard errors or more, by the formula."""
-    collection = asked(world, id, repeat)
-    assert world.upload(collection, world.report(collection, "l2")).status_code == 200
-    answer = world.get(f"/v1/collections/{collection.id}/estimates").get_json()
+    collection = asked(service, id, repeat)
+    assert service.upload(collection, service.report(collection, "l2")).status_code == 200
+    answer = service.get(f"/v1/collections/{collection.id}/estimates").get_json()
     assert (answer["mechanism"], answer["n"], len(answer["estimates"])) == (id, 1201, len(LABELS))
-    reading = pooled_tally(world.service.store, collection, EpochRange())
+    reading = pooled_tally(service.running.store, collection, EpochRange())
     built = estimator_for(collection.mechanism, repeat)
     estimate = built.estimate(reading.tally, reading.n, epochs=EPOCHS)
     assert [row["lower"] for row in answer["estimates"]] == estimate.lower.tolist()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.collections.registry import Collection
-from support.builders.api_world import INGEST, TODAY, World, authored, opened
+from support.builders.api_world import INGEST, TODAY, World, authored
 
 DARK, NONE = {"dark_mode": True, "beta": False}, {"dark_mode": False, "beta": False}
 PERIODS = f"?before_to={TODAY - 1}&from={TODAY}"
@@ -30,19 +28,13 @@ min_batch = 3
 """
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        yield world
-
-
-def registered(world: World, domain: str, more: str = "") -> Collection:
+def registered(service: World, domain: str, more: str = "") -> Collection:
     text = HEAD.format(name="compared", more=more) + domain
-    return world.register(manifest_from_toml(text, ingest=INGEST))
+    return service.register(manifest_from_toml(text, ingest=INGEST))
 
 
-def compared(world: World, name: str, query: str = PERIODS) -> dict[str, Any]:
-    answer = world.get(f"/v1/collections/{name}/comparison{query}")
+def compared(service: World, name: str, query: str = PERIODS) -> dict[str, Any]:
+    answer = service.get(f"/v1/collections/{name}/comparison{query}")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.get_json()
     return found
@@ -52,11 +44,11 @@ def changes(document: dict[str, Any]) -> dict[str, bool]:
     return {row["label"]: row["changed"] for row in document["differences"]}
 
 
-def test_a_clear_change_is_found_and_the_other_label_is_left_alone(world: World) -> None:
-    settings = world.register(authored())
-    world.count(settings, [NONE] * 300, epoch=TODAY - 1)
-    world.count(settings, [DARK] * 300, epoch=TODAY)
-    document = compared(world, "settings")
+def test_a_clear_change_is_found_and_the_other_label_is_left_alone(service: World) -> None:
+    settings = service.register(authored())
+    service.count(settings, [NONE] * 300, epoch=TODAY - 1)
+    service.count(settings, [DARK] * 300, epoch=TODAY)
+    document = compared(service, "settings")
     assert changes(document)["dark_mode"]
     assert document["changed"] == sum(changes(document).values())
     assert (document["before"]["n"], document["after"]["n"]) == (300, 300)
@@ -65,63 +57,63 @@ def test_a_clear_change_is_found_and_the_other_label_is_left_alone(world: World)
         assert row["lower"] <= min(row["difference"], 1) <= row["upper"]
 
 
-def test_the_table_has_the_digits_of_the_document_also_from_the_page(world: World) -> None:
-    settings = world.register(authored())
+def test_the_table_has_the_digits_of_the_document_also_from_the_page(service: World) -> None:
+    settings = service.register(authored())
     for epoch, answered in ((TODAY - 1, NONE), (TODAY, DARK)):
-        world.count(settings, [answered] * 9, epoch=epoch)
+        service.count(settings, [answered] * 9, epoch=epoch)
     address = f"/v1/collections/settings/comparison{PERIODS}"
-    told = world.get(address, Accept="text/csv")
+    told = service.get(address, Accept="text/csv")
     rows = list(csv.DictReader(io.StringIO(told.text)))
-    for row, known in zip(rows, compared(world, "settings")["differences"], strict=True):
+    for row, known in zip(rows, compared(service, "settings")["differences"], strict=True):
         assert row["label"] == known["label"]
         assert row["changed"] == str(known["changed"]).lower()
         numbers = ("before", "after", "difference", "lower", "upper")
         assert [float(row[name]) for name in numbers] == [known[name] for name in numbers]
         assert (row["before_n"], row["after_n"], row["confidence"]) == ("9", "9", "0.95")
     page = f"/collections/settings/compare{PERIODS}&format="
-    assert world.page(page + "csv").data == told.data
-    assert world.page(page + "json").get_json() == world.get(address).get_json()
+    assert service.page(page + "csv").data == told.data
+    assert service.page(page + "json").get_json() == service.get(address).get_json()
 
 
-def test_few_reports_are_no_evidence_whatever_they_say(world: World) -> None:
-    settings = world.register(authored())
+def test_few_reports_are_no_evidence_whatever_they_say(service: World) -> None:
+    settings = service.register(authored())
     for epoch in (TODAY - 1, TODAY):
-        world.count(settings, [DARK] * 3, epoch=epoch)
-    document = compared(world, "settings", PERIODS + "&confidence=0.9999")
+        service.count(settings, [DARK] * 3, epoch=epoch)
+    document = compared(service, "settings", PERIODS + "&confidence=0.9999")
     assert document["changed"] == 0
 
 
-def test_levels_are_those_of_the_estimates(world: World) -> None:
-    settings = world.register(authored())
+def test_levels_are_those_of_the_estimates(service: World) -> None:
+    settings = service.register(authored())
     for epoch in (TODAY - 1, TODAY):
-        world.count(settings, [DARK] * 30 + [NONE] * 20, epoch=epoch)
-    told = world.get(f"/v1/collections/settings/estimates?from={TODAY}").get_json()["estimates"]
-    rows = compared(world, "settings")["differences"]
+        service.count(settings, [DARK] * 30 + [NONE] * 20, epoch=epoch)
+    told = service.get(f"/v1/collections/settings/estimates?from={TODAY}").get_json()["estimates"]
+    rows = compared(service, "settings")["differences"]
     assert [row["after"] for row in rows] == [row["frequency"] for row in told]
 
 
-def test_together_is_wider_than_alone(world: World) -> None:
-    settings = world.register(authored())
+def test_together_is_wider_than_alone(service: World) -> None:
+    settings = service.register(authored())
     for epoch in (TODAY - 1, TODAY):
-        world.count(settings, [DARK] * 30 + [NONE] * 20, epoch=epoch)
+        service.count(settings, [DARK] * 30 + [NONE] * 20, epoch=epoch)
     one, all_of_them = (
-        compared(world, "settings", PERIODS + f"&family={family}")["differences"][0]
+        compared(service, "settings", PERIODS + f"&family={family}")["differences"][0]
         for family in ("each", "all")
     )
     assert all_of_them["lower"] < one["lower"]
 
 
-def test_numbers_are_compared_by_mean_and_quantiles_in_their_units(world: World) -> None:
+def test_numbers_are_compared_by_mean_and_quantiles_in_their_units(service: World) -> None:
     domain = 'type = "number"\nlow = "0"\nhigh = "60"\nstep = "1"\n'
-    found = registered(world, domain, 'mechanism = "square-wave/1"')
-    world.count(found, ["5"] * 300, epoch=TODAY - 1)
-    world.count(found, ["50"] * 300, epoch=TODAY)
-    document = compared(world, "compared")
+    found = registered(service, domain, 'mechanism = "square-wave/1"')
+    service.count(found, ["5"] * 300, epoch=TODAY - 1)
+    service.count(found, ["50"] * 300, epoch=TODAY)
+    document = compared(service, "compared")
     assert document["unit"] == "value"
     assert changes(document) == dict.fromkeys(["mean", "p10", "p25", "p50", "p75", "p90"], True)
 
 
-def test_records_are_compared_table_by_table(world: World) -> None:
+def test_records_are_compared_table_by_table(service: World) -> None:
     domain = """type = "record"
 [[domain.attributes]]
 name = "os"
@@ -130,22 +122,22 @@ labels = ["linux", "mac"]
 name = "screen"
 labels = ["small", "large"]
 """
-    found = registered(world, domain)
+    found = registered(service, domain)
     for epoch, os in ((TODAY - 1, "mac"), (TODAY, "linux")):
-        world.count(found, [{"os": os, "screen": "small"}] * 400, epoch=epoch)
-    told = changes(compared(world, "compared", PERIODS + "&marginal=os&marginal=screen"))
+        service.count(found, [{"os": os, "screen": "small"}] * 400, epoch=epoch)
+    told = changes(compared(service, "compared", PERIODS + "&marginal=os&marginal=screen"))
     assert told["os=linux"]
     assert told["os=mac"]
     assert told.keys() == {"os=linux", "os=mac", "screen=small", "screen=large"}
 
 
-def test_texts_are_compared_by_name_only(world: World) -> None:
-    found = registered(world, 'type = "text"\nmax_bytes = 6\n')
+def test_texts_are_compared_by_name_only(service: World) -> None:
+    found = registered(service, 'type = "text"\nmax_bytes = 6\n')
     for epoch in (TODAY - 1, TODAY):
-        world.count(found, ["tea"] * 60, epoch=epoch)
-    refused = world.get(f"/v1/collections/compared/comparison{PERIODS}")
+        service.count(found, ["tea"] * 60, epoch=epoch)
+    refused = service.get(f"/v1/collections/compared/comparison{PERIODS}")
     assert refused.get_json()["argument"] == "candidate"
-    document = compared(world, "compared", PERIODS + "&candidate=tea")
+    document = compared(service, "compared", PERIODS + "&candidate=tea")
     assert changes(document).keys() == {"tea"}
 
 
@@ -158,37 +150,37 @@ def test_texts_are_compared_by_name_only(world: World) -> None:
         (f"?before_from={TODAY - 2}&before_to={TODAY}&from={TODAY - 1}&to={TODAY - 1}", "from"),
     ],
 )
-def test_periods_must_be_two_and_apart(world: World, query: str, argument: str) -> None:
-    settings = world.register(authored())
-    world.count(settings, [DARK] * 9)
-    answer = world.get(f"/v1/collections/settings/comparison{query}")
+def test_periods_must_be_two_and_apart(service: World, query: str, argument: str) -> None:
+    settings = service.register(authored())
+    service.count(settings, [DARK] * 9)
+    answer = service.get(f"/v1/collections/settings/comparison{query}")
     assert answer.status_code == 400
     assert answer.get_json()["argument"] == argument
 
 
-def test_releases_only_and_too_few_reports_are_refused(world: World) -> None:
-    sealed = world.register(authored("sealed", read="releases"))
-    settings = world.register(authored())
+def test_releases_only_and_too_few_reports_are_refused(service: World) -> None:
+    sealed = service.register(authored("sealed", read="releases"))
+    settings = service.register(authored())
     for collection in (sealed, settings):
-        world.count(collection, [DARK] * 9)
+        service.count(collection, [DARK] * 9)
     slugs = [
-        world.get(f"/v1/collections/{name}/comparison{PERIODS}").get_json()["type"].split("/")[-1]
+        service.get(f"/v1/collections/{name}/comparison{PERIODS}").get_json()["type"].split("/")[-1]
         for name in ("sealed", "settings")
     ]
     assert [slug.rpartition(":")[2] for slug in slugs] == ["read-refused", "too-few-reports"]
 
 
-def test_the_page_says_no_evidence_in_these_words_and_has_the_api_s_numbers(world: World) -> None:
-    settings = world.register(authored())
+def test_the_page_says_no_evidence_in_these_words_and_has_the_api_s_numbers(service: World) -> None:
+    settings = service.register(authored())
     for epoch in (TODAY - 1, TODAY):
-        world.count(settings, [DARK] * 5, epoch=epoch)
-    told = world.page("/collections/settings/compare?confidence=0.9999").text
+        service.count(settings, [DARK] * 5, epoch=epoch)
+    told = service.page("/collections/settings/compare?confidence=0.9999").text
     assert "No evidence of change" in told
     assert "That is not proof of no change" in told
-    for row in compared(world, "settings", PERIODS + "&confidence=0.9999")["differences"]:
+    for row in compared(service, "settings", PERIODS + "&confidence=0.9999")["differences"]:
         assert f'<data value="{row["difference"]}">' in told
 
 
-def test_one_epoch_has_nothing_to_be_compared_with(world: World) -> None:
-    world.count(world.register(authored()), [DARK] * 9)
-    assert "Nothing to compare yet" in world.page("/collections/settings/compare").text
+def test_one_epoch_has_nothing_to_be_compared_with(service: World) -> None:
+    service.count(service.register(authored()), [DARK] * 9)
+    assert "Nothing to compare yet" in service.page("/collections/settings/compare").text

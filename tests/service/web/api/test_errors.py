@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from werkzeug.test import TestResponse
 
 from deniable_shared.wire.problems import PROBLEMS
-from support.builders.api_world import World, authored, opened
+from support.builders.api_world import World, authored
 
 SECRET = "the password is swordfish"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        yield world
 
 
 def check_problem(answer: TestResponse, slug: str) -> dict[str, object]:
@@ -47,15 +39,15 @@ def check_problem(answer: TestResponse, slug: str) -> dict[str, object]:
         "/ü",
     ],
 )
-def test_an_address_with_nothing_behind_it_is_a_problem(world: World, path: str) -> None:
-    check_problem(world.get(path, None), "not-found")
+def test_an_address_with_nothing_behind_it_is_a_problem(service: World, path: str) -> None:
+    check_problem(service.get(path, None), "not-found")
 
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
-def test_in_a_browser_it_is_a_page_that_leads_back(world: World) -> None:
-    answer = world.get("/nope", None, Accept=BROWSER)
+def test_in_a_browser_it_is_a_page_that_leads_back(service: World) -> None:
+    answer = service.get("/nope", None, Accept=BROWSER)
     assert (answer.status_code, answer.mimetype) == (404, "text/html")
     assert "There is nothing at this address" in answer.text
     assert 'href="/"' in answer.text
@@ -65,36 +57,36 @@ def test_in_a_browser_it_is_a_page_that_leads_back(world: World) -> None:
     ("path", "accepted"),
     [("/nope", "*/*"), ("/nope", "application/json, text/html;q=0.5"), ("/v1/nope", BROWSER)],
 )
-def test_who_asks_for_documents_gets_one(world: World, path: str, accepted: str) -> None:
-    check_problem(world.get(path, None, Accept=accepted), "not-found")
+def test_who_asks_for_documents_gets_one(service: World, path: str, accepted: str) -> None:
+    check_problem(service.get(path, None, Accept=accepted), "not-found")
 
 
 @pytest.mark.parametrize("method", ["DELETE", "OPTIONS", "PATCH", "PUT", "TRACE", "MKCOL"])
 def test_a_method_that_is_not_taken_is_a_problem_naming_those_that_are(
-    world: World, method: str
+    service: World, method: str
 ) -> None:
-    answer = world.send(method, "/v1/collections/settings/estimates")
+    answer = service.send(method, "/v1/collections/settings/estimates")
     document = check_problem(answer, "method-not-allowed")
     assert answer.headers["Allow"] == "GET, HEAD"
     assert "GET, HEAD" in str(document["detail"])
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
-def test_uploads_are_posted(world: World, method: str) -> None:
-    answer = world.send(method, "/v1/collections/settings/reports", None)
+def test_uploads_are_posted(service: World, method: str) -> None:
+    answer = service.send(method, "/v1/collections/settings/reports", None)
     assert answer.status_code == 405
     assert answer.headers["Allow"] == "POST"
 
 
 def test_a_broken_inside_is_logged_and_not_shown(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    service: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken() -> None:
         raise RuntimeError(SECRET)
 
-    monkeypatch.setattr(world.service.registry, "all", broken)
+    monkeypatch.setattr(service.running.registry, "all", broken)
     with caplog.at_level(logging.ERROR):
-        answer = world.get("/v1/collections", None)
+        answer = service.get("/v1/collections", None)
     check_problem(answer, "internal")
     assert SECRET not in answer.text
     assert "RuntimeError" not in answer.text
@@ -103,68 +95,68 @@ def test_a_broken_inside_is_logged_and_not_shown(
 
 
 @pytest.mark.parametrize("path", ["/v1/collections", "/v1/keys", "/v1/collections/x/manifest"])
-def test_public_operations_refuse_arguments_they_do_not_know(world: World, path: str) -> None:
-    document = check_problem(world.get(f"{path}?nonsense=1", None), "invalid-argument")
+def test_public_operations_refuse_arguments_they_do_not_know(service: World, path: str) -> None:
+    document = check_problem(service.get(f"{path}?nonsense=1", None), "invalid-argument")
     assert (document["argument"], document["given"]) == ("nonsense", "nonsense")
 
 
 def test_a_broken_database_is_not_ready_but_alive(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken() -> None:
         raise OSError(SECRET)
 
-    monkeypatch.setattr(world.service.store, "ping", broken)
-    answer = world.get("/readyz", None)
+    monkeypatch.setattr(service.running.store, "ping", broken)
+    answer = service.get("/readyz", None)
     check_problem(answer, "unavailable")
     assert SECRET not in answer.text
     assert answer.get_json()["checks"]["database"] == "does not answer"
     assert answer.headers["Retry-After"] == "5"
-    assert world.get("/healthz", None).get_json() == {"status": "ok"}
+    assert service.get("/healthz", None).get_json() == {"status": "ok"}
 
 
-def test_ready_and_alive_say_so(world: World) -> None:
+def test_ready_and_alive_say_so(service: World) -> None:
     checks = dict.fromkeys(("database", "keys", "disk", "clock"), "ok")
-    assert world.get("/readyz", None).get_json() == {"status": "ready", "checks": checks}
-    assert world.get("/healthz?probe=1", None).get_json() == {"status": "ok"}
+    assert service.get("/readyz", None).get_json() == {"status": "ready", "checks": checks}
+    assert service.get("/healthz?probe=1", None).get_json() == {"status": "ok"}
 
 
 @pytest.mark.parametrize("path", ["/v1/collections", "/v1/keys", "/nope", "/", "/openapi.json"])
-def test_no_answer_sets_a_cookie_or_allows_another_origin(world: World, path: str) -> None:
+def test_no_answer_sets_a_cookie_or_allows_another_origin(service: World, path: str) -> None:
     headers = {"Origin": "https://elsewhere.example", "Cookie": "session=x"}
-    answer = world.get(path, None, **headers)
+    answer = service.get(path, None, **headers)
     assert "Set-Cookie" not in answer.headers
     assert [name for name in answer.headers if name[0].startswith("Access-Control")] == []
     assert "Vary" not in answer.headers or "Cookie" not in answer.headers["Vary"]
 
 
-def test_public_answers_do_not_depend_on_cookies(world: World) -> None:
-    world.register(authored())
+def test_public_answers_do_not_depend_on_cookies(service: World) -> None:
+    service.register(authored())
     for path in ("/", "/v1/collections", "/v1/keys", "/v1/collections/settings/manifest"):
-        assert world.get(path, None).data == world.get(path, None, Cookie="session=abc").data
+        assert service.get(path, None).data == service.get(path, None, Cookie="session=abc").data
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "99999999999999999999", "1e3"])
-def test_a_nonsensical_content_length_is_refused(world: World, length: str) -> None:
-    answer = world.client.post(
+def test_a_nonsensical_content_length_is_refused(service: World, length: str) -> None:
+    answer = service.client.post(
         "/v1/tokens",
-        headers={**world.authorization("admin"), "Content-Type": "application/json"},
+        headers={**service.authorization("admin"), "Content-Type": "application/json"},
         environ_overrides={"CONTENT_LENGTH": length},
     )
     assert answer.status_code in (400, 411, 413)
     assert answer.content_type == "application/problem+json"
 
 
-def test_a_body_that_does_not_say_how_long_it_is_is_refused_unread(world: World) -> None:
+def test_a_body_that_does_not_say_how_long_it_is_is_refused_unread(service: World) -> None:
     class Endless(io.RawIOBase):
         """A chunked body that never ends."""
 
         def readinto(self, buffer: object) -> int:
             raise AssertionError("the body was read")
 
-    answer = world.client.post(
+    answer = service.client.post(
         "/v1/tokens",
-        headers={**world.authorization("admin"), "Content-Type": "application/json"},
+        headers={**service.authorization("admin"), "Content-Type": "application/json"},
         environ_overrides={
             "wsgi.input": Endless(),
             "wsgi.input_terminated": True,

@@ -25,33 +25,33 @@ BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("formats")) as world:
-        yield world
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("formats")) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
-def themes(world: World) -> Collection:
-    found = world.register(authored("themes", type="choice", labels=LABELS, more=BUDGET))
+def collection(service: World) -> Collection:
+    found = service.register(authored("themes", type="choice", labels=LABELS, more=BUDGET))
     for epoch in (TODAY - 1, TODAY):
-        world.count(found, ["=cmd"] * 9 + ["d"] * 4, epoch=epoch)
-    world.service.close_epoch(found, TODAY - 1, audit=None)
+        service.count(found, ["=cmd"] * 9 + ["d"] * 4, epoch=epoch)
+    service.running.close_epoch(found, TODAY - 1, audit=None)
     wanted = {"mechanism": "histogram", "epsilon": "0.25", "epochs": [TODAY - 1]}
     path = f"/v1/collections/{found.id}/releases"
-    assert world.send("POST", path, "analyst", json=wanted).status_code == 201
+    assert service.send("POST", path, "analyst", json=wanted).status_code == 201
     return found
 
 
-def table(world: World, path: str, kind: str, role: str = "viewer") -> Any:
-    answer = world.get(path, role, Accept=kind)
+def table(service: World, path: str, kind: str, role: str = "viewer") -> Any:
+    answer = service.get(path, role, Accept=kind)
     assert (answer.status_code, answer.mimetype) == (200, kind), answer.text
     if kind == PARQUET:
         return parquet.read_table(io.BytesIO(answer.data))
     return pa.ipc.open_stream(answer.data).read_all()
 
 
-def lines(world: World, path: str, role: str = "viewer") -> list[dict[str, str]]:
-    answer = world.get(path, role, Accept="text/csv")
+def lines(service: World, path: str, role: str = "viewer") -> list[dict[str, str]]:
+    answer = service.get(path, role, Accept="text/csv")
     assert (answer.status_code, answer.mimetype) == (200, "text/csv")
     return list(csv.DictReader(io.StringIO(answer.text)))
 
@@ -59,11 +59,11 @@ def lines(world: World, path: str, role: str = "viewer") -> list[dict[str, str]]
 @pytest.mark.parametrize("kind", [ARROW, PARQUET])
 @pytest.mark.parametrize("query", ["", "?projection=simplex&significant=holm&liars=0.01"])
 def test_a_table_has_the_labels_and_digits_of_the_document(
-    world: World, themes: Collection, kind: str, query: str
+    service: World, collection: Collection, kind: str, query: str
 ) -> None:
-    path = f"/v1/collections/{themes.id}/estimates{query}"
-    document = world.get(path).get_json()
-    rows = table(world, path, kind).to_pylist()
+    path = f"/v1/collections/{collection.id}/estimates{query}"
+    document = service.get(path).get_json()
+    rows = table(service, path, kind).to_pylist()
     for row, told in zip(rows, document["estimates"], strict=True):
         assert {name: row[name] for name in told} == told
         assert (row["n"], row["provisional"]) == (document["n"], document["provisional"])
@@ -71,11 +71,11 @@ def test_a_table_has_the_labels_and_digits_of_the_document(
 
 @pytest.mark.parametrize("kind", [ARROW, PARQUET])
 def test_a_table_by_epoch_leads_with_the_epoch_and_says_what_it_is_of(
-    world: World, themes: Collection, kind: str
+    service: World, collection: Collection, kind: str
 ) -> None:
-    found = table(world, f"/v1/collections/{themes.id}/estimates?group_by=epoch", kind)
+    found = table(service, f"/v1/collections/{collection.id}/estimates?group_by=epoch", kind)
     assert found.column("epoch").to_pylist() == [TODAY - 1] * 4 + [TODAY] * 4
-    assert found.schema.metadata[b"deniable.collection"].decode() == themes.id
+    assert found.schema.metadata[b"deniable.collection"].decode() == collection.id
     assert found.schema.metadata[b"deniable.epsilon"] == b"2"
 
 
@@ -107,68 +107,74 @@ def test_every_column_has_a_type_and_a_table_without_rows_has_them_all(
 
 @pytest.mark.parametrize("kind", [ARROW, PARQUET, f"{PARQUET}, application/xml;q=0.1"])
 def test_without_the_extra_the_answer_names_what_to_install(
-    world: World, themes: Collection, kind: str, monkeypatch: pytest.MonkeyPatch
+    service: World, collection: Collection, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(columnar, "find_spec", lambda name: None)
-    answer = world.get(f"/v1/collections/{themes.id}/estimates", Accept=kind)
+    answer = service.get(f"/v1/collections/{collection.id}/estimates", Accept=kind)
     assert answer.status_code == 406
     assert 'pip install "deniable-aggregator[arrow]"' in answer.get_json()["detail"]
-    both = world.get(f"/v1/collections/{themes.id}/estimates", Accept=f"{kind}, text/csv;q=0.1")
+    both = service.get(
+        f"/v1/collections/{collection.id}/estimates", Accept=f"{kind}, text/csv;q=0.1"
+    )
     assert both.mimetype == "text/csv"
 
 
 def test_what_nobody_speaks_is_refused_with_what_is_spoken(
-    world: World, themes: Collection
+    service: World, collection: Collection
 ) -> None:
     for path in ("estimates", "epochs", "releases", "series"):
-        answer = world.get(f"/v1/collections/{themes.id}/{path}", Accept="application/xml")
+        answer = service.get(f"/v1/collections/{collection.id}/{path}", Accept="application/xml")
         assert answer.status_code == 406
         assert all(kind in answer.text for kind in (ARROW, PARQUET, "text/csv", "application/json"))
 
 
-def test_epochs_are_rows(world: World, themes: Collection) -> None:
-    path = f"/v1/collections/{themes.id}/epochs"
-    told = world.get(path).get_json()["epochs"]
-    for row, each in zip(lines(world, path), told, strict=True):
+def test_epochs_are_rows(service: World, collection: Collection) -> None:
+    path = f"/v1/collections/{collection.id}/epochs"
+    told = service.get(path).get_json()["epochs"]
+    for row, each in zip(lines(service, path), told, strict=True):
         written = {name: str(value).replace("False", "false") for name, value in each.items()}
         assert row == {**written, "fewer_than": ""}
-    assert table(world, path, PARQUET).to_pylist() == [{**row, "fewer_than": None} for row in told]
+    assert table(service, path, PARQUET).to_pylist() == [
+        {**row, "fewer_than": None} for row in told
+    ]
 
 
-def test_small_epochs_have_a_bound_instead_of_n_where_only_releases_are_read(world: World) -> None:
-    found = world.register(authored("hidden", read="releases", more=BUDGET))
+def test_small_epochs_have_a_bound_instead_of_n_where_only_releases_are_read(
+    service: World,
+) -> None:
+    found = service.register(authored("hidden", read="releases", more=BUDGET))
     for epoch, n in ((TODAY - 4, 9), (TODAY - 3, 2), (TODAY, 9)):
-        world.count(found, [{"dark_mode": True, "beta": False}] * n, epoch=epoch)
+        service.count(found, [{"dark_mode": True, "beta": False}] * n, epoch=epoch)
     path = f"/v1/collections/{found.id}/epochs"
-    rows = {int(row["epoch"]): (row["n"], row["fewer_than"]) for row in lines(world, path)}
+    rows = {int(row["epoch"]): (row["n"], row["fewer_than"]) for row in lines(service, path)}
     assert rows[TODAY - 4] == ("9", "")
     assert rows[TODAY - 3] == rows[TODAY - 5] == ("", "3")
     assert rows[TODAY] == ("", "")
-    by_column = table(world, path, ARROW).to_pylist()
+    by_column = table(service, path, ARROW).to_pylist()
     assert {row["epoch"]: row["fewer_than"] for row in by_column}[TODAY - 3] == 3
 
 
-def test_releases_are_rows_with_exact_costs(world: World, themes: Collection) -> None:
-    path = f"/v1/collections/{themes.id}/releases"
-    [told] = world.get(path).get_json()["releases"]
-    [row] = lines(world, path)
+def test_releases_are_rows_with_exact_costs(service: World, collection: Collection) -> None:
+    path = f"/v1/collections/{collection.id}/releases"
+    [told] = service.get(path).get_json()["releases"]
+    [row] = lines(service, path)
     assert json.loads(row["parameters"]) == told["parameters"]
     assert row["epochs"] == str(TODAY - 1)
     for name in ("epsilon", "rho", "delta"):
         assert row[name] == told["guarantee"][name]
-    assert table(world, path, ARROW).column("release").to_pylist() == [told["release"]]
+    assert table(service, path, ARROW).column("release").to_pylist() == [told["release"]]
 
 
-def test_of_nothing_released_the_header_is_there(world: World) -> None:
-    found = world.register(authored("quiet"))
-    answer = world.get(f"/v1/collections/{found.id}/releases", Accept="text/csv")
+def test_of_nothing_released_the_header_is_there(service: World) -> None:
+    found = service.register(authored("quiet"))
+    answer = service.get(f"/v1/collections/{found.id}/releases", Accept="text/csv")
     assert answer.text.strip() == ",".join(table_rows.RELEASE_COLUMNS)
 
 
-def test_the_ledger_has_a_row_an_account(world: World, themes: Collection) -> None:
-    path = f"/v1/ledger?collection={themes.id}"
-    [told] = world.get(path).get_json()["collections"]
-    epoch, others, installation = lines(world, path)
+def test_the_ledger_has_a_row_an_account(service: World, collection: Collection) -> None:
+    path = f"/v1/ledger?collection={collection.id}"
+    [told] = service.get(path).get_json()["collections"]
+    epoch, others, installation = lines(service, path)
     [run] = told["epochs"]
     assert (epoch["first"], epoch["last"]) == (str(run["first"]), str(run["last"]))
     assert epoch["spent_epsilon"] == run["spent"]["epsilon"] == "0.25"
@@ -178,29 +184,29 @@ def test_the_ledger_has_a_row_an_account(world: World, themes: Collection) -> No
     assert installation["left_rho"] == told["installation"]["left"]["rho"]
 
 
-def test_the_audit_log_goes_on_behind_the_link(world: World, themes: Collection) -> None:
-    whole = world.get("/v1/audit", "admin").get_json()
-    rows = lines(world, "/v1/audit", "admin")
+def test_the_audit_log_goes_on_behind_the_link(service: World, collection: Collection) -> None:
+    whole = service.get("/v1/audit", "admin").get_json()
+    rows = lines(service, "/v1/audit", "admin")
     assert [row["head"] for row in rows] == [entry["head"] for entry in whole["entries"]]
     assert [json.loads(row["details"]) for row in rows] == [e["details"] for e in whole["entries"]]
-    assert "Link" not in world.get("/v1/audit", "admin").headers
+    assert "Link" not in service.get("/v1/audit", "admin").headers
 
 
 def test_a_page_of_the_audit_log_links_to_the_next(
-    world: World, themes: Collection, monkeypatch: pytest.MonkeyPatch
+    service: World, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = world.service.store
+    store = service.running.store
     monkeypatch.setattr(store, "audit", lambda first: type(store).audit(store, first)[:1])
-    answer = world.get("/v1/audit", "admin", Accept="text/csv")
+    answer = service.get("/v1/audit", "admin", Accept="text/csv")
     assert answer.headers["Link"] == '</v1/audit?from=1>; rel="next"'
 
 
 def test_a_label_stays_itself_in_a_table_and_is_no_formula_in_csv(
-    world: World, themes: Collection
+    service: World, collection: Collection
 ) -> None:
-    path = f"/v1/collections/{themes.id}/estimates"
-    assert table(world, path, ARROW).column("label").to_pylist() == list(LABELS)
-    assert lines(world, path)[0]["label"] == "'=cmd"
+    path = f"/v1/collections/{collection.id}/estimates"
+    assert table(service, path, ARROW).column("label").to_pylist() == list(LABELS)
+    assert lines(service, path)[0]["label"] == "'=cmd"
 
 
 @pytest.mark.parametrize("kind", [ARROW, PARQUET, "text/csv"])
@@ -208,9 +214,9 @@ def test_a_label_stays_itself_in_a_table_and_is_no_formula_in_csv(
 def test_where_only_releases_may_be_read_no_form_is_given(
     tmp_path: Path, kind: str, path: str
 ) -> None:
-    with opened(tmp_path) as world:
-        found = world.register(authored(read="releases", more=BUDGET))
-        world.count(found, [{"dark_mode": True, "beta": False}] * 9)
-        answer = world.get(f"/v1/collections/{found.id}/{path}", Accept=kind)
+    with opened(tmp_path) as service:
+        found = service.register(authored(read="releases", more=BUDGET))
+        service.count(found, [{"dark_mode": True, "beta": False}] * 9)
+        answer = service.get(f"/v1/collections/{found.id}/{path}", Accept=kind)
     assert answer.status_code == 403
     assert "only central releases may be read" in answer.text

@@ -109,24 +109,24 @@ schemathesis.openapi.media_type(MEDIA_TYPE, uploads())
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("fuzz")) as world:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("fuzz")) as service:
         monkeypatch = pytest.MonkeyPatch()
         monkeypatch.setattr(users, "LOG2_N", 4)  # a user is added in no time
-        other = world.register(authored("other"))
-        _, world.tokens["admin of other"] = world.service.tokens.create(
+        other = service.register(authored("other"))
+        _, service.tokens["admin of other"] = service.running.tokens.create(
             "admin", "other", collections=[other.id], audit=None
         )
         for name, read in (("settings", "live"), ("kept", "closed"), ("secret", "releases")):
-            world.count(world.register(authored(name, read=read)), [BITS] * 5)
-        yield world
+            service.count(service.register(authored(name, read=read)), [BITS] * 5)
+        yield service
         monkeypatch.undo()
 
 
 @pytest.fixture(scope="module")
-def schema(world: World) -> BaseSchema:
+def schema(service: World) -> BaseSchema:
     config = schemathesis.Config.from_dict({"generation": {"with-security-parameters": False}})
-    return schemathesis.openapi.from_wsgi("/openapi.json", world.app, config=config)
+    return schemathesis.openapi.from_wsgi("/openapi.json", service.app, config=config)
 
 
 def cases(
@@ -170,23 +170,23 @@ def answered(case: AnyCase, headers: dict[str, str]) -> Response:
 @pytest.mark.slow
 @pytest.mark.parametrize(("path", "method"), PLAIN + WITH_ARGUMENTS)
 def test_what_the_document_allows_is_answered_as_it_says(
-    world: World, schema: BaseSchema, path: str, method: str
+    service: World, schema: BaseSchema, path: str, method: str
 ) -> None:
     def check(case: AnyCase) -> None:
-        answered(case, world.authorization("admin"))
+        answered(case, service.authorization("admin"))
 
     run(cases(schema, path, method, GenerationMode.POSITIVE), check)
 
 
 @pytest.mark.parametrize(("path", "method"), WITH_ARGUMENTS)
 def test_what_the_document_does_not_allow_is_refused_and_changes_nothing(
-    world: World, schema: BaseSchema, path: str, method: str
+    service: World, schema: BaseSchema, path: str, method: str
 ) -> None:
     def check(case: AnyCase) -> None:
-        before = world.digest()
-        response = answered(case, world.authorization("admin"))
+        before = service.digest()
+        response = answered(case, service.authorization("admin"))
         if response.status_code >= 400:
-            assert world.digest() == before
+            assert service.digest() == before
         else:  # right only where what is wrong does not survive the way onto the wire
             case.validate_response(response, checks=[checks.negative_data_rejection])
 
@@ -196,30 +196,32 @@ def test_what_the_document_does_not_allow_is_refused_and_changes_nothing(
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_signed_manifest_with_any_bit_changed_is_refused_and_changes_nothing(
-    world: World, data: st.DataObject
+    service: World, data: st.DataObject
 ) -> None:
-    before = world.digest()
+    before = service.digest()
     manifest = authored("settings", min_batch=4, previous=authored("settings"))
-    envelope = bytearray(world.signed(manifest))
+    envelope = bytearray(service.signed(manifest))
     bit = data.draw(st.integers(0, 8 * len(envelope) - 1))
     envelope[bit // 8] ^= 1 << bit % 8
-    answer = world.send("PUT", "/v1/collections/settings", data=bytes(envelope), content_type=DSSE)
+    answer = service.send(
+        "PUT", "/v1/collections/settings", data=bytes(envelope), content_type=DSSE
+    )
     assert answer.status_code in (400, 422)
     assert answer.content_type == "application/problem+json"
-    assert world.digest() == before
+    assert service.digest() == before
 
 
 @pytest.mark.parametrize(("path", "method", "mode"), POSITIVE + NEGATIVE)
 def test_without_a_token_nothing_can_be_changed(
-    world: World, schema: BaseSchema, path: str, method: str, mode: GenerationMode
+    service: World, schema: BaseSchema, path: str, method: str, mode: GenerationMode
 ) -> None:
-    before = world.digest()
+    before = service.digest()
 
     def check(case: AnyCase) -> None:
         answered(case, {})
 
     run(cases(schema, path, method, mode), check)
-    assert world.digest() == before
+    assert service.digest() == before
 
 
 LESSER = ("viewer", "analyst", "relay", "metrics", "admin of other")
@@ -235,17 +237,17 @@ def allowed(document: dict[str, Any], caller: str) -> bool:
 @pytest.mark.parametrize(("path", "method", "mode"), POSITIVE + NEGATIVE)
 @pytest.mark.parametrize("caller", grid(LESSER, by_default=["viewer", "admin of other"]))
 def test_a_lesser_caller_is_refused_before_anything_else_is_looked_at(
-    world: World, schema: BaseSchema, caller: str, path: str, method: str, mode: GenerationMode
+    service: World, schema: BaseSchema, caller: str, path: str, method: str, mode: GenerationMode
 ) -> None:
     if allowed(schema.raw_schema["paths"][path][method.lower()], caller) or path == "/v1/ledger":
         return
-    before = world.digest()
+    before = service.digest()
 
     def check(case: AnyCase) -> None:
-        assert answered(case, world.authorization(caller)).status_code in (403, 404, 405)
+        assert answered(case, service.authorization(caller)).status_code in (403, 404, 405)
 
     run(cases(schema, path, method, mode), check, number=FEW)
-    assert world.digest() == before
+    assert service.digest() == before
 
 
 def test_every_operation_is_run(schema: BaseSchema) -> None:

@@ -14,95 +14,97 @@ from support.builders.api_world import World, authored, opened
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        world.register(authored())
-        yield world
+def service(tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path) as service:
+        service.register(authored())
+        yield service
 
 
-def page(world: World, first: int | None = None) -> LogPage:
+def page(service: World, first: int | None = None) -> LogPage:
     """A page as a device reads it."""
     query = "" if first is None else f"?from={first}"
-    answer = world.get(f"/v1/log{query}", None)
+    answer = service.get(f"/v1/log{query}", None)
     assert (answer.status_code, answer.mimetype) == (200, "application/json")
     return parse_log_page(answer.data, first=first or 0)
 
 
-def test_the_entries_lead_to_the_head(world: World) -> None:
-    shown = page(world)
+def test_the_entries_lead_to_the_head(service: World) -> None:
+    shown = page(service)
     assert [entry.type for entry in shown.entries] == ["keys", "manifest"]
     assert extend(GENESIS, shown.entries) == shown.head
-    assert (shown.size, shown.head.hex()) == world.service.store.log_head()
+    assert (shown.size, shown.head.hex()) == service.running.store.log_head()
 
 
-def test_a_key_list_is_signed_over_a_log_that_is_shown(world: World) -> None:
-    world.clock.now += 3_600
-    world.service.tick()
-    trusted = [world.service.keys.trust]
-    listed = verify_key_list(world.get("/v1/keys", None).data, trusted=trusted, now=world.clock())
-    entries = page(world).entries[: listed.log_size]
+def test_a_key_list_is_signed_over_a_log_that_is_shown(service: World) -> None:
+    service.clock.now += 3_600
+    service.running.tick()
+    trusted = [service.running.keys.trust]
+    listed = verify_key_list(
+        service.get("/v1/keys", None).data, trusted=trusted, now=service.clock()
+    )
+    entries = page(service).entries[: listed.log_size]
     assert extend(GENESIS, entries).hex() == listed.log_head
 
 
-def test_pages_of_1000_lead_on_to_the_end(world: World) -> None:
+def test_pages_of_1000_lead_on_to_the_end(service: World) -> None:
     for number in range(1_500):
-        world.service.store.append_log("release", number.to_bytes(32))
-    first, second, last = page(world), page(world, 1_000), page(world, 1_502)
+        service.running.store.append_log("release", number.to_bytes(32))
+    first, second, last = page(service), page(service, 1_000), page(service, 1_502)
     assert [len(each.entries) for each in (first, second, last)] == [1_000, 502, 0]
     head = extend(GENESIS, (*first.entries, *second.entries))
     assert first.head == second.head == last.head == head
 
 
 def test_what_is_appended_while_a_page_is_read_is_left_to_the_next(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = page(world)
+    before = page(service)
     head = (before.size, before.head.hex())
-    world.service.store.append_log("release", bytes(32))
-    monkeypatch.setattr(world.service.store, "log_head", lambda: head)
-    assert page(world) == before
+    service.running.store.append_log("release", bytes(32))
+    monkeypatch.setattr(service.running.store, "log_head", lambda: head)
+    assert page(service) == before
 
 
-def test_beyond_the_end_there_is_the_size_alone(world: World) -> None:
-    answer = world.get("/v1/log?from=9", None).get_json()
+def test_beyond_the_end_there_is_the_size_alone(service: World) -> None:
+    answer = service.get("/v1/log?from=9", None).get_json()
     assert (answer["size"], answer["entries"]) == (2, [])
 
 
 @pytest.mark.parametrize("given", ["-1", "x", "1.5", "9007199254740992"])
-def test_from_is_the_index_of_an_entry(world: World, given: str) -> None:
-    answer = world.get(f"/v1/log?from={given}", None)
+def test_from_is_the_index_of_an_entry(service: World, given: str) -> None:
+    answer = service.get(f"/v1/log?from={given}", None)
     assert answer.status_code == 400
     assert answer.get_json()["argument"] == "from"
 
 
-def rotate(world: World, query: str = "") -> dict[str, object]:
-    answer = world.send("POST", f"/v1/keys/rotate{query}")
+def rotate(service: World, query: str = "") -> dict[str, object]:
+    answer = service.send("POST", f"/v1/keys/rotate{query}")
     assert answer.status_code == 200, answer.text
     document: dict[str, object] = answer.get_json()
     return document
 
 
-def test_rotating_tells_when_the_key_is_used(world: World) -> None:
-    from_then = int(world.clock()) + PENDING_SECONDS
+def test_rotating_tells_when_the_key_is_used(service: World) -> None:
+    from_then = int(service.clock()) + PENDING_SECONDS
     expected = {"id": 2, "suite": 1, "state": "pending", "active_from": from_then}
-    assert rotate(world) == expected
-    world.clock.now += 60
-    assert rotate(world) == expected
+    assert rotate(service) == expected
+    service.clock.now += 60
+    assert rotate(service) == expected
 
 
-def test_rotating_now_uses_it_now(world: World) -> None:
-    assert rotate(world, "?suite=2&now=true") == {
+def test_rotating_now_uses_it_now(service: World) -> None:
+    assert rotate(service, "?suite=2&now=true") == {
         "id": 2,
         "suite": 2,
         "state": "active",
-        "active_from": int(world.clock()),
+        "active_from": int(service.clock()),
     }
 
 
 @pytest.mark.parametrize("suite", ["0", "3", "x", "1.0"])
-def test_there_are_two_suites(world: World, suite: str) -> None:
-    before = sorted((world.service.settings.data / "keys").iterdir())
-    answer = world.send("POST", f"/v1/keys/rotate?suite={suite}")
+def test_there_are_two_suites(service: World, suite: str) -> None:
+    before = sorted((service.running.settings.data / "keys").iterdir())
+    answer = service.send("POST", f"/v1/keys/rotate?suite={suite}")
     assert answer.status_code == 400
     assert "1 (X25519) or 2" in answer.get_json()["accepted"]
-    assert sorted((world.service.settings.data / "keys").iterdir()) == before
+    assert sorted((service.running.settings.data / "keys").iterdir()) == before

@@ -43,30 +43,30 @@ TELL_A_MEAN = ["duchi/1", "discrete-piecewise/1", "optimal-mean/1"]
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("numbers")) as world:
-        yield world
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("numbers")) as service:
+        yield service
 
 
-def asked(world: World, mechanism: str, more: str = "") -> Collection:
+def asked(service: World, mechanism: str, more: str = "") -> Collection:
     name = re.sub(r"\W", "-", mechanism + more[:12])
     text = TOML.format(name=name, mechanism=mechanism, more=more)
-    collection = world.register(manifest_from_toml(text, ingest=INGEST))
-    world.count(collection, MINUTES, epoch=TODAY)
+    collection = service.register(manifest_from_toml(text, ingest=INGEST))
+    service.count(collection, MINUTES, epoch=TODAY)
     return collection
 
 
-def document(world: World, collection: Collection, query: str = "") -> dict[str, object]:
-    found: dict[str, object] = world.get(
+def document(service: World, collection: Collection, query: str = "") -> dict[str, object]:
+    found: dict[str, object] = service.get(
         f"/v1/collections/{collection.id}/estimates?{query}"
     ).get_json()
     return found
 
 
 @pytest.mark.parametrize("mechanism", TELL_LABELS + TELL_A_MEAN)
-def test_the_mean_is_told_in_the_units_of_the_domain(world: World, mechanism: str) -> None:
+def test_the_mean_is_told_in_the_units_of_the_domain(service: World, mechanism: str) -> None:
     """At ε = 4 and n = 440 its standard error is at most 1: within 6 of them but for 2e-9."""
-    told = document(world, asked(world, mechanism))
+    told = document(service, asked(service, mechanism))
     mean = told["mean"]
     assert isinstance(mean, dict)
     assert list(mean) == ["name", "value", "std_error", "lower", "upper"]
@@ -76,8 +76,8 @@ def test_the_mean_is_told_in_the_units_of_the_domain(world: World, mechanism: st
 
 
 @pytest.mark.parametrize("mechanism", TELL_LABELS)
-def test_quantiles_rise_and_lie_in_the_domain(world: World, mechanism: str) -> None:
-    told = document(world, asked(world, mechanism, 'repeat = "fresh"\nepsilon_lifetime = "20"'))
+def test_quantiles_rise_and_lie_in_the_domain(service: World, mechanism: str) -> None:
+    told = document(service, asked(service, mechanism, 'repeat = "fresh"\nepsilon_lifetime = "20"'))
     found = told["quantiles"]
     assert isinstance(found, list)
     assert [quantity["name"] for quantity in found] == ["p10", "p25", "p50", "p75", "p90"]
@@ -88,56 +88,56 @@ def test_quantiles_rise_and_lie_in_the_domain(world: World, mechanism: str) -> N
 
 
 @pytest.mark.parametrize("mechanism", TELL_A_MEAN)
-def test_where_a_mean_alone_is_told_there_are_no_labels(world: World, mechanism: str) -> None:
-    collection = asked(world, mechanism, 'repeat = "memoized"\nlinkable = true')
-    told = document(world, collection)
+def test_where_a_mean_alone_is_told_there_are_no_labels(service: World, mechanism: str) -> None:
+    collection = asked(service, mechanism, 'repeat = "memoized"\nlinkable = true')
+    told = document(service, collection)
     assert told["estimates"] == []
     assert "quantiles" not in told
     assert isinstance(told["trust"], dict)
-    influence = collection.estimator.estimate(*tally_of(world, collection)).influence
+    influence = collection.estimator.estimate(*tally_of(service, collection)).influence
     assert told["trust"]["influence"] == pytest.approx(20 * influence)
 
 
-def tally_of(world: World, collection: Collection) -> tuple[Counts, int]:
-    (cell,) = world.service.store.tallies(collection.id, TODAY, TODAY)
+def tally_of(service: World, collection: Collection) -> tuple[Counts, int]:
+    (cell,) = service.running.store.tallies(collection.id, TODAY, TODAY)
     return cell.tally, cell.n
 
 
-def test_the_document_says_what_was_clipped_and_how_it_was_rounded(world: World) -> None:
-    told = document(world, asked(world, "duchi/1", "# clipped"))
+def test_the_document_says_what_was_clipped_and_how_it_was_rounded(service: World) -> None:
+    told = document(service, asked(service, "duchi/1", "# clipped"))
     assert told["clipped"] == {"low": "0", "high": "20", "step": "2.5"}
 
 
-def test_a_document_of_other_domains_has_none_of_it(world: World) -> None:
+def test_a_document_of_other_domains_has_none_of_it(service: World) -> None:
     text = TOML.format(name="bits", mechanism="rr/1", more="").partition("[domain]")[0]
     manifest = manifest_from_toml(
         f'{text}[domain]\ntype = "bits"\nlabels = ["a", "b"]\n', ingest=INGEST
     )
-    collection = world.register(manifest)
-    world.count(collection, [{"a": True, "b": False}] * 5)
-    assert not {"clipped", "mean", "quantiles"} & document(world, collection).keys()
+    collection = service.register(manifest)
+    service.count(collection, [{"a": True, "b": False}] * 5)
+    assert not {"clipped", "mean", "quantiles"} & document(service, collection).keys()
 
 
-def test_the_fitted_distribution_of_a_square_wave_is_its_projection(world: World) -> None:
-    told = document(world, asked(world, "square-wave/1", "# fitted"), "projection=simplex")
+def test_the_fitted_distribution_of_a_square_wave_is_its_projection(service: World) -> None:
+    told = document(service, asked(service, "square-wave/1", "# fitted"), "projection=simplex")
     rows = told["estimates"]
     assert isinstance(rows, list)
     assert sum(row["projected"] for row in rows) == pytest.approx(1)
     assert all(row["projected"] >= 0 for row in rows)
 
 
-def test_epochs_are_told_one_by_one_too(world: World) -> None:
-    told = document(world, asked(world, "duchi/1", "# epochs"), "group_by=epoch")
+def test_epochs_are_told_one_by_one_too(service: World) -> None:
+    told = document(service, asked(service, "duchi/1", "# epochs"), "group_by=epoch")
     epochs = told["epochs"]
     assert isinstance(epochs, list)
     assert [epoch["mean"]["name"] for epoch in epochs] == ["mean"]
 
 
 @pytest.mark.parametrize("query", ["", "projection=simplex"])
-def test_csv_has_the_mean_and_quantiles_in_front(world: World, query: str) -> None:
-    collection = asked(world, "square-wave/1", f"# csv {len(query):02}")
+def test_csv_has_the_mean_and_quantiles_in_front(service: World, query: str) -> None:
+    collection = asked(service, "square-wave/1", f"# csv {len(query):02}")
     path = f"/v1/collections/{collection.id}/estimates?{query}"
-    answer = world.get(path, Accept="text/csv")
+    answer = service.get(path, Accept="text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["label"] for row in rows[:6]] == ["mean", "p10", "p25", "p50", "p75", "p90"]
     assert all(row["value"] and not row["frequency"] for row in rows[:6])
@@ -146,26 +146,26 @@ def test_csv_has_the_mean_and_quantiles_in_front(world: World, query: str) -> No
     assert {row["n"] for row in rows} == {"440"}
 
 
-def test_csv_of_a_mean_alone_has_one_row(world: World) -> None:
-    collection = asked(world, "duchi/1", "# csv mean")
-    answer = world.get(f"/v1/collections/{collection.id}/estimates", Accept="text/csv")
+def test_csv_of_a_mean_alone_has_one_row(service: World) -> None:
+    collection = asked(service, "duchi/1", "# csv mean")
+    answer = service.get(f"/v1/collections/{collection.id}/estimates", Accept="text/csv")
     (row,) = csv.DictReader(io.StringIO(answer.text))
     assert row["label"] == "mean"
     assert float(row["lower"]) < float(row["value"]) < float(row["upper"])
 
 
-def test_the_list_of_collections_shows_the_ends_of_numbers(world: World) -> None:
-    collection = asked(world, "grr/1", "# listed")
-    found = world.get("/v1/collections").get_json()["collections"]
+def test_the_list_of_collections_shows_the_ends_of_numbers(service: World) -> None:
+    collection = asked(service, "grr/1", "# listed")
+    found = service.get("/v1/collections").get_json()["collections"]
     (domain,) = [each["domain"] for each in found if each["collection"] == collection.id]
     assert domain == {"type": "number", "low": "0", "high": "20", "step": "2.5"}
 
 
 @pytest.mark.parametrize("mechanism", TELL_LABELS + TELL_A_MEAN)
 def test_the_table_shows_what_numbers_tell(
-    world: World, mechanism: str, capsys: pytest.CaptureFixture[str]
+    service: World, mechanism: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = document(world, asked(world, mechanism, "# table"))
+    found = document(service, asked(service, mechanism, "# table"))
     estimates_table(msgspec.convert(found, EstimatesDocument))
     shown = capsys.readouterr().out
     assert "mean" in shown
@@ -175,13 +175,15 @@ def test_the_table_shows_what_numbers_tell(
 
 
 @pytest.mark.parametrize("mechanism", TELL_RANGES)
-def test_the_share_of_a_range_is_told_whatever_the_mechanism(world: World, mechanism: str) -> None:
+def test_the_share_of_a_range_is_told_whatever_the_mechanism(
+    service: World, mechanism: str
+) -> None:
     """At ε = 4 and n = 440: within 6 standard errors but for 2e-9; intervals in [0, 1].
 
     1 is told as 0, the value next to it: two of eleven people.
     """
-    collection = asked(world, mechanism, "# ranges")
-    told = document(world, collection, "range=5..10&range=0..0&family=all")
+    collection = asked(service, mechanism, "# ranges")
+    told = document(service, collection, "range=5..10&range=0..0&family=all")
     found = told["ranges"]
     assert isinstance(found, list)
     assert [(each["low"], each["high"]) for each in found] == [("5", "10"), ("0", "0")]
@@ -195,12 +197,12 @@ def test_the_share_of_a_range_is_told_whatever_the_mechanism(world: World, mecha
 
 @pytest.mark.parametrize("mechanism", ["tree/1", "haar/1", "subset/1"])
 def test_a_family_of_ranges_has_wider_intervals_and_the_same_shares(
-    world: World, mechanism: str
+    service: World, mechanism: str
 ) -> None:
-    collection = asked(world, mechanism, "# family")
+    collection = asked(service, mechanism, "# family")
     query = "&".join(f"range={low}..{low + 5}" for low in range(0, 20, 5))
     each, together = (
-        document(world, collection, f"{query}&family={family}")["ranges"]
+        document(service, collection, f"{query}&family={family}")["ranges"]
         for family in ("each", "all")
     )
     assert isinstance(each, list)
@@ -211,13 +213,15 @@ def test_a_family_of_ranges_has_wider_intervals_and_the_same_shares(
 
 
 @pytest.mark.parametrize("mechanism", TELL_LABELS)
-def test_quantiles_that_are_asked_for_replace_the_usual_ones(world: World, mechanism: str) -> None:
-    collection = asked(world, mechanism, "# asked")
-    told = document(world, collection, "quantile=0.5&quantile=0.995")
+def test_quantiles_that_are_asked_for_replace_the_usual_ones(
+    service: World, mechanism: str
+) -> None:
+    collection = asked(service, mechanism, "# asked")
+    told = document(service, collection, "quantile=0.5&quantile=0.995")
     found = told["quantiles"]
     assert isinstance(found, list)
     assert [quantity["name"] for quantity in found] == ["p50", "p99.5"]
-    wider = document(world, collection, "quantile=0.5&quantile=0.995&family=all")["quantiles"]
+    wider = document(service, collection, "quantile=0.5&quantile=0.995&family=all")["quantiles"]
     assert isinstance(wider, list)
     assert all(
         one["lower"] >= wide["lower"] and one["upper"] <= wide["upper"]
@@ -234,12 +238,12 @@ def test_quantiles_that_are_asked_for_replace_the_usual_ones(world: World, mecha
     ],
 )
 def test_projections_of_numbers_are_distributions_and_chosen_by_name(
-    world: World, mechanism: str, kinds: list[str]
+    service: World, mechanism: str, kinds: list[str]
 ) -> None:
-    collection = asked(world, mechanism, "# kinds")
+    collection = asked(service, mechanism, "# kinds")
     shown = {}
     for kind in kinds:
-        told = document(world, collection, f"projection={kind}")
+        told = document(service, collection, f"projection={kind}")
         rows = told["estimates"]
         assert isinstance(rows, list)
         shown[kind] = [row["projected"] for row in rows]
@@ -270,47 +274,47 @@ def test_projections_of_numbers_are_distributions_and_chosen_by_name(
     ],
 )
 def test_what_is_not_told_is_refused_with_what_is(
-    world: World, mechanism: str, query: str, accepted: str
+    service: World, mechanism: str, query: str, accepted: str
 ) -> None:
-    collection = asked(world, mechanism, "# refused")
-    refused = document(world, collection, query)
+    collection = asked(service, mechanism, "# refused")
+    refused = document(service, collection, query)
     assert refused["status"] == 400
     assert accepted in str(refused["detail"])
 
 
-def test_only_numbers_have_ranges_and_quantiles(world: World) -> None:
+def test_only_numbers_have_ranges_and_quantiles(service: World) -> None:
     text = TOML.format(name="bits-only", mechanism="rr/1", more="").partition("[domain]")[0]
     manifest = manifest_from_toml(
         f'{text}[domain]\ntype = "bits"\nlabels = ["a", "b"]\n', ingest=INGEST
     )
-    collection = world.register(manifest)
-    world.count(collection, [{"a": True, "b": False}] * 5)
+    collection = service.register(manifest)
+    service.count(collection, [{"a": True, "b": False}] * 5)
     for query in ("range=0..1", "quantile=0.5"):
-        assert "only numbers have one" in str(document(world, collection, query)["detail"])
+        assert "only numbers have one" in str(document(service, collection, query)["detail"])
 
 
 def test_ranges_stand_in_csv_and_in_the_table(
-    world: World, capsys: pytest.CaptureFixture[str]
+    service: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    collection = asked(world, "tree/1", "# shown")
+    collection = asked(service, "tree/1", "# shown")
     query = "range=5..10&quantile=0.5"
-    answer = world.get(f"/v1/collections/{collection.id}/estimates?{query}", Accept="text/csv")
+    answer = service.get(f"/v1/collections/{collection.id}/estimates?{query}", Accept="text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["label"] for row in rows[:2]] == ["mean", "p50"]
     assert rows[-1]["label"] == "5 to 10"
     assert float(rows[-1]["lower"]) < float(rows[-1]["frequency"]) < float(rows[-1]["upper"])
-    estimates_table(msgspec.convert(document(world, collection, query), EstimatesDocument))
+    estimates_table(msgspec.convert(document(service, collection, query), EstimatesDocument))
     shown = capsys.readouterr().out
     assert "5 to 10: " in shown
     assert "p50" in shown
     assert "p90" not in shown
 
 
-def test_reports_that_leave_a_level_out_are_refused_by_name(world: World) -> None:
+def test_reports_that_leave_a_level_out_are_refused_by_name(service: World) -> None:
     text = TOML.format(name="few-levels", mechanism="haar/1", more="")
-    collection = world.register(manifest_from_toml(text.replace("= 3", "= 1"), ingest=INGEST))
-    world.count(collection, [7.5], epoch=TODAY)
-    refused = world.get(f"/v1/collections/{collection.id}/estimates")
+    collection = service.register(manifest_from_toml(text.replace("= 3", "= 1"), ingest=INGEST))
+    service.count(collection, [7.5], epoch=TODAY)
+    refused = service.get(f"/v1/collections/{collection.id}/estimates")
     levels = collection.mechanism.sampling_fraction.denominator
     assert levels > 1
     assert refused.status_code == 409
@@ -318,5 +322,5 @@ def test_reports_that_leave_a_level_out_are_refused_by_name(world: World) -> Non
     assert problem["type"].endswith("too-few-reports")
     assert f"one of {levels} levels, and none of these 1 tells of level" in problem["detail"]
     assert len(problem["levels"]) == levels - 1
-    world.count(collection, MINUTES, epoch=TODAY)
-    assert isinstance(document(world, collection)["mean"], dict)
+    service.count(collection, MINUTES, epoch=TODAY)
+    assert isinstance(document(service, collection)["mean"], dict)

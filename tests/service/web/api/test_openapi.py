@@ -20,14 +20,14 @@ PAGES = ("dashboard.", "signin.", "oidc.")
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("openapi")) as world:
-        yield world
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("openapi")) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
-def document(world: World) -> dict[str, Any]:
-    answer = world.get("/openapi.json", None)
+def document(service: World) -> dict[str, Any]:
+    answer = service.get("/openapi.json", None)
     assert (answer.status_code, answer.mimetype) == (200, "application/json")
     document: dict[str, Any] = answer.get_json()
     return document
@@ -72,11 +72,11 @@ def test_every_schema_is_valid_json_schema(document: dict[str, Any]) -> None:
 
 
 def test_every_route_is_documented_and_every_documented_path_is_a_route(
-    world: World, document: dict[str, Any]
+    service: World, document: dict[str, Any]
 ) -> None:
     routes = {
         (rule.rule.replace("<path:", "{").replace("<", "{").replace(">", "}"), method.lower())
-        for rule in world.app.url_map.iter_rules()
+        for rule in service.app.url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
         if not rule.endpoint.startswith(PAGES)
     }
@@ -139,5 +139,5 @@ def test_the_upload_states_its_media_types(document: dict[str, Any]) -> None:
     assert list(upload["responses"]["200"]["content"]) == [ERRORS_MEDIA_TYPE]
 
 
-def test_the_document_is_made_once(world: World) -> None:
-    assert world.get("/openapi.json", None).data == world.get("/openapi.json", None).data
+def test_the_document_is_made_once(service: World) -> None:
+    assert service.get("/openapi.json", None).data == service.get("/openapi.json", None).data

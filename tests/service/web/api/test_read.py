@@ -13,98 +13,98 @@ BITS = {"dark_mode": True, "beta": False}
 
 
 @pytest.fixture
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("read")) as world:
-        yield world
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("read")) as service:
+        yield service
 
 
-def filled(world: World, read: str) -> Collection:
+def filled(service: World, read: str) -> Collection:
     """10 reports yesterday, closed; 10 today, open."""
-    collection = world.register(authored(read, read=read))
+    collection = service.register(authored(read, read=read))
     for epoch in (TODAY - 1, TODAY):
-        world.count(collection, [BITS] * 10, epoch=epoch)
-    world.service.store.close_epoch(collection.id, TODAY - 1, world.clock(), audit=None)
+        service.count(collection, [BITS] * 10, epoch=epoch)
+    service.running.store.close_epoch(collection.id, TODAY - 1, service.clock(), audit=None)
     return collection
 
 
-def estimates(world: World, collection: Collection, query: str = "") -> dict[str, object]:
-    answer = world.get(f"/v1/collections/{collection.id}/estimates{query}")
+def estimates(service: World, collection: Collection, query: str = "") -> dict[str, object]:
+    answer = service.get(f"/v1/collections/{collection.id}/estimates{query}")
     assert answer.status_code == 200, answer.text
     document: dict[str, object] = answer.get_json()
     return document
 
 
-def epochs(world: World, collection: Collection) -> dict[str, object]:
-    document: dict[str, object] = world.get(f"/v1/collections/{collection.id}/epochs").get_json()
+def epochs(service: World, collection: Collection) -> dict[str, object]:
+    document: dict[str, object] = service.get(f"/v1/collections/{collection.id}/epochs").get_json()
     return document
 
 
-def test_live_reads_open_epochs_and_says_so(world: World) -> None:
-    document = estimates(world, filled(world, "live"))
+def test_live_reads_open_epochs_and_says_so(service: World) -> None:
+    document = estimates(service, filled(service, "live"))
     assert (document["epochs"], document["provisional"]) == ([TODAY - 1, TODAY], True)
 
 
-def test_live_is_final_once_its_epochs_are_closed(world: World) -> None:
-    collection = filled(world, "live")
-    world.service.store.close_epoch(collection.id, TODAY, world.clock(), audit=None)
-    assert estimates(world, collection)["provisional"] is False
+def test_live_is_final_once_its_epochs_are_closed(service: World) -> None:
+    collection = filled(service, "live")
+    service.running.store.close_epoch(collection.id, TODAY, service.clock(), audit=None)
+    assert estimates(service, collection)["provisional"] is False
 
 
-def test_closed_reads_closed_epochs_only(world: World) -> None:
-    document = estimates(world, filled(world, "closed"))
+def test_closed_reads_closed_epochs_only(service: World) -> None:
+    document = estimates(service, filled(service, "closed"))
     assert (document["epochs"], document["n"]) == ([TODAY - 1], 10)
     assert document["provisional"] is False
 
 
-def test_closed_refuses_an_open_epoch_asked_for_by_name(world: World) -> None:
-    collection = filled(world, "closed")
-    answer = world.get(f"/v1/collections/{collection.id}/estimates?from={TODAY}")
+def test_closed_refuses_an_open_epoch_asked_for_by_name(service: World) -> None:
+    collection = filled(service, "closed")
+    answer = service.get(f"/v1/collections/{collection.id}/estimates?from={TODAY}")
     assert answer.status_code == 409
     assert answer.get_json()["n"] == 0
 
 
-def test_closed_leaves_out_an_open_epoch_between_closed_ones(world: World) -> None:
-    collection = filled(world, "closed")
-    world.count(collection, [BITS] * 10, epoch=TODAY - 2)
-    world.count(collection, [BITS] * 10, epoch=TODAY + 1)
+def test_closed_leaves_out_an_open_epoch_between_closed_ones(service: World) -> None:
+    collection = filled(service, "closed")
+    service.count(collection, [BITS] * 10, epoch=TODAY - 2)
+    service.count(collection, [BITS] * 10, epoch=TODAY + 1)
     for epoch in (TODAY + 1, TODAY - 2):
-        world.service.store.close_epoch(collection.id, epoch, world.clock(), audit=None)
-    document = estimates(world, collection)
+        service.running.store.close_epoch(collection.id, epoch, service.clock(), audit=None)
+    document = estimates(service, collection)
     assert (document["n"], document["epochs"]) == (30, [TODAY - 2, TODAY - 1, TODAY + 1])
 
 
-def test_closed_gives_one_answer_for_one_set_of_epochs_for_ever(world: World) -> None:
-    collection = filled(world, "closed")
-    before = estimates(world, collection)
-    world.count(collection, [BITS] * 10, epoch=TODAY)
-    world.count(collection, [BITS] * 10, epoch=TODAY - 1)
-    assert estimates(world, collection) == before
+def test_closed_gives_one_answer_for_one_set_of_epochs_for_ever(service: World) -> None:
+    collection = filled(service, "closed")
+    before = estimates(service, collection)
+    service.count(collection, [BITS] * 10, epoch=TODAY)
+    service.count(collection, [BITS] * 10, epoch=TODAY - 1)
+    assert estimates(service, collection) == before
 
 
 @pytest.mark.parametrize("query", ["", "?group_by=epoch", f"?to={TODAY - 1}", "?projection=clip"])
 @pytest.mark.parametrize("role", ["viewer", "analyst", "admin"])
 @pytest.mark.parametrize("accept", ["application/json", "text/csv"])
 def test_releases_refuses_estimates_to_everybody(
-    world: World, query: str, role: str, accept: str
+    service: World, query: str, role: str, accept: str
 ) -> None:
-    collection = filled(world, "releases")
-    answer = world.get(f"/v1/collections/{collection.id}/estimates{query}", role, Accept=accept)
+    collection = filled(service, "releases")
+    answer = service.get(f"/v1/collections/{collection.id}/estimates{query}", role, Accept=accept)
     assert answer.status_code == 403
     assert answer.get_json()["type"] == "urn:deniable:problem:read-refused"
 
 
-def test_releases_refuses_in_the_same_words_whatever_was_reported(world: World) -> None:
-    collection = world.register(authored("releases", read="releases"))
+def test_releases_refuses_in_the_same_words_whatever_was_reported(service: World) -> None:
+    collection = service.register(authored("releases", read="releases"))
     path = f"/v1/collections/{collection.id}/estimates"
-    before = world.get(path).data
-    world.count(collection, [BITS] * 10)
-    assert world.get(path).data == before
+    before = service.get(path).data
+    service.count(collection, [BITS] * 10)
+    assert service.get(path).data == before
 
 
-def test_epochs_list_counts_states_times_and_rejections(world: World) -> None:
-    collection = filled(world, "live")
-    world.service.store.count_rejections(collection.id, {"cannot-open": 2})
-    document = epochs(world, collection)
+def test_epochs_list_counts_states_times_and_rejections(service: World) -> None:
+    collection = filled(service, "live")
+    service.running.store.count_rejections(collection.id, {"cannot-open": 2})
+    document = epochs(service, collection)
     assert document["epoch_seconds"] == DAY
     assert document["rejections"] == {"cannot-open": 2}
     assert document["epochs"] == [
@@ -121,21 +121,21 @@ def test_epochs_list_counts_states_times_and_rejections(world: World) -> None:
     ]
 
 
-def test_epochs_of_releases_show_nothing_that_depends_on_a_report(world: World) -> None:
-    collection = world.register(authored("releases", read="releases"))
-    before = epochs(world, collection)
-    world.count(collection, [BITS], epoch=TODAY)
-    world.count(collection, [BITS], epoch=TODAY - 3)
-    world.service.store.count_rejections(collection.id, {"cannot-open": 1})
-    assert epochs(world, collection) == before
+def test_epochs_of_releases_show_nothing_that_depends_on_a_report(service: World) -> None:
+    collection = service.register(authored("releases", read="releases"))
+    before = epochs(service, collection)
+    service.count(collection, [BITS], epoch=TODAY)
+    service.count(collection, [BITS], epoch=TODAY - 3)
+    service.running.store.count_rejections(collection.id, {"cannot-open": 1})
+    assert epochs(service, collection) == before
     assert "rejections" not in before
 
 
-def test_epochs_of_releases_are_the_calendars_with_n_where_there_is_enough(world: World) -> None:
-    collection = world.register(authored("releases", read="releases"))
+def test_epochs_of_releases_are_the_calendars_with_n_where_there_is_enough(service: World) -> None:
+    collection = service.register(authored("releases", read="releases"))
     for epoch, n in ((TODAY - 5, 3), (TODAY - 4, 2), (TODAY - 2, 9)):
-        world.count(collection, [BITS] * n, epoch=epoch)
-    listed = epochs(world, collection)["epochs"]
+        service.count(collection, [BITS] * n, epoch=epoch)
+    listed = epochs(service, collection)["epochs"]
     assert isinstance(listed, list)
     assert [row["epoch"] for row in listed] == list(
         range(collection.manifest.first_epoch, TODAY + 1)
@@ -150,17 +150,17 @@ def test_epochs_of_releases_are_the_calendars_with_n_where_there_is_enough(world
 
 
 @pytest.mark.slow
-def test_lowering_read_by_a_new_version_closes_what_was_open(world: World) -> None:
-    live = filled(world, "live")
-    world.register(authored("live", read="releases", previous=live.manifest))
-    answer = world.get(f"/v1/collections/{live.id}/estimates")
+def test_lowering_read_by_a_new_version_closes_what_was_open(service: World) -> None:
+    live = filled(service, "live")
+    service.register(authored("live", read="releases", previous=live.manifest))
+    answer = service.get(f"/v1/collections/{live.id}/estimates")
     assert answer.status_code == 403
 
 
 def test_epochs_of_closed_have_n_where_they_are_closed_and_are_the_calendars_where_open(
-    world: World,
+    service: World,
 ) -> None:
-    listed = epochs(world, filled(world, "closed"))["epochs"]
+    listed = epochs(service, filled(service, "closed"))["epochs"]
     assert isinstance(listed, list)
     assert [(row["epoch"], row["state"], row.get("n")) for row in listed] == [
         (TODAY - 2, "open", None),

@@ -47,24 +47,24 @@ LINUX = {"os": "linux", "browser": "=chrome", "beta, or not": "no"}
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("records")) as world:
-        yield world
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("records")) as service:
+        yield service
 
 
-def asked(world: World, mechanism: str, repeat: str = "once") -> Collection:
+def asked(service: World, mechanism: str, repeat: str = "once") -> Collection:
     """2,000 reports of each of two combinations, half of them in each of two epochs."""
     name = f"{mechanism.partition('/')[0]}-{repeat}"
     text = TOML.format(name=name, mechanism=mechanism, more=REPEATS[repeat])
-    collection = world.register(manifest_from_toml(text, ingest=INGEST))
-    if not world.service.store.epochs(collection.id):
+    collection = service.register(manifest_from_toml(text, ingest=INGEST))
+    if not service.running.store.epochs(collection.id):
         for epoch in (TODAY - 1, TODAY):
-            world.count(collection, [MAC, LINUX] * 1000, epoch=epoch)
+            service.count(collection, [MAC, LINUX] * 1000, epoch=epoch)
     return collection
 
 
-def estimates(world: World, collection: Collection, query: str = "") -> dict[str, Any]:
-    answer = world.get(f"/v1/collections/{collection.id}/estimates{query}")
+def estimates(service: World, collection: Collection, query: str = "") -> dict[str, Any]:
+    answer = service.get(f"/v1/collections/{collection.id}/estimates{query}")
     document: dict[str, Any] = answer.get_json()
     assert answer.status_code == 200, document
     return document
@@ -77,10 +77,10 @@ def rows(document: dict[str, Any]) -> dict[str, dict[str, float]]:
 @pytest.mark.parametrize("repeat", REPEATS)
 @pytest.mark.parametrize("mechanism", ["pairs/1", "fourier/1", "subset/1", "hadamard/1"])
 def test_a_table_of_two_attributes_is_near_the_truth_and_found_associated(
-    world: World, mechanism: str, repeat: str
+    service: World, mechanism: str, repeat: str
 ) -> None:
     """At ε = 4 and n = 4,000 a cell is off by 0.25 with probability under 1e-6."""
-    document = estimates(world, asked(world, mechanism, repeat), "?marginal=os,browser")
+    document = estimates(service, asked(service, mechanism, repeat), "?marginal=os,browser")
     table = rows(document)
     assert list(table) == [
         "os=linux, browser=firefox",
@@ -99,10 +99,10 @@ def test_a_table_of_two_attributes_is_near_the_truth_and_found_associated(
 
 @pytest.mark.parametrize("mechanism", ["affine/1", "cyclic/1", "projective/1"])
 def test_a_table_from_a_design_has_intervals_and_is_found_associated(
-    world: World, mechanism: str
+    service: World, mechanism: str
 ) -> None:
     """At ε = 4 and n = 4,000 a cell is off by 0.25 with probability under 1e-6."""
-    document = estimates(world, asked(world, mechanism), "?marginal=os,browser")
+    document = estimates(service, asked(service, mechanism), "?marginal=os,browser")
     for row, true in zip(document["estimates"], (0, 0.5, 0.5, 0), strict=True):
         assert abs(row["frequency"] - true) < 0.25
         assert row["lower"] <= row["upper"]
@@ -113,9 +113,9 @@ def test_a_table_from_a_design_has_intervals_and_is_found_associated(
 
 @pytest.mark.parametrize("mechanism", ["pairs/1", "fourier/1"])
 def test_each_attribute_by_itself_is_shown_where_reports_tell_of_tables_only(
-    world: World, mechanism: str
+    service: World, mechanism: str
 ) -> None:
-    document = estimates(world, asked(world, mechanism))
+    document = estimates(service, asked(service, mechanism))
     assert list(rows(document)) == [
         *("os=linux", "os=mac", "browser=firefox", "browser==chrome"),
         *("beta, or not=no", "beta, or not=yes"),
@@ -123,42 +123,42 @@ def test_each_attribute_by_itself_is_shown_where_reports_tell_of_tables_only(
     assert document["associations"] == []
 
 
-def test_product_coding_shows_all_combinations_unless_tables_are_asked_for(world: World) -> None:
-    collection = asked(world, "subset/1")
-    document = estimates(world, collection)
+def test_product_coding_shows_all_combinations_unless_tables_are_asked_for(service: World) -> None:
+    collection = asked(service, "subset/1")
+    document = estimates(service, collection)
     assert len(rows(document)) == 8
     assert "associations" not in document
-    whole = rows(estimates(world, collection, "?marginal=os,browser&marginal=beta, or not"))
+    whole = rows(estimates(service, collection, "?marginal=os,browser&marginal=beta, or not"))
     assert len(whole) == 6
     assert whole["os=mac, browser=firefox"]["std_error"] > 0
 
 
-def test_intervals_of_several_tables_hold_together(world: World) -> None:
-    collection = asked(world, "pairs/1")
-    alone = rows(estimates(world, collection, "?marginal=os,browser&family=all"))
-    more = rows(estimates(world, collection, "?marginal=os,browser&marginal=os&family=all"))
+def test_intervals_of_several_tables_hold_together(service: World) -> None:
+    collection = asked(service, "pairs/1")
+    alone = rows(estimates(service, collection, "?marginal=os,browser&family=all"))
+    more = rows(estimates(service, collection, "?marginal=os,browser&marginal=os&family=all"))
     label = "os=mac, browser=firefox"
     assert (
         more[label]["upper"] - more[label]["lower"] > alone[label]["upper"] - alone[label]["lower"]
     )
 
 
-def test_projections_are_taken_table_by_table(world: World) -> None:
-    collection = asked(world, "fourier/1")
+def test_projections_are_taken_table_by_table(service: World) -> None:
+    collection = asked(service, "fourier/1")
     query = "?marginal=os,browser&marginal=os&projection=simplex"
-    shown = [row["projected"] for row in rows(estimates(world, collection, query)).values()]
+    shown = [row["projected"] for row in rows(estimates(service, collection, query)).values()]
     assert sum(shown[:4]) == pytest.approx(1)
     assert sum(shown[4:]) == pytest.approx(1)
-    refused = world.get(f"/v1/collections/{collection.id}/estimates?marginal=os&projection=clip")
+    refused = service.get(f"/v1/collections/{collection.id}/estimates?marginal=os&projection=clip")
     assert "none or simplex for record" in refused.get_json()["detail"]
 
 
-def test_one_epoch_at_a_time_and_as_csv(world: World) -> None:
-    collection = asked(world, "pairs/1")
-    grouped = estimates(world, collection, "?marginal=os,browser&group_by=epoch")
+def test_one_epoch_at_a_time_and_as_csv(service: World) -> None:
+    collection = asked(service, "pairs/1")
+    grouped = estimates(service, collection, "?marginal=os,browser&group_by=epoch")
     assert [len(epoch["estimates"]) for epoch in grouped["epochs"]] == [4, 4]
     path = f"/v1/collections/{collection.id}/estimates?marginal=browser,os"
-    text = world.get(path, Accept="text/csv").get_data(as_text=True)
+    text = service.get(path, Accept="text/csv").get_data(as_text=True)
     found = list(csv.DictReader(io.StringIO(text)))
     assert [row["label"] for row in found][1] == "browser=firefox, os=mac"
     assert {row["n"] for row in found} == {"4000"}
@@ -175,44 +175,44 @@ def test_one_epoch_at_a_time_and_as_csv(world: World) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_the_names_there_are(
-    world: World, mechanism: str, query: str, detail: str
+    service: World, mechanism: str, query: str, detail: str
 ) -> None:
-    collection = asked(world, mechanism)
-    answer = world.get(f"/v1/collections/{collection.id}/estimates?{query}")
+    collection = asked(service, mechanism)
+    answer = service.get(f"/v1/collections/{collection.id}/estimates?{query}")
     assert (answer.status_code, answer.get_json()["argument"]) == (400, "marginal")
     assert detail in answer.get_json()["detail"]
 
 
-def test_tables_of_what_is_no_record_are_refused(world: World) -> None:
-    world.register(authored("plain"))
-    answer = world.get("/v1/collections/plain/estimates?marginal=os")
+def test_tables_of_what_is_no_record_are_refused(service: World) -> None:
+    service.register(authored("plain"))
+    answer = service.get("/v1/collections/plain/estimates?marginal=os")
     assert answer.status_code == 400
     assert "only records have one" in answer.get_json()["detail"]
 
 
-def test_a_sealed_report_of_a_record_is_counted(world: World) -> None:
-    collection = asked(world, "pairs/1", "fresh")
-    before = estimates(world, collection)["n"]
-    assert world.upload(collection, world.report(collection, MAC)).status_code == 200
-    assert estimates(world, collection)["n"] == before + 1
+def test_a_sealed_report_of_a_record_is_counted(service: World) -> None:
+    collection = asked(service, "pairs/1", "fresh")
+    before = estimates(service, collection)["n"]
+    assert service.upload(collection, service.report(collection, MAC)).status_code == 200
+    assert estimates(service, collection)["n"] == before + 1
 
 
-def test_a_payload_that_names_no_pair_is_rejected(world: World) -> None:
-    collection = asked(world, "pairs/1")
+def test_a_payload_that_names_no_pair_is_rejected(service: World) -> None:
+    collection = asked(service, "pairs/1")
     payload = b"\x03" + Coins.system().bytes(1)
     with pytest.raises(ValueError, match="name a pair"):
         collection.mechanism.validate(payload)
 
 
-def test_the_list_of_collections_shows_the_attributes(world: World) -> None:
-    asked(world, "pairs/1")
-    listed = world.get("/v1/collections").get_json()["collections"]
+def test_the_list_of_collections_shows_the_attributes(service: World) -> None:
+    asked(service, "pairs/1")
+    listed = service.get("/v1/collections").get_json()["collections"]
     domain = next(each["domain"] for each in listed if each["name"] == "pairs-once")
     assert domain["attributes"][0] == {"name": "os", "labels": ["linux", "mac"]}
     assert "labels" not in domain
 
 
-def test_forty_attributes_are_never_written_out_as_combinations(world: World) -> None:
+def test_forty_attributes_are_never_written_out_as_combinations(service: World) -> None:
     """2^40 combinations: applied, linted, counted, listed and estimated at once."""
     names = [f"a{place}" for place in range(40)]
     text = TOML.partition("[[domain")[0].format(name="forty", mechanism="fourier/1", more="")
@@ -221,8 +221,8 @@ def test_forty_attributes_are_never_written_out_as_combinations(world: World) ->
     )
     manifest = manifest_from_toml(text, ingest=INGEST)
     assert any("one of 820 parities" in str(found) for found in lint(manifest, now=1.79e9))
-    collection = world.register(manifest)
-    world.count(collection, [dict.fromkeys(names, "yes")] * 50)
-    assert len(estimates(world, collection)["estimates"]) == 80
-    (test,) = estimates(world, collection, "?marginal=a0,a39")["associations"]
+    collection = service.register(manifest)
+    service.count(collection, [dict.fromkeys(names, "yes")] * 50)
+    assert len(estimates(service, collection)["estimates"]) == 80
+    (test,) = estimates(service, collection, "?marginal=a0,a39")["associations"]
     assert test["undecided"].startswith("too few reports")

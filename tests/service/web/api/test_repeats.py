@@ -21,23 +21,23 @@ MORE = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("repeats")) as world:
-        yield world
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("repeats")) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
-def collections(world: World) -> dict[str, Collection]:
+def collections(service: World) -> dict[str, Collection]:
     """50 reports in each of four epochs."""
-    found = {name: world.register(authored(name, more=more)) for name, more in MORE.items()}
+    found = {name: service.register(authored(name, more=more)) for name, more in MORE.items()}
     for collection in found.values():
         for epoch in range(TODAY - 3, TODAY + 1):
-            world.count(collection, ANSWERS * 25, epoch=epoch)
+            service.count(collection, ANSWERS * 25, epoch=epoch)
     return found
 
 
-def document(world: World, collection: Collection, query: str = "") -> dict[str, object]:
-    answer = world.get(f"/v1/collections/{collection.id}/estimates{query}")
+def document(service: World, collection: Collection, query: str = "") -> dict[str, object]:
+    answer = service.get(f"/v1/collections/{collection.id}/estimates{query}")
     assert answer.status_code == 200, answer.text
     found: dict[str, object] = answer.get_json()
     return found
@@ -51,14 +51,14 @@ def rows(found: dict[str, object]) -> list[dict[str, float]]:
 
 @pytest.mark.parametrize("name", MORE)
 def test_the_numbers_are_the_estimators_over_as_many_epochs(
-    world: World, collections: dict[str, Collection], name: str
+    service: World, collections: dict[str, Collection], name: str
 ) -> None:
     collection = collections[name]
-    reading = pooled_tally(world.service.store, collection, EpochRange())
+    reading = pooled_tally(service.running.store, collection, EpochRange())
     repeat = collection.manifest.repeat
     estimator = estimator_for(collection.mechanism, repeat=repeat)
     estimate = estimator.estimate(reading.tally, reading.n, epochs=4)
-    found = document(world, collection)
+    found = document(service, collection)
     assert (found["repeat"], found["target"], found["n"]) == (repeat, "population", 200)
     assert [row["std_error"] for row in rows(found)] == estimate.std_errors.tolist()
     assert [row["lower"] for row in rows(found)] == estimate.lower.tolist()
@@ -68,41 +68,41 @@ def test_the_numbers_are_the_estimators_over_as_many_epochs(
 
 @pytest.mark.parametrize("name", ["fresh", "memoized"])
 def test_epochs_are_never_pooled_as_if_their_reports_were_independent(
-    world: World, collections: dict[str, Collection], name: str
+    service: World, collections: dict[str, Collection], name: str
 ) -> None:
     collection = collections[name]
-    reading = pooled_tally(world.service.store, collection, EpochRange())
+    reading = pooled_tally(service.running.store, collection, EpochRange())
     naive = collection.estimator.estimate(reading.tally, reading.n, epochs=1)
-    for row, error in zip(rows(document(world, collection)), naive.std_errors, strict=True):
+    for row, error in zip(rows(document(service, collection)), naive.std_errors, strict=True):
         assert row["std_error"] > 1.1 * error
 
 
 @pytest.mark.parametrize("name", ["fresh", "memoized"])
 def test_a_liar_lies_in_every_epoch(
-    world: World, collections: dict[str, Collection], name: str
+    service: World, collections: dict[str, Collection], name: str
 ) -> None:
-    for row in rows(document(world, collections[name])):
+    for row in rows(document(service, collections[name])):
         reports, devices = row["reports_to_leave_interval"], row["devices_to_leave_interval"]
         assert devices == -(-reports // 4)
 
 
 def test_a_memoized_document_names_the_holds_it_speaks_of_and_how_they_link(
-    world: World, collections: dict[str, Collection]
+    service: World, collections: dict[str, Collection]
 ) -> None:
     collection = collections["memoized"]
     first = collection.manifest.first_epoch
     assert TODAY - 3 < first + 20 <= TODAY + 6  # the fixture's epochs lie in the first hold
-    found = document(world, collection)
+    found = document(service, collection)
     assert found["holds"] == [{"first": first, "last": first + 19}]
     assert found["linkage"] == collection.manifest.linkage > 0
 
 
-def test_several_holds_are_named_one_by_one(world: World) -> None:
+def test_several_holds_are_named_one_by_one(service: World) -> None:
     more = MORE["memoized"].replace("20", "2")
-    collection = world.register(authored("holds", more=more))
+    collection = service.register(authored("holds", more=more))
     for epoch in range(TODAY - 3, TODAY + 1):
-        world.count(collection, ANSWERS * 3, epoch=epoch)
-    found = document(world, collection)["holds"]
+        service.count(collection, ANSWERS * 3, epoch=epoch)
+    found = document(service, collection)["holds"]
     assert isinstance(found, list)
     assert [hold["last"] - hold["first"] for hold in found] == [1] * len(found)
     assert len(found) == 2 + (TODAY - 3 - collection.manifest.first_epoch) % 2
@@ -110,28 +110,28 @@ def test_several_holds_are_named_one_by_one(world: World) -> None:
 
 @pytest.mark.parametrize("name", ["once", "fresh"])
 def test_other_documents_have_no_holds(
-    world: World, collections: dict[str, Collection], name: str
+    service: World, collections: dict[str, Collection], name: str
 ) -> None:
-    assert not {"holds", "linkage"} & document(world, collections[name]).keys()
+    assert not {"holds", "linkage"} & document(service, collections[name]).keys()
 
 
 @pytest.mark.parametrize("name", MORE)
 def test_one_epoch_alone_is_read_as_reports_of_different_devices(
-    world: World, collections: dict[str, Collection], name: str
+    service: World, collections: dict[str, Collection], name: str
 ) -> None:
     collection = collections[name]
-    reading = pooled_tally(world.service.store, collection, EpochRange(TODAY, TODAY))
+    reading = pooled_tally(service.running.store, collection, EpochRange(TODAY, TODAY))
     estimate = collection.estimator.estimate(reading.tally, reading.n)
-    found = document(world, collection, f"?from={TODAY}")
+    found = document(service, collection, f"?from={TODAY}")
     assert [row["lower"] for row in rows(found)] == estimate.lower.tolist()
     assert [row["upper"] for row in rows(found)] == estimate.upper.tolist()
 
 
 @pytest.mark.parametrize("name", MORE)
 def test_csv_holds_the_same_rows(
-    world: World, collections: dict[str, Collection], name: str
+    service: World, collections: dict[str, Collection], name: str
 ) -> None:
     path = f"/v1/collections/{collections[name].id}/estimates"
-    lines = world.get(path, Accept="text/csv").text.splitlines()
+    lines = service.get(path, Accept="text/csv").text.splitlines()
     assert "devices_to_leave_interval" in lines[0]
     assert len(lines) == 3

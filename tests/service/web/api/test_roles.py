@@ -106,13 +106,13 @@ NARROWED = {"/v1/ledger"}
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("roles")) as world:
-        here, there = world.register(authored()), world.register(authored("other"))
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("roles")) as service:
+        here, there = service.register(authored()), service.register(authored("other"))
         for role in ("viewer", "analyst", "admin", "relay", "metrics"):
-            world.limit(role, here.id)
-            world.limit(role, there.id)
-        yield world
+            service.limit(role, here.id)
+            service.limit(role, there.id)
+        yield service
 
 
 def addressed(template: str) -> str:
@@ -126,7 +126,7 @@ def addressed(template: str) -> str:
     )
 
 
-def ask(world: World, method: str, template: str, kind: str) -> int:
+def ask(service: World, method: str, template: str, kind: str) -> int:
     """The status; the request itself is valid wherever that changes nothing for the next one."""
     path = addressed(template)
     content_type = {"PUT": DSSE, "POST": "application/json"}.get(method)
@@ -135,21 +135,21 @@ def ask(world: World, method: str, template: str, kind: str) -> int:
     if template.endswith("{collection}/close") and " of " not in kind:
         path = path.replace("settings", "nothing")
     role = None if kind == "nobody" else kind
-    answer = world.send(
+    answer = service.send(
         method, path, role, data=b"{}" if content_type else None, content_type=content_type
     )
     return answer.status_code
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_public_operations_ask_nobody_who_they_are(world: World, kind: str) -> None:
-    statuses = {row: ask(world, *row, kind) for row in PUBLIC}
+def test_public_operations_ask_nobody_who_they_are(service: World, kind: str) -> None:
+    statuses = {row: ask(service, *row, kind) for row in PUBLIC}
     assert statuses == {row: 400 if row[0] == "POST" else 200 for row in PUBLIC}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_other_operations_ask_for_a_role(world: World, kind: str) -> None:
-    statuses = {row: ask(world, *row[:2], kind) for row in WITH_ROLE}
+def test_other_operations_ask_for_a_role(service: World, kind: str) -> None:
+    statuses = {row: ask(service, *row[:2], kind) for row in WITH_ROLE}
     if kind in ("nobody", "revoked", "expired"):
         assert statuses == dict.fromkeys(WITH_ROLE, 401)
         return
@@ -160,30 +160,30 @@ def test_other_operations_ask_for_a_role(world: World, kind: str) -> None:
 
 @pytest.mark.parametrize("role", ["viewer", "analyst", "admin", "relay", "metrics"])
 def test_a_token_of_another_collection_is_refused_wherever_there_is_one(
-    world: World, role: str
+    service: World, role: str
 ) -> None:
-    there = f"{role} of {world.service.registry.get('other').id}"
-    let_in = {row for row in WITH_ROLE if ask(world, *row[:2], there) != 403}
+    there = f"{role} of {service.running.registry.get('other').id}"
+    let_in = {row for row in WITH_ROLE if ask(service, *row[:2], there) != 403}
     assert let_in == {row for row in WITH_ROLE if role in ENOUGH[row[2]] and row[1] in NARROWED}
 
 
 @pytest.mark.parametrize("role", ["viewer", "analyst", "admin"])
-def test_a_token_of_a_collection_may_do_there_what_its_role_may(world: World, role: str) -> None:
-    here = f"{role} of {world.service.registry.get('settings').id}"
-    let_in = {row for row in OF_A_COLLECTION if ask(world, *row[:2], here) != 403}
+def test_a_token_of_a_collection_may_do_there_what_its_role_may(service: World, role: str) -> None:
+    here = f"{role} of {service.running.registry.get('settings').id}"
+    let_in = {row for row in OF_A_COLLECTION if ask(service, *row[:2], here) != 403}
     assert let_in == {row for row in OF_A_COLLECTION if role in ENOUGH[row[2]]}
 
 
 @pytest.mark.parametrize("caller", ["nobody", *SIGNED_IN])
-def test_a_cookie_is_nobody_under_v1(world: World, caller: str) -> None:
-    browser = signed_in(world, caller)
+def test_a_cookie_is_nobody_under_v1(service: World, caller: str) -> None:
+    browser = signed_in(service, caller)
     for method, path, _ in WITH_ROLE:
         assert browser.client.open(addressed(path), method=method).status_code == 401
 
 
 @pytest.mark.parametrize("caller", ["nobody", *SIGNED_IN])
-def test_pages_open_for_whom_they_are(world: World, caller: str) -> None:
-    browser = signed_in(world, caller)
+def test_pages_open_for_whom_they_are(service: World, caller: str) -> None:
+    browser = signed_in(service, caller)
     for (method, path), status in OPEN_PAGES.items():
         answer = browser.client.open(path, method=method, buffered=True)
         assert answer.status_code == status
@@ -196,15 +196,15 @@ def test_pages_open_for_whom_they_are(world: World, caller: str) -> None:
 
 
 @pytest.mark.parametrize("role", KINDS)
-def test_a_bearer_token_signs_nobody_in_to_pages(world: World, role: str) -> None:
+def test_a_bearer_token_signs_nobody_in_to_pages(service: World, role: str) -> None:
     for path in GUARDED_PAGES:
-        assert world.get(addressed(path), None if role == "nobody" else role).status_code == 303
+        assert service.get(addressed(path), None if role == "nobody" else role).status_code == 303
 
 
-def test_the_matrix_knows_every_address(world: World) -> None:
+def test_the_matrix_knows_every_address(service: World) -> None:
     routes = {
         (method, rule.rule)
-        for rule in world.app.url_map.iter_rules()
+        for rule in service.app.url_map.iter_rules()
         if rule.endpoint != "dashboard.static"
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
@@ -213,11 +213,11 @@ def test_the_matrix_knows_every_address(world: World) -> None:
     assert {(method, path.replace("{", "<").replace("}", ">")) for method, path in rows} == routes
 
 
-def test_every_guarded_page_has_the_role_of_its_row(world: World) -> None:
+def test_every_guarded_page_has_the_role_of_its_row(service: World) -> None:
     guarded = {
         (method, rule.rule.replace("<", "{").replace(">", "}")): role
-        for rule in world.app.url_map.iter_rules()
-        if (role := getattr(world.app.view_functions[rule.endpoint], "required_role", None))
+        for rule in service.app.url_map.iter_rules()
+        if (role := getattr(service.app.view_functions[rule.endpoint], "required_role", None))
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
     rows = {("GET", path): role for path, role in GUARDED_PAGES.items()}
@@ -229,10 +229,10 @@ def test_every_guarded_page_has_the_role_of_its_row(world: World) -> None:
     assert guarded == rows
 
 
-def test_every_operation_that_takes_a_role_and_changes_something_is_an_act(world: World) -> None:
+def test_every_operation_that_takes_a_role_and_changes_something_is_an_act(service: World) -> None:
     acts = {}
-    for rule in world.app.url_map.iter_rules():
-        promised = operation_of(world.app.view_functions[rule.endpoint])
+    for rule in service.app.url_map.iter_rules():
+        promised = operation_of(service.app.view_functions[rule.endpoint])
         if promised is not None and promised.role is not None:
             [method] = (rule.methods or set()) - {"HEAD", "OPTIONS"}
             acts[method, rule.rule] = promised.act
@@ -242,21 +242,21 @@ def test_every_operation_that_takes_a_role_and_changes_something_is_an_act(world
     assert {act for act in acts.values() if act is not None} < set(ACTS)
 
 
-def test_401_says_which_scheme_is_spoken(world: World) -> None:
-    answer = world.get("/v1/tokens", "revoked")
+def test_401_says_which_scheme_is_spoken(service: World) -> None:
+    answer = service.get("/v1/tokens", "revoked")
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="deniable"'
     assert answer.get_json()["type"] == "urn:deniable:problem:unauthorized"
 
 
-def test_403_says_which_role_is_needed_and_which_there_is(world: World) -> None:
-    document = world.get("/v1/tokens", "analyst").get_json()
+def test_403_says_which_role_is_needed_and_which_there_is(service: World) -> None:
+    document = service.get("/v1/tokens", "analyst").get_json()
     assert document["type"] == "urn:deniable:problem:forbidden"
     assert "role admin or above, the token has analyst" in document["detail"]
 
 
-def test_a_stranger_learns_nothing_of_arguments_or_collections(world: World) -> None:
+def test_a_stranger_learns_nothing_of_arguments_or_collections(service: World) -> None:
     answers = {
-        world.get(f"/v1/collections/{name}/estimates{query}", None).data
+        service.get(f"/v1/collections/{name}/estimates{query}", None).data
         for name in ("settings", "nothing")
         for query in ("", "?confidence=7", "?nonsense=1")
     }
@@ -264,18 +264,18 @@ def test_a_stranger_learns_nothing_of_arguments_or_collections(world: World) -> 
 
 
 @pytest.mark.parametrize("place", ["query", "cookie", "basic"])
-def test_a_token_counts_in_the_bearer_header_only(world: World, place: str) -> None:
-    token = world.tokens["admin"]
+def test_a_token_counts_in_the_bearer_header_only(service: World, place: str) -> None:
+    token = service.tokens["admin"]
     query = f"?token={token}&access_token={token}" if place == "query" else ""
     headers = {
         "query": {},
         "cookie": {"Cookie": f"token={token}; Authorization=Bearer {token}"},
         "basic": {"Authorization": f"Basic {token}"},
     }[place]
-    assert world.get(f"/v1/tokens{query}", None, **headers).status_code == 401
+    assert service.get(f"/v1/tokens{query}", None, **headers).status_code == 401
 
 
-def signed_in(world: World, caller: str) -> Browser:
+def signed_in(service: World, caller: str) -> Browser:
     if caller == "nobody":
-        return Browser.at(world.app)
-    return Browser.signed_in(world.app, world.service, caller)
+        return Browser.at(service.app)
+    return Browser.signed_in(service.app, service.running, caller)

@@ -43,16 +43,16 @@ def written(name: str, more: str = "") -> Manifest:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with opened(tmp_path_factory.mktemp("texts")) as world:
-        yield world
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("texts")) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
-def drinks(world: World) -> Collection:
+def collection(service: World) -> Collection:
     """8,000 reports, a quarter of each text: over 20 standard errors held out, at ε = 6."""
-    collection = world.register(written("drinks"))
-    world.count(collection, DRINKS * 2_000)
+    collection = service.register(written("drinks"))
+    service.count(collection, DRINKS * 2_000)
     return collection
 
 
@@ -62,13 +62,13 @@ def path(collection: Collection) -> str:
 
 @pytest.mark.statistical
 def test_texts_nobody_listed_are_found_with_intervals_that_hold_together(
-    world: World, drinks: Collection
+    service: World, collection: Collection
 ) -> None:
     """Each end of an interval is over seven standard errors inside its limit.
 
     At 0.9999 another text is found once in 20,000 times: then behind these, and rare.
     """
-    answer = world.get(f"{path(drinks)}?confidence=0.9999").get_json()
+    answer = service.get(f"{path(collection)}?confidence=0.9999").get_json()
     frequent, rare = answer["estimates"][:4], answer["estimates"][4:]
     assert {row["label"] for row in frequent} == set(DRINKS)
     assert all(row["frequency"] < 0.15 for row in rare)
@@ -80,10 +80,10 @@ def test_texts_nobody_listed_are_found_with_intervals_that_hold_together(
 
 @pytest.mark.statistical
 def test_a_list_given_later_is_told_in_its_order_by_more_reports(
-    world: World, drinks: Collection
+    service: World, collection: Collection
 ) -> None:
     query = "candidate=tea&candidate=water&candidate=cafe%CC%81&candidate=tea"
-    answer = world.get(f"{path(drinks)}?{query}&family=all&projection=clip").get_json()
+    answer = service.get(f"{path(collection)}?{query}&family=all&projection=clip").get_json()
     rows = answer["estimates"]
     assert ([row["label"] for row in rows], answer["evidence"]) == (["tea", "water", "café"], "all")
     for row, truth in zip(rows, (0.25, 0, 0.25), strict=True):
@@ -94,62 +94,62 @@ def test_a_list_given_later_is_told_in_its_order_by_more_reports(
 
 @pytest.mark.parametrize("given", ["ninechars", "", "%E2%80%AE", "a%0Ab"])
 def test_a_candidate_nobody_can_answer_is_refused(
-    world: World, drinks: Collection, given: str
+    service: World, collection: Collection, given: str
 ) -> None:
-    refused = world.get(f"{path(drinks)}?candidate={given}")
+    refused = service.get(f"{path(collection)}?candidate={given}")
     assert (refused.status_code, refused.get_json()["argument"]) == (400, "candidate")
     assert refused.get_data(as_text=True).isascii() or "\u202e" not in refused.get_data(True)
 
 
 @pytest.mark.parametrize("method", ["holm", "bonferroni"])
 def test_texts_that_were_found_are_not_tested_once_more(
-    world: World, drinks: Collection, method: str
+    service: World, collection: Collection, method: str
 ) -> None:
     for query in (f"significant={method}", f"significant={method}&group_by=epoch"):
-        refused = world.get(f"{path(drinks)}?{query}")
+        refused = service.get(f"{path(collection)}?{query}")
         assert (refused.status_code, refused.get_json()["argument"]) == (400, "significant")
-    given = world.get(f"{path(drinks)}?significant={method}&candidate=tea").get_json()
+    given = service.get(f"{path(collection)}?significant={method}&candidate=tea").get_json()
     assert given["estimates"][0]["significant"] is True
 
 
-def test_too_many_candidates_are_refused(world: World, drinks: Collection) -> None:
+def test_too_many_candidates_are_refused(service: World, collection: Collection) -> None:
     query = "&".join(f"candidate={number}" for number in range(1_001))
-    refused = world.get(f"{path(drinks)}?{query}").get_json()
+    refused = service.get(f"{path(collection)}?{query}").get_json()
     assert refused["accepted"].startswith("up to 1,000 texts")
 
 
-def test_candidates_of_a_collection_with_labels_are_refused(world: World) -> None:
+def test_candidates_of_a_collection_with_labels_are_refused(service: World) -> None:
     from support.builders.api_world import authored
 
-    settings = world.register(authored("plain"))
-    world.count(settings, [(1, 0)] * 5)
-    refused = world.get(f"{path(settings)}?candidate=tea").get_json()
+    settings = service.register(authored("plain"))
+    service.count(settings, [(1, 0)] * 5)
+    refused = service.get(f"{path(settings)}?candidate=tea").get_json()
     assert (refused["argument"], "listed" in refused["accepted"]) == ("candidate", True)
 
 
-def test_a_sealed_report_of_a_text_is_counted(world: World) -> None:
-    collection = world.register(written("sealed", "search_step = 0"))
-    world.count(collection, ["tea"] * 3)
-    assert world.upload(collection, world.report(collection, "tea")).status_code == 200
-    answer = world.get(f"{path(collection)}?candidate=tea").get_json()
+def test_a_sealed_report_of_a_text_is_counted(service: World) -> None:
+    collection = service.register(written("sealed", "search_step = 0"))
+    service.count(collection, ["tea"] * 3)
+    assert service.upload(collection, service.report(collection, "tea")).status_code == 200
+    answer = service.get(f"{path(collection)}?candidate=tea").get_json()
     assert (answer["n"], answer["estimates"][0]["reports"]) == (4, 4)
-    assert world.get(path(collection)).get_json()["estimates"] == []
+    assert service.get(path(collection)).get_json()["estimates"] == []
 
 
-def test_epochs_one_by_one_are_searched_one_by_one(world: World) -> None:
-    collection = world.register(written("daily", "search_step = 2"))
-    world.count(collection, ["tea"] * 5, epoch=TODAY)
-    world.count(collection, ["tea"] * 1, epoch=TODAY - 1)
-    answer = world.get(f"{path(collection)}?group_by=epoch&candidate=tea").get_json()
+def test_epochs_one_by_one_are_searched_one_by_one(service: World) -> None:
+    collection = service.register(written("daily", "search_step = 2"))
+    service.count(collection, ["tea"] * 5, epoch=TODAY)
+    service.count(collection, ["tea"] * 1, epoch=TODAY - 1)
+    answer = service.get(f"{path(collection)}?group_by=epoch&candidate=tea").get_json()
     assert [len(epoch["estimates"]) for epoch in answer["epochs"]] == [1]
     assert answer["too_few_reports"] == [TODAY - 1]
 
 
 @pytest.mark.statistical
 def test_a_word_that_starts_a_formula_is_inert_in_a_spreadsheet(
-    world: World, drinks: Collection
+    service: World, collection: Collection
 ) -> None:
-    text = world.get(path(drinks), Accept="text/csv").get_data(as_text=True)
+    text = service.get(path(collection), Accept="text/csv").get_data(as_text=True)
     labels = {row["label"] for row in csv.DictReader(io.StringIO(text))}
     assert "'=1+1" in labels
     assert "=1+1" not in labels
@@ -188,17 +188,19 @@ def test_a_new_collection_of_texts_is_written_read_and_linted() -> None:
     assert "domain.labels" not in found
 
 
-def test_an_app_gets_a_function_that_takes_any_text(world: World, tmp_path: Path) -> None:
-    module = render([read_signed(world.signed(written("drinks")))])
+def test_an_app_gets_a_function_that_takes_any_text(service: World, tmp_path: Path) -> None:
+    module = render([read_signed(service.signed(written("drinks")))])
     assert 'DrinksAnswer = str\n"""A text of at most 8 bytes."""' in module
     assert "def record_drinks(client: Client, answer: DrinksAnswer) -> Outcome:" in module
 
 
-def test_a_collection_of_texts_is_listed_with_its_length(world: World, drinks: Collection) -> None:
-    listed = world.get("/v1/collections").get_json()["collections"]
+def test_a_collection_of_texts_is_listed_with_its_length(
+    service: World, collection: Collection
+) -> None:
+    listed = service.get("/v1/collections").get_json()["collections"]
     domains = {row["name"]: row["domain"] for row in listed}
     assert domains["drinks"] == {"type": "text", "max_bytes": 8}
-    assert "a text of up to 8 bytes" in world.get("/").get_data(as_text=True)
+    assert "a text of up to 8 bytes" in service.get("/").get_data(as_text=True)
 
 
 def test_a_memoized_collection_of_texts_has_to_say_that_it_is_linkable() -> None:
@@ -210,14 +212,14 @@ def test_a_memoized_collection_of_texts_has_to_say_that_it_is_linkable() -> None
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("id", ["cms/1", "hcms/1", "rappor/1"])
-def test_a_sketch_tells_given_texts_and_finds_none(world: World, id: str) -> None:
+def test_a_sketch_tells_given_texts_and_finds_none(service: World, id: str) -> None:
     """4,000 reports at ε = 6: 0.1 is seven standard errors of `rappor/1`, more of the others."""
     name = f"sketch-{id.partition('/')[0]}"
-    collection = world.register(written(name, f'mechanism = "{id}"\n'))
-    world.count(collection, ["tea", "café"] * 2_000)
-    answer = world.get(f"{path(collection)}?candidate=tea&candidate=none").get_json()
+    collection = service.register(written(name, f'mechanism = "{id}"\n'))
+    service.count(collection, ["tea", "café"] * 2_000)
+    answer = service.get(f"{path(collection)}?candidate=tea&candidate=none").get_json()
     assert (answer["mechanism"], answer["evidence"]) == (id, "all")
     tea, none = answer["estimates"]
     assert abs(tea["frequency"] - 0.5) < 0.1
     assert abs(none["frequency"]) < 0.1
-    assert world.get(path(collection)).get_json()["estimates"] == []
+    assert service.get(path(collection)).get_json()["estimates"] == []

@@ -2,66 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from support.builders.api_world import DAY, World, opened
+from support.builders.api_world import DAY, World
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        yield world
-
-
-def create(world: World, **body: object) -> tuple[int, dict[str, object]]:
-    answer = world.send("POST", "/v1/tokens", json=body)
+def create(service: World, **body: object) -> tuple[int, dict[str, object]]:
+    answer = service.send("POST", "/v1/tokens", json=body)
     return answer.status_code, answer.get_json()
 
 
-def test_a_new_token_works_at_once_and_is_never_shown_again(world: World) -> None:
-    status, made = create(world, role="viewer", label="dashboard")
+def test_a_new_token_works_at_once_and_is_never_shown_again(service: World) -> None:
+    status, made = create(service, role="viewer", label="dashboard")
     assert (status, made["role"], made["label"], made["expires"]) == (
         201,
         "viewer",
         "dashboard",
         None,
     )
-    world.tokens["new"] = str(made["token"])
-    assert world.get("/v1/collections/x/estimates", "new").status_code == 404
-    listed = world.get("/v1/tokens", "admin")
+    service.tokens["new"] = str(made["token"])
+    assert service.get("/v1/collections/x/estimates", "new").status_code == 404
+    listed = service.get("/v1/tokens", "admin")
     assert str(made["token"]) not in listed.text
     assert listed.get_json()["tokens"][-1]["id"] == made["id"]
 
 
-def test_the_list_shows_role_label_and_times_and_no_hash(world: World) -> None:
-    rows = world.get("/v1/tokens", "admin").get_json()["tokens"]
+def test_the_list_shows_role_label_and_times_and_no_hash(service: World) -> None:
+    rows = service.get("/v1/tokens", "admin").get_json()["tokens"]
     assert {tuple(row) for row in rows} == {
         ("id", "role", "label", "collections", "created", "expires", "revoked")
     }
     assert {row["label"]: row["revoked"] is not None for row in rows}["revoked"]
 
 
-def test_a_token_may_be_made_to_expire(world: World) -> None:
-    _, made = create(world, role="analyst", label="summer", expires_days=30)
-    assert made["expires"] == int(world.clock()) + 30 * DAY
-    world.tokens["new"] = str(made["token"])
-    world.clock.now += 30 * DAY
-    assert world.get("/v1/collections/x/estimates", "new").status_code == 401
+def test_a_token_may_be_made_to_expire(service: World) -> None:
+    _, made = create(service, role="analyst", label="summer", expires_days=30)
+    assert made["expires"] == int(service.clock()) + 30 * DAY
+    service.tokens["new"] = str(made["token"])
+    service.clock.now += 30 * DAY
+    assert service.get("/v1/collections/x/estimates", "new").status_code == 401
 
 
-def test_a_revoked_token_ends_at_once(world: World) -> None:
-    _, made = create(world, role="admin", label="short")
-    world.tokens["new"] = str(made["token"])
-    answer = world.send("DELETE", f"/v1/tokens/{made['id']}")
+def test_a_revoked_token_ends_at_once(service: World) -> None:
+    _, made = create(service, role="admin", label="short")
+    service.tokens["new"] = str(made["token"])
+    answer = service.send("DELETE", f"/v1/tokens/{made['id']}")
     assert (answer.status_code, answer.data) == (204, b"")
-    assert world.get("/v1/tokens", "new").status_code == 401
+    assert service.get("/v1/tokens", "new").status_code == 401
 
 
-def test_revoking_what_is_not_there_is_404(world: World) -> None:
-    answer = world.send("DELETE", "/v1/tokens/000000000000")
+def test_revoking_what_is_not_there_is_404(service: World) -> None:
+    answer = service.send("DELETE", "/v1/tokens/000000000000")
     assert answer.status_code == 404
     assert answer.get_json()["type"] == "urn:deniable:problem:not-found"
 
@@ -85,32 +76,32 @@ def test_revoking_what_is_not_there_is_404(world: World) -> None:
     ],
 )
 def test_a_bad_field_is_named_and_nothing_is_made(
-    world: World, body: dict[str, object], argument: str
+    service: World, body: dict[str, object], argument: str
 ) -> None:
-    before = world.digest()
-    status, document = create(world, **body)
+    before = service.digest()
+    status, document = create(service, **body)
     assert (status, document["argument"]) == (400, argument)
     assert document["accepted"]
-    assert world.digest() == before
+    assert service.digest() == before
 
 
 @pytest.mark.parametrize(
     "body", [b" ", b"{", b"[]", b"null", b"\xff", b"[" * 10_000, b'{"a":' * 3_000, b"NaN"]
 )
-def test_a_body_that_is_no_json_object_is_refused(world: World, body: bytes) -> None:
-    before = world.digest()
-    answer = world.send("POST", "/v1/tokens", data=body, content_type="application/json")
+def test_a_body_that_is_no_json_object_is_refused(service: World, body: bytes) -> None:
+    before = service.digest()
+    answer = service.send("POST", "/v1/tokens", data=body, content_type="application/json")
     assert answer.status_code == 400
     assert answer.content_type == "application/problem+json"
-    assert world.digest() == before
+    assert service.digest() == before
 
 
-def test_a_long_body_is_refused_unread(world: World) -> None:
-    answer = world.send("POST", "/v1/tokens", data=b" " * 16_385, content_type="application/json")
+def test_a_long_body_is_refused_unread(service: World) -> None:
+    answer = service.send("POST", "/v1/tokens", data=b" " * 16_385, content_type="application/json")
     assert answer.status_code == 413
     assert "16384" in answer.get_json()["detail"]
 
 
-def test_a_body_of_another_type_is_refused(world: World) -> None:
-    answer = world.send("POST", "/v1/tokens", data=b"role=admin")
+def test_a_body_of_another_type_is_refused(service: World) -> None:
+    answer = service.send("POST", "/v1/tokens", data=b"role=admin")
     assert answer.status_code == 415

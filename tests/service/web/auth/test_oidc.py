@@ -22,26 +22,26 @@ DONE = "http://127.0.0.1:8000/sign-in/provider/done"
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[IdentityProvider]:
+def lasting_provider() -> Iterator[IdentityProvider]:
     with serving(CLOCK.now) as provider:
         yield provider
 
 
 @pytest.fixture
-def provider(running: IdentityProvider) -> IdentityProvider:
-    running.forget(CLOCK.now)
-    return running
+def provider(lasting_provider: IdentityProvider) -> IdentityProvider:
+    lasting_provider.forget(CLOCK.now)
+    return lasting_provider
 
 
 @pytest.fixture
-def service(provider: IdentityProvider, tmp_path: Path) -> Iterator[Service]:
-    with opened(provider, tmp_path) as service:
-        yield service
+def running_service(provider: IdentityProvider, tmp_path: Path) -> Iterator[Service]:
+    with opened(provider, tmp_path) as running_service:
+        yield running_service
 
 
 @pytest.fixture
-def browser(service: Service) -> Browser:
-    return browser_of(service)
+def browser(running_service: Service) -> Browser:
+    return browser_of(running_service)
 
 
 def test_the_way_there_and_back_signs_in(browser: Browser, provider: IdentityProvider) -> None:
@@ -85,19 +85,19 @@ def test_who_is_in_no_group_that_counts_stays_out(
 
 
 def test_the_role_may_lie_inside_a_claim(
-    browser: Browser, provider: IdentityProvider, service: Service
+    browser: Browser, provider: IdentityProvider, running_service: Service
 ) -> None:
-    object.__setattr__(service.settings, "oidc_claims", "role=realm_access.roles")
+    object.__setattr__(running_service.settings, "oidc_claims", "role=realm_access.roles")
     provider.claims = {"groups": None, "realm_access": {"roles": ["admins"]}}
     back(browser, sent(browser))
     assert browser.client.get("/who").text == "ana admin"
 
 
 def test_claims_and_scope_are_those_of_the_setting(
-    browser: Browser, provider: IdentityProvider, service: Service
+    browser: Browser, provider: IdentityProvider, running_service: Service
 ) -> None:
     claims = "name=email, scope=openid email roles"
-    object.__setattr__(service.settings, "oidc_claims", claims)
+    object.__setattr__(running_service.settings, "oidc_claims", claims)
     provider.claims = {"email": "ana@example.org", "groups": ["staff"]}
     back(browser, sent(browser))
     assert provider.asked[-1]["scope"] == "openid email roles"
@@ -190,9 +190,11 @@ def test_a_code_is_redeemed_once(browser: Browser) -> None:
     assert back(browser, address).status_code == 403
 
 
-def test_an_answer_belongs_to_the_browser_that_asked(browser: Browser, service: Service) -> None:
+def test_an_answer_belongs_to_the_browser_that_asked(
+    browser: Browser, running_service: Service
+) -> None:
     address = sent(browser)
-    other = Browser.at(create_app(service))
+    other = Browser.at(create_app(running_service))
     assert back(other, address).status_code == 403
     sent(other)
     assert back(other, address).status_code == 403
@@ -200,10 +202,10 @@ def test_an_answer_belongs_to_the_browser_that_asked(browser: Browser, service: 
 
 
 def test_a_code_of_another_sign_in_fails_for_its_verifier(
-    browser: Browser, service: Service
+    browser: Browser, running_service: Service
 ) -> None:
     mine = sent(browser)
-    theirs = sent(Browser.at(create_app(service)))
+    theirs = sent(Browser.at(create_app(running_service)))
     stolen = parse_qs(urlsplit(theirs).query)["code"][0]
     assert back(browser, mine, code=stolen).status_code == 403
 
@@ -251,9 +253,9 @@ def test_a_provider_whose_document_is_wrong_is_not_gone_to(
     assert "Location" not in answer.headers
 
 
-def test_signing_in_with_a_provider_is_an_act(browser: Browser, service: Service) -> None:
+def test_signing_in_with_a_provider_is_an_act(browser: Browser, running_service: Service) -> None:
     back(browser, sent(browser))
-    row = service.store.audit()[-1].entry.decode()
+    row = running_service.store.audit()[-1].entry.decode()
     assert '"act":"sign-in"' in row
     assert '"via":"oidc"' in row
 
@@ -280,5 +282,5 @@ def test_settings_that_would_let_the_wrong_people_in_are_refused(
         Settings(**given)  # type: ignore[arg-type]  # a wrong type is the point
 
 
-def test_the_client_secret_is_shown_nowhere(service: Service) -> None:
-    assert SECRET not in repr(service.settings)
+def test_the_client_secret_is_shown_nowhere(running_service: Service) -> None:
+    assert SECRET not in repr(running_service.settings)

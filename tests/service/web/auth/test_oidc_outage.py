@@ -25,26 +25,26 @@ from support.doubles.identity_provider import IdentityProvider, serving
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[IdentityProvider]:
+def lasting_provider() -> Iterator[IdentityProvider]:
     with serving(CLOCK.now) as provider:
         yield provider
 
 
 @pytest.fixture
-def provider(running: IdentityProvider) -> IdentityProvider:
-    running.forget(CLOCK.now)
-    return running
+def provider(lasting_provider: IdentityProvider) -> IdentityProvider:
+    lasting_provider.forget(CLOCK.now)
+    return lasting_provider
 
 
 @pytest.fixture
-def service(provider: IdentityProvider, tmp_path: Path) -> Iterator[Service]:
-    with opened(provider, tmp_path) as service:
-        yield service
+def running_service(provider: IdentityProvider, tmp_path: Path) -> Iterator[Service]:
+    with opened(provider, tmp_path) as running_service:
+        yield running_service
 
 
 @pytest.fixture
-def browser(service: Service) -> Browser:
-    return browser_of(service)
+def browser(running_service: Service) -> Browser:
+    return browser_of(running_service)
 
 
 class Silent:
@@ -70,9 +70,9 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
 
 
 @pytest.fixture
-def app(service: Service) -> Flask:
+def app(running_service: Service) -> Flask:
     """One process, which remembers a failure for all browsers."""
-    return create_app(service)
+    return create_app(running_service)
 
 
 def begin(app: Flask) -> TestResponse:

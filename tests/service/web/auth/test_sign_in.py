@@ -18,20 +18,20 @@ from support.doubles.browser import PASSWORD, Browser
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """With a user ana and three pages, one a role."""
     monkeypatch.setattr(users, "LOG2_N", 4)
-    with opened(tmp_path) as world:
+    with opened(tmp_path) as service:
         for role in ("viewer", "analyst", "admin"):
-            world.app.add_url_rule(f"/for-{role}", role, require(role)(shown))
-        world.app.add_url_rule("/change", "change", require("viewer")(shown), methods=["POST"])
-        world.service.users.add("ana", "analyst", PASSWORD, audit=None)
-        yield world
+            service.app.add_url_rule(f"/for-{role}", role, require(role)(shown))
+        service.app.add_url_rule("/change", "change", require("viewer")(shown), methods=["POST"])
+        service.running.users.add("ana", "analyst", PASSWORD, audit=None)
+        yield service
 
 
 @pytest.fixture
-def browser(world: World) -> Browser:
-    return Browser.at(world.app)
+def browser(service: World) -> Browser:
+    return Browser.at(service.app)
 
 
 def shown() -> str:
@@ -80,8 +80,8 @@ def test_a_form_without_its_token_is_refused(browser: Browser) -> None:
     assert browser.cookie() is None
 
 
-def test_a_form_token_of_another_browser_is_refused(world: World, browser: Browser) -> None:
-    other = Browser.at(world.app).form_token()
+def test_a_form_token_of_another_browser_is_refused(service: World, browser: Browser) -> None:
+    other = Browser.at(service.app).form_token()
     browser.form_token()
     form = {"name": "ana", "password": PASSWORD, "csrf_token": other}
     assert browser.client.post("/sign-in", data=form).status_code == 403
@@ -111,8 +111,8 @@ def test_nobody_is_told_to_sign_in_before_a_change(browser: Browser) -> None:
     assert browser.post("/change").status_code == 401
 
 
-def test_the_cookie_is_of_no_use_to_scripts_and_other_sites(world: World) -> None:
-    answer = Browser.at(world.app).sign_in("ana")
+def test_the_cookie_is_of_no_use_to_scripts_and_other_sites(service: World) -> None:
+    answer = Browser.at(service.app).sign_in("ana")
     [cookie] = [c for c in answer.headers.getlist("Set-Cookie") if "session=" in c]
     parts = {part.strip() for part in cookie.split(";")[1:]}
     assert {"HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=43200"} <= parts
@@ -121,22 +121,22 @@ def test_the_cookie_is_of_no_use_to_scripts_and_other_sites(world: World) -> Non
 
 
 def test_over_https_cookies_are_secure_and_bound_to_the_host(tmp_path: Path) -> None:
-    with opened(tmp_path) as world:
-        object.__setattr__(world.service.settings, "public_url", "https://telemetry.example.org")
-        [cookie] = world.get("/sign-in", None).headers.getlist("Set-Cookie")
+    with opened(tmp_path) as service:
+        object.__setattr__(service.running.settings, "public_url", "https://telemetry.example.org")
+        [cookie] = service.get("/sign-in", None).headers.getlist("Set-Cookie")
     assert cookie.startswith("__Host-deniable-form=")
     assert {"Secure", "HttpOnly", "Path=/"} <= {part.strip() for part in cookie.split(";")}
     assert "Domain" not in cookie
 
 
 def test_signing_in_again_gives_another_cookie_and_ends_the_first(
-    world: World, browser: Browser
+    service: World, browser: Browser
 ) -> None:
     browser.sign_in("ana")
     first = browser.cookie()
     assert browser.sign_in("ana").status_code == 303
     assert browser.cookie() not in (None, first)
-    assert len(world.service.sessions.list()) == 1
+    assert len(service.running.sessions.list()) == 1
 
 
 def test_a_cookie_somebody_else_chose_is_never_taken_over(browser: Browser) -> None:
@@ -147,52 +147,52 @@ def test_a_cookie_somebody_else_chose_is_never_taken_over(browser: Browser) -> N
 
 
 def test_signing_out_ends_the_session_wherever_the_cookie_is(
-    world: World, browser: Browser
+    service: World, browser: Browser
 ) -> None:
     browser.sign_in("ana")
     kept = browser.cookie()
     assert browser.post("/sign-out").location == "/sign-in"
     assert browser.cookie() is None
-    assert world.service.sessions.find(kept) is None
+    assert service.running.sessions.find(kept) is None
 
 
-def test_a_session_ends_in_the_second_it_expires(world: World, browser: Browser) -> None:
+def test_a_session_ends_in_the_second_it_expires(service: World, browser: Browser) -> None:
     browser.sign_in("ana")
-    world.clock.now += 12 * 3_600 - 1
+    service.clock.now += 12 * 3_600 - 1
     assert status(browser, "/for-viewer") == 200
-    world.clock.now += 1
+    service.clock.now += 1
     assert status(browser, "/for-viewer") == 303
 
 
 def test_a_session_that_is_ended_is_over_at_the_next_request(
-    world: World, browser: Browser
+    service: World, browser: Browser
 ) -> None:
     browser.sign_in("ana")
-    [listed] = world.get("/v1/sessions", "admin").get_json()["sessions"]
+    [listed] = service.get("/v1/sessions", "admin").get_json()["sessions"]
     assert (listed["name"], listed["via"]) == ("ana", "password")
-    assert world.send("DELETE", f"/v1/sessions/{listed['id']}").status_code == 204
+    assert service.send("DELETE", f"/v1/sessions/{listed['id']}").status_code == 204
     assert status(browser, "/for-viewer") == 303
 
 
-def test_a_user_who_is_removed_is_out_at_the_next_request(world: World, browser: Browser) -> None:
+def test_a_user_who_is_removed_is_out_at_the_next_request(service: World, browser: Browser) -> None:
     browser.sign_in("ana")
-    assert world.send("DELETE", "/v1/users/ana").status_code == 204
+    assert service.send("DELETE", "/v1/users/ana").status_code == 204
     assert status(browser, "/for-viewer") == 303
     assert browser.sign_in("ana").status_code == 403
 
 
-def test_a_link_of_a_user_who_is_removed_opens_nothing(world: World, browser: Browser) -> None:
-    link = world.service.sessions.make_link("ana", "admin", audit=None)
-    assert world.send("DELETE", "/v1/users/ana").status_code == 204
+def test_a_link_of_a_user_who_is_removed_opens_nothing(service: World, browser: Browser) -> None:
+    link = service.running.sessions.make_link("ana", "admin", audit=None)
+    assert service.send("DELETE", "/v1/users/ana").status_code == 204
     assert browser.client.get(f"/sign-in?link={link}").status_code == 410
     browser.use(link)
     assert status(browser, "/for-admin") == 303
 
 
 @pytest.mark.parametrize("name", ["a/b", "a\\b", "100%", ".", ".."])
-def test_a_name_that_no_address_can_spell_is_refused(world: World, name: str) -> None:
+def test_a_name_that_no_address_can_spell_is_refused(service: World, name: str) -> None:
     body = {"name": name, "role": "viewer", "password": "correct horse battery"}
-    answer = world.send("POST", "/v1/users", json=body)
+    answer = service.send("POST", "/v1/users", json=body)
     assert answer.status_code == 400
     assert "without a slash" in answer.get_json()["detail"]
 
@@ -210,12 +210,12 @@ def browser_link(browser: Browser) -> str:
     return link
 
 
-def test_opening_a_link_uses_nothing_up_and_its_button_does(world: World) -> None:
-    link = world.service.sessions.make_link("first", "admin", audit=None)
+def test_opening_a_link_uses_nothing_up_and_its_button_does(service: World) -> None:
+    link = service.running.sessions.make_link("first", "admin", audit=None)
     address = f"/sign-in?link={link}"
     for _ in range(3):
-        assert Browser.at(world.app).client.get(address).status_code == 200
-    first, second = Browser.at(world.app), Browser.at(world.app)
+        assert Browser.at(service.app).client.get(address).status_code == 200
+    first, second = Browser.at(service.app), Browser.at(service.app)
     assert first.use(link).status_code == 303
     assert status(first, "/for-admin") == 200
     assert second.use(link).status_code == 410
@@ -223,9 +223,9 @@ def test_opening_a_link_uses_nothing_up_and_its_button_does(world: World) -> Non
     assert status(second, "/for-viewer") == 303
 
 
-def test_a_link_that_is_over_lets_nobody_in(world: World, browser: Browser) -> None:
+def test_a_link_that_is_over_lets_nobody_in(service: World, browser: Browser) -> None:
     link = browser_link(browser)
-    world.clock.now += LINK_SECONDS
+    service.clock.now += LINK_SECONDS
     assert browser.use(link).status_code == 410
     assert browser.cookie() is None
 
@@ -249,30 +249,30 @@ def test_signing_in_never_leads_to_another_site(browser: Browser, wanted: str) -
 
 
 def test_whoever_guesses_at_one_name_is_slowed_down_and_a_link_gets_in(
-    world: World, browser: Browser
+    service: World, browser: Browser
 ) -> None:
     found = [browser.sign_in("ana", "wrong" * 3).status_code for _ in range(throttle.OF_NAME + 2)]
     assert found == [403] * throttle.OF_NAME + [429] * 2
     assert browser.sign_in("ana").status_code == 429
     assert browser.use(browser_link(browser)).status_code == 303
-    world.clock.now += throttle.WINDOW_SECONDS
-    assert Browser.at(world.app).sign_in("ana").status_code == 303
+    service.clock.now += throttle.WINDOW_SECONDS
+    assert Browser.at(service.app).sign_in("ana").status_code == 303
 
 
-def test_a_network_is_slowed_down_whatever_names_it_tries(world: World) -> None:
-    limiter = throttle.SignInLimiter(clock=world.clock, by_address=True)
+def test_a_network_is_slowed_down_whatever_names_it_tries(service: World) -> None:
+    limiter = throttle.SignInLimiter(clock=service.clock, by_address=True)
     tried = [limiter.admits("192.0.2.7", f"name {n}") for n in range(throttle.OF_NETWORK + 1)]
     assert tried == [True] * throttle.OF_NETWORK + [False]
     assert limiter.admits("198.51.100.1", "name")
 
 
-def test_behind_a_proxy_all_together_are_slowed_down(world: World) -> None:
-    limiter = throttle.SignInLimiter(clock=world.clock, by_address=False)
+def test_behind_a_proxy_all_together_are_slowed_down(service: World) -> None:
+    limiter = throttle.SignInLimiter(clock=service.clock, by_address=False)
     tried = [limiter.admits("127.0.0.1", f"name {n}") for n in range(throttle.OF_ALL + 1)]
     assert tried == [True] * throttle.OF_ALL + [False]
 
 
-def test_a_crowd_of_guesses_leaves_threads_for_others(world: World, browser: Browser) -> None:
+def test_a_crowd_of_guesses_leaves_threads_for_others(service: World, browser: Browser) -> None:
     with ExitStack() as crowd:
         limiter = browser.client.application.extensions[SIGN_INS]
         turns = [crowd.enter_context(limiter.turn()) for _ in range(5)]
@@ -282,10 +282,10 @@ def test_a_crowd_of_guesses_leaves_threads_for_others(world: World, browser: Bro
 
 
 def test_two_applications_over_one_database_know_the_same_sessions(
-    world: World, browser: Browser
+    service: World, browser: Browser
 ) -> None:
     browser.sign_in("ana")
-    other = Browser.at(create_app(world.service))
+    other = Browser.at(create_app(service.running))
     other.client.set_cookie("deniable-session", str(browser.cookie()))
     other.client.application.add_url_rule("/who", "who", require("viewer")(shown))
     assert other.client.get("/who").text == "ana analyst"

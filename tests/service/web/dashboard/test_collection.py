@@ -19,22 +19,22 @@ DARK = {"dark_mode": True, "beta": False}
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        yield world
+def service(tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path) as service:
+        yield service
 
 
 @pytest.fixture
-def settings(world: World) -> Collection:
+def collection(service: World) -> Collection:
     """Two epochs of two bits, 60 reports in all."""
-    collection = world.register(authored())
+    collection = service.register(authored())
     for epoch in (TODAY - 1, TODAY):
-        world.count(collection, [DARK] * 20 + [BOTH] * 10, epoch=epoch)
+        service.count(collection, [DARK] * 20 + [BOTH] * 10, epoch=epoch)
     return collection
 
 
-def text_of(world: World, query: str = "") -> str:
-    answer = world.page(f"/collections/settings{query}")
+def text_of(service: World, query: str = "") -> str:
+    answer = service.page(f"/collections/settings{query}")
     assert (answer.status_code, answer.mimetype) == (200, "text/html")
     return re.sub(r"[ \n]+", " ", answer.text)
 
@@ -45,122 +45,124 @@ def values(page: str, table: str = "estimates") -> list[float]:
     return [float(value) for value in re.findall(r'<data value="([^"]+)"', found[0])]
 
 
-def api(world: World, query: str = "") -> dict[str, dict[str, float]]:
-    found = world.get(f"/v1/collections/settings/estimates{query}").get_json()
+def api(service: World, query: str = "") -> dict[str, dict[str, float]]:
+    found = service.get(f"/v1/collections/settings/estimates{query}").get_json()
     return {row["label"]: row for row in found["estimates"]}
 
 
-@pytest.mark.usefixtures("settings")
-def test_every_number_of_the_table_is_the_api_s(world: World) -> None:
-    told = api(world, "?confidence=0.8")
+@pytest.mark.usefixtures("collection")
+def test_every_number_of_the_table_is_the_api_s(service: World) -> None:
+    told = api(service, "?confidence=0.8")
     expected = [
         told[label][name]
         for label in sorted(told, key=lambda label: -told[label]["frequency"])
         for name in FIGURES
     ]
-    assert values(text_of(world, "?confidence=0.8")) == expected
+    assert values(text_of(service, "?confidence=0.8")) == expected
 
 
-@pytest.mark.usefixtures("settings")
-def test_a_table_view_has_no_picture_and_a_chart_view_has_both(world: World) -> None:
-    chart, table = text_of(world), text_of(world, "?view=table")
+@pytest.mark.usefixtures("collection")
+def test_a_table_view_has_no_picture_and_a_chart_view_has_both(service: World) -> None:
+    chart, table = text_of(service), text_of(service, "?view=table")
     assert "data-chart" in chart
     assert "data-chart" not in table
     assert values(chart) == values(table)
 
 
-def test_files_are_byte_for_byte_what_the_api_answers(world: World, settings: Collection) -> None:
-    address = f"/v1/collections/{settings.id}/estimates?from={TODAY}"
-    page = f"/collections/{settings.id}?from={TODAY}"
-    assert world.page(page + "&format=json").data == world.get(address).data
-    csv = world.get(address, Accept="text/csv")
-    assert world.page(page + "&format=csv").data == csv.data
-    by_epoch = world.get(f"/v1/collections/{settings.id}/estimates?group_by=epoch")
-    assert world.page(f"/collections/{settings.id}?format=json&by=epoch").data == by_epoch.data
+def test_files_are_byte_for_byte_what_the_api_answers(
+    service: World, collection: Collection
+) -> None:
+    address = f"/v1/collections/{collection.id}/estimates?from={TODAY}"
+    page = f"/collections/{collection.id}?from={TODAY}"
+    assert service.page(page + "&format=json").data == service.get(address).data
+    csv = service.get(address, Accept="text/csv")
+    assert service.page(page + "&format=csv").data == csv.data
+    by_epoch = service.get(f"/v1/collections/{collection.id}/estimates?group_by=epoch")
+    assert service.page(f"/collections/{collection.id}?format=json&by=epoch").data == by_epoch.data
 
 
-@pytest.mark.usefixtures("settings")
-def test_looking_changes_nothing_and_charges_nothing(world: World) -> None:
-    world.page("/", "admin")  # a session is written, once
-    before = world.digest()
+@pytest.mark.usefixtures("collection")
+def test_looking_changes_nothing_and_charges_nothing(service: World) -> None:
+    service.page("/", "admin")  # a session is written, once
+    before = service.digest()
     for query in ("", "?show=projected", "?show=significant&confidence=0.5", "?format=csv"):
-        world.page(f"/collections/settings{query}", "admin")
-    assert world.digest() == before
+        service.page(f"/collections/settings{query}", "admin")
+    assert service.digest() == before
 
 
-@pytest.mark.usefixtures("settings")
-def test_only_what_somebody_has_is_significant(world: World) -> None:
-    told = api(world, "?significant=holm")
-    page = text_of(world, "?show=significant")
+@pytest.mark.usefixtures("collection")
+def test_only_what_somebody_has_is_significant(service: World) -> None:
+    told = api(service, "?significant=holm")
+    page = text_of(service, "?show=significant")
     for label, row in told.items():
         assert (f">{label}</a></th>" in page) == row["significant"]
 
 
-def test_an_answer_that_is_called_mean_is_followed_over_time_like_others(world: World) -> None:
-    collection = world.register(authored(type="choice", labels=("mean", "mode")))
+def test_an_answer_that_is_called_mean_is_followed_over_time_like_others(service: World) -> None:
+    collection = service.register(authored(type="choice", labels=("mean", "mode")))
     for epoch in (TODAY - 1, TODAY):
-        world.count(collection, ["mean"] * 20 + ["mode"] * 10, epoch=epoch)
+        service.count(collection, ["mean"] * 20 + ["mode"] * 10, epoch=epoch)
     expected = [
         number
         for epoch in (TODAY - 1, TODAY)
-        for number in (30, api(world, f"?from={epoch}&to={epoch}")["mean"]["frequency"])
+        for number in (30, api(service, f"?from={epoch}&to={epoch}")["mean"]["frequency"])
     ]
-    assert values(text_of(world, "?label=mean"), "over-time") == expected
+    assert values(text_of(service, "?label=mean"), "over-time") == expected
 
 
-@pytest.mark.usefixtures("settings")
-def test_the_page_says_what_one_report_reveals_and_never_rounds_it_down(world: World) -> None:
-    page = text_of(world)
+@pytest.mark.usefixtures("collection")
+def test_the_page_says_what_one_report_reveals_and_never_rounds_it_down(service: World) -> None:
+    page = text_of(service)
     assert "at most 7.39 times as likely" in page
     assert "at most 88.1\u202f% sure" in page  # e²/(1 + e²) = 0.8808
 
 
-def test_a_memoized_collection_says_what_all_reports_reveal(world: World) -> None:
-    world.register(authored(more='repeat = "memoized"\nlinkable = true\n'))
-    page = text_of(world)
+def test_a_memoized_collection_says_what_all_reports_reveal(service: World) -> None:
+    service.register(authored(more='repeat = "memoized"\nlinkable = true\n'))
+    page = text_of(service)
     assert "(ε = 4)" in page
     assert "Everything a device ever answers here" in page
 
 
-@pytest.mark.usefixtures("settings")
-def test_it_says_how_many_fake_reports_would_move_an_estimate(world: World) -> None:
-    needed = api(world)["dark_mode"]["reports_to_leave_interval"]
-    assert f"{needed} fake reports would push “dark_mode”" in text_of(world)
+@pytest.mark.usefixtures("collection")
+def test_it_says_how_many_fake_reports_would_move_an_estimate(service: World) -> None:
+    needed = api(service)["dark_mode"]["reports_to_leave_interval"]
+    assert f"{needed} fake reports would push “dark_mode”" in text_of(service)
 
 
-def test_too_few_reports_are_a_state_with_its_numbers(world: World) -> None:
-    collection = world.register(authored(min_batch=30))
-    world.count(collection, [BOTH] * 7)
-    page = text_of(world)
+def test_too_few_reports_are_a_state_with_its_numbers(service: World) -> None:
+    collection = service.register(authored(min_batch=30))
+    service.count(collection, [BOTH] * 7)
+    page = text_of(service)
     assert "7 reports of the 30 that are needed" in page
     assert "data-chart" not in page
 
 
-def test_a_collection_read_by_releases_only_shows_its_promise_and_no_form(world: World) -> None:
-    collection = world.register(authored(read="releases"))
-    world.count(collection, [BOTH] * 60)
-    page = text_of(world)
+def test_a_collection_read_by_releases_only_shows_its_promise_and_no_form(service: World) -> None:
+    collection = service.register(authored(read="releases"))
+    service.count(collection, [BOTH] * 60)
+    page = text_of(service)
     assert "Only releases may be read" in page
     assert "What one report reveals" in page
     assert "confidence" not in page
 
 
-def test_a_closed_reading_shows_no_epoch_that_is_open(world: World) -> None:
-    collection = world.register(authored(read="closed"))
-    world.count(collection, [BOTH] * 40, epoch=TODAY - 3)
-    before = text_of(world)
-    world.count(collection, [DARK] * 40, epoch=TODAY)
-    assert text_of(world) == before
+def test_a_closed_reading_shows_no_epoch_that_is_open(service: World) -> None:
+    collection = service.register(authored(read="closed"))
+    service.count(collection, [BOTH] * 40, epoch=TODAY - 3)
+    before = text_of(service)
+    service.count(collection, [DARK] * 40, epoch=TODAY)
+    assert text_of(service) == before
 
 
 @pytest.mark.parametrize("given", ["settings", None])
-def test_an_unknown_collection_is_a_page_that_says_so(world: World, given: str | None) -> None:
-    answer = world.page(f"/collections/{given or 'nothing'}")
+def test_an_unknown_collection_is_a_page_that_says_so(service: World, given: str | None) -> None:
+    answer = service.page(f"/collections/{given or 'nothing'}")
     assert (answer.status_code, answer.mimetype) == (404, "text/html")
     assert "no collection has the id or name" in answer.text
 
 
-@pytest.mark.usefixtures("settings")
+@pytest.mark.usefixtures("collection")
 @pytest.mark.parametrize(
     ("query", "named"),
     [
@@ -169,53 +171,53 @@ def test_an_unknown_collection_is_a_page_that_says_so(world: World, given: str |
         ("?page=0", "page"),
     ],
 )
-def test_what_cannot_be_asked_is_named(world: World, query: str, named: str) -> None:
-    answer = world.page(f"/collections/settings{query}")
+def test_what_cannot_be_asked_is_named(service: World, query: str, named: str) -> None:
+    answer = service.page(f"/collections/settings{query}")
     assert answer.status_code == 400
     assert f"{named} must be" in answer.text
 
 
-@pytest.mark.usefixtures("settings")
-def test_an_address_says_only_what_is_not_usual(world: World) -> None:
-    page = text_of(world, "?confidence=0.95&view=chart&show=projected")
+@pytest.mark.usefixtures("collection")
+def test_an_address_says_only_what_is_not_usual(service: World) -> None:
+    page = text_of(service, "?confidence=0.95&view=chart&show=projected")
     [csv] = re.findall(r'href="([^"]*format=csv)"', page)[:1]
     assert csv.partition("?")[2] == "show=projected&amp;format=csv"
 
 
-def test_usual_spans_are_offered_and_each_begins_on_its_day(world: World) -> None:
-    collection = world.register(authored())
+def test_usual_spans_are_offered_and_each_begins_on_its_day(service: World) -> None:
+    collection = service.register(authored())
     for age in (0, 5, 40):
-        world.count(collection, [BOTH] * 10, epoch=TODAY - age)
-    names = re.findall(r'<a href="[^"]*"(?: aria-current="true")?>([^<]*)</a>', text_of(world))
+        service.count(collection, [BOTH] * 10, epoch=TODAY - age)
+    names = re.findall(r'<a href="[^"]*"(?: aria-current="true")?>([^<]*)</a>', text_of(service))
     wanted = ["Newest day", "7 days", "30 days", "90 days", "12 months", "All"]
     assert [name for name in names if name in wanted] == wanted
-    assert f"from={_day(TODAY - 6)}" in text_of(world)
+    assert f"from={_day(TODAY - 6)}" in text_of(service)
 
 
-def test_a_span_leads_to_those_before_and_after_it_while_there_are_reports(world: World) -> None:
-    collection = world.register(authored())
+def test_a_span_leads_to_those_before_and_after_it_while_there_are_reports(service: World) -> None:
+    collection = service.register(authored())
     for epoch in (TODAY - 9, TODAY - 4, TODAY):
-        world.count(collection, [BOTH] * 10, epoch=epoch)
-    page = text_of(world, f"?from={_day(TODAY - 5)}&to={_day(TODAY - 3)}")
+        service.count(collection, [BOTH] * 10, epoch=epoch)
+    page = text_of(service, f"?from={_day(TODAY - 5)}&to={_day(TODAY - 3)}")
     keys = dict(re.findall(r'<a href="[^"]*\?([^"]*)" rel="\w+" data-key="Arrow(\w+)"', page))
     assert {key: query for query, key in keys.items()} == {
         "Left": f"from={_day(TODAY - 8)}&amp;to={_day(TODAY - 6)}",
         "Right": f"from={_day(TODAY - 2)}&amp;to={_day(TODAY)}",
     }
-    assert 'data-key="ArrowRight"' not in text_of(world, f"?from={_day(TODAY - 1)}")
-    assert "data-key" not in text_of(world)
+    assert 'data-key="ArrowRight"' not in text_of(service, f"?from={_day(TODAY - 1)}")
+    assert "data-key" not in text_of(service)
 
 
-@pytest.mark.usefixtures("settings")
-def test_days_that_cross_change_places(world: World) -> None:
-    crossed = text_of(world, f"?from={_day(TODAY)}&to={_day(TODAY - 1)}")
-    assert values(crossed) == values(text_of(world))
+@pytest.mark.usefixtures("collection")
+def test_days_that_cross_change_places(service: World) -> None:
+    crossed = text_of(service, f"?from={_day(TODAY)}&to={_day(TODAY - 1)}")
+    assert values(crossed) == values(text_of(service))
     assert f'name="from" value="{_day(TODAY - 1)}"' in crossed
 
 
-@pytest.mark.usefixtures("settings")
-def test_a_day_that_cannot_be_read_is_marked_at_its_field(world: World) -> None:
-    answer = world.page("/collections/settings?from=11/10/2026&to=2027-01-20")
+@pytest.mark.usefixtures("collection")
+def test_a_day_that_cannot_be_read_is_marked_at_its_field(service: World) -> None:
+    answer = service.page("/collections/settings?from=11/10/2026&to=2027-01-20")
     assert answer.status_code == 400
     said = re.search(r'<small class="wrong" id="wrong-from">([^<]*)', answer.text)
     assert said is not None
@@ -225,18 +227,18 @@ def test_a_day_that_cannot_be_read_is_marked_at_its_field(world: World) -> None:
     assert "These days cannot be shown" in answer.text
 
 
-def test_days_between_which_no_period_starts_are_marked_with_the_cure(world: World) -> None:
-    world.count(world.register(authored(epoch="7d")), [BOTH] * 40, epoch=TODAY // 7)
+def test_days_between_which_no_period_starts_are_marked_with_the_cure(service: World) -> None:
+    service.count(service.register(authored(epoch="7d")), [BOTH] * 40, epoch=TODAY // 7)
     monday = TODAY // 7 * 7
-    answer = world.page(f"/collections/settings?from={_day(monday + 1)}&to={_day(monday + 2)}")
+    answer = service.page(f"/collections/settings?from={_day(monday + 1)}&to={_day(monday + 2)}")
     assert answer.status_code == 400
     assert "Each lasts 7 days: choose more days" in answer.text
 
 
-@pytest.mark.usefixtures("settings")
-def test_the_first_tile_is_the_top_answer_with_its_interval(world: World) -> None:
-    told = api(world)["dark_mode"]
-    tiles = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", text_of(world))
+@pytest.mark.usefixtures("collection")
+def test_the_first_tile_is_the_top_answer_with_its_interval(service: World) -> None:
+    told = api(service)["dark_mode"]
+    tiles = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", text_of(service))
     name, first = tiles[0]
     assert name == "Most say yes to"
     assert "dark_mode</span>" in first
@@ -245,61 +247,61 @@ def test_the_first_tile_is_the_top_answer_with_its_interval(world: World) -> Non
     assert [name for name, _ in tiles[1:4]] == ["Second", "Margin of error", "Reports"]
 
 
-def test_a_second_answer_whose_interval_reaches_the_first_may_be_the_first(world: World) -> None:
-    collection = world.register(authored(type="choice", labels=("tea", "coffee", "milk")))
-    world.count(collection, ["tea"] * 30 + ["coffee"] * 29)
-    assert "may be the first" in text_of(world)
-    world.count(collection, ["tea"] * 3_000)
-    assert "may be the first" not in text_of(world)
+def test_a_second_answer_whose_interval_reaches_the_first_may_be_the_first(service: World) -> None:
+    collection = service.register(authored(type="choice", labels=("tea", "coffee", "milk")))
+    service.count(collection, ["tea"] * 30 + ["coffee"] * 29)
+    assert "may be the first" in text_of(service)
+    service.count(collection, ["tea"] * 3_000)
+    assert "may be the first" not in text_of(service)
 
 
-def test_the_tiles_of_numbers_are_mean_and_median(world: World) -> None:
-    _numbers(world)
-    page = text_of(world)
+def test_the_tiles_of_numbers_are_mean_and_median(service: World) -> None:
+    _numbers(service)
+    page = text_of(service)
     tiles = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)
     assert [name for name, _ in tiles[:3]] == ["Mean", "Median", "Reports"]
     assert "Margin of error" not in dict(tiles)
     assert '"names": ["Answer", "Share of people"]' in page
 
 
-def test_of_many_answers_the_first_ten_are_shown_until_all_are_asked_for(world: World) -> None:
+def test_of_many_answers_the_first_ten_are_shown_until_all_are_asked_for(service: World) -> None:
     labels = tuple(f"label {place:02}" for place in range(40))
-    collection = world.register(authored(type="choice", labels=labels))
-    world.count(collection, [labels[0]] * 60)
-    page = text_of(world)
+    collection = service.register(authored(type="choice", labels=labels))
+    service.count(collection, [labels[0]] * 60)
+    page = text_of(service)
     assert page.count('<th scope="row">') == 10
     assert "Show all 40 answers" in page
-    assert text_of(world, "?rows=all").count('<th scope="row">') == 40
+    assert text_of(service, "?rows=all").count('<th scope="row">') == 40
 
 
-@pytest.mark.usefixtures("settings")
-def test_the_period_that_is_not_over_is_dotted_and_says_so_far(world: World) -> None:
-    page = text_of(world)
+@pytest.mark.usefixtures("collection")
+def test_the_period_that_is_not_over_is_dotted_and_says_so_far(service: World) -> None:
+    page = text_of(service)
     assert '"open": [true, true]' in page or '"open": [false, true]' in page
     assert "<small>so far</small>" in page
     assert "to 2027" in page
     assert "so far</small></dd>" in page
 
 
-def test_a_question_without_reports_shows_what_to_copy_and_looks_again(world: World) -> None:
-    collection = world.register(authored())
-    page = text_of(world)
+def test_a_question_without_reports_shows_what_to_copy_and_looks_again(service: World) -> None:
+    collection = service.register(authored())
+    page = text_of(service)
     assert "Waiting for the first report" in page
     assert 'hx-trigger="every 5s"' in page
     assert f"client.record(&#34;{collection.name}&#34;" in page
-    assert "Waiting for" not in text_of(world, f"?from={_day(TODAY)}")
-    world.count(collection, [BOTH])
-    assert "Waiting for" not in text_of(world)
+    assert "Waiting for" not in text_of(service, f"?from={_day(TODAY)}")
+    service.count(collection, [BOTH])
+    assert "Waiting for" not in text_of(service)
 
 
-def _numbers(world: World) -> None:
+def _numbers(service: World) -> None:
     toml = TOML.partition("[domain]")[0].format(
         name="settings", valid_from="2027-01-01", expires="2027-06-01", read="live",
         min_batch=3, epoch="1d",
     )  # fmt: skip
     domain = NUMBERS.format(high=10)
-    collection = world.register(manifest_from_toml(f"{toml}[domain]\n{domain}", ingest=INGEST))
-    world.count(collection, ["3"] * 60)
+    collection = service.register(manifest_from_toml(f"{toml}[domain]\n{domain}", ingest=INGEST))
+    service.count(collection, ["3"] * 60)
 
 
 NUMBERS = 'type = "number"\nlow = "0"\nhigh = "{high}"\nstep = "1"\n'
@@ -326,7 +328,7 @@ KINDS = {
 )
 @pytest.mark.parametrize("mechanism", KINDS)
 def test_every_kind_of_question_has_a_page_in_every_view(
-    world: World, mechanism: str, query: str
+    service: World, mechanism: str, query: str
 ) -> None:
     domain, value = KINDS[mechanism]
     toml = TOML.partition("[domain]")[0].format(
@@ -337,12 +339,12 @@ def test_every_kind_of_question_has_a_page_in_every_view(
         min_batch=3,
         epoch="1d",
     )
-    collection = world.register(
+    collection = service.register(
         manifest_from_toml(f'{toml}mechanism = "{mechanism}"\n[domain]\n{domain}', ingest=INGEST)
     )
     for epoch in (TODAY - 1, TODAY):
-        world.count(collection, [value] * 30, epoch=epoch)
-    page = text_of(world, query)
+        service.count(collection, [value] * 30, epoch=epoch)
+    page = text_of(service, query)
     assert "Over time" in page
     assert re.search(r"60<small[^>]*>2 days to", page)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,31 +14,25 @@ from deniable_aggregator.documents.comparison import (
 )
 from deniable_aggregator.web.dashboard.comparison_charts import people_needed
 from deniable_aggregator.web.dashboard.formatting import when
-from support.builders.api_world import DAY, TODAY, World, authored, opened
+from support.builders.api_world import DAY, TODAY, World, authored
 
 BOTH = {"dark_mode": True, "beta": True}
 DARK = {"dark_mode": True, "beta": False}
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def settings(world: World) -> Collection:
+def collection(service: World) -> Collection:
     """Five days of two bits, of which today's is open."""
-    collection = world.register(authored())
+    collection = service.register(authored())
     for epoch in range(TODAY - 4, TODAY + 1):
-        world.count(collection, [DARK] * 20 + [BOTH] * 10, epoch=epoch)
+        service.count(collection, [DARK] * 20 + [BOTH] * 10, epoch=epoch)
         if epoch < TODAY:
-            world.service.store.close_epoch(collection.id, epoch, world.clock(), audit=None)
+            service.running.store.close_epoch(collection.id, epoch, service.clock(), audit=None)
     return collection
 
 
-def text_of(world: World, query: str = "", status: int = 200) -> str:
-    answer = world.page(f"/collections/settings/compare{query}")
+def text_of(service: World, query: str = "", status: int = 200) -> str:
+    answer = service.page(f"/collections/settings/compare{query}")
     assert answer.status_code == status
     return re.sub(r"[ \n]+", " ", answer.text)
 
@@ -55,29 +47,29 @@ def _day(epoch: int) -> str:
     return when(epoch * DAY)
 
 
-@pytest.mark.usefixtures("settings")
-def test_closed_periods_are_compared_unless_others_are_asked_for(world: World) -> None:
-    page = text_of(world)
+@pytest.mark.usefixtures("collection")
+def test_closed_periods_are_compared_unless_others_are_asked_for(service: World) -> None:
+    page = text_of(service)
     assert f"After: {_day(TODAY - 2)} to {_day(TODAY - 1)}, 60 reports" in page
     assert "so far" not in page
     asked = f"?before_from={_day(TODAY - 1)}&before_to={_day(TODAY - 1)}&from={_day(TODAY)}"
-    assert f"After: {_day(TODAY)} so far, 30 reports" in text_of(world, asked)
+    assert f"After: {_day(TODAY)} so far, 30 reports" in text_of(service, asked)
 
 
-def test_open_periods_are_compared_where_no_two_are_closed(world: World) -> None:
-    collection = world.register(authored())
+def test_open_periods_are_compared_where_no_two_are_closed(service: World) -> None:
+    collection = service.register(authored())
     for epoch in (TODAY - 1, TODAY):
-        world.count(collection, [DARK] * 20 + [BOTH] * 10, epoch=epoch)
-    assert f"After: {_day(TODAY)} so far" in text_of(world)
+        service.count(collection, [DARK] * 20 + [BOTH] * 10, epoch=epoch)
+    assert f"After: {_day(TODAY)} so far" in text_of(service)
 
 
 def test_both_periods_are_drawn_with_the_estimates_of_the_api(
-    world: World, settings: Collection
+    service: World, collection: Collection
 ) -> None:
-    page = text_of(world)
+    page = text_of(service)
     told = [
-        world.get(
-            f"/v1/collections/{settings.id}/estimates?from={first}&to={last}&family=all"
+        service.get(
+            f"/v1/collections/{collection.id}/estimates?from={first}&to={last}&family=all"
         ).get_json()["estimates"]
         for first, last in ((TODAY - 4, TODAY - 3), (TODAY - 2, TODAY - 1))
     ]
@@ -92,14 +84,16 @@ def test_both_periods_are_drawn_with_the_estimates_of_the_api(
     assert values(page, "levels") == expected
 
 
-@pytest.mark.usefixtures("settings")
-def test_days_of_a_period_that_cross_change_places(world: World) -> None:
+@pytest.mark.usefixtures("collection")
+def test_days_of_a_period_that_cross_change_places(service: World) -> None:
     straight = f"?before_from={_day(TODAY - 4)}&before_to={_day(TODAY - 3)}&from={_day(TODAY - 2)}"
     crossed = f"?before_from={_day(TODAY - 3)}&before_to={_day(TODAY - 4)}&from={_day(TODAY - 2)}"
-    assert values(text_of(world, crossed), "levels") == values(text_of(world, straight), "levels")
+    assert values(text_of(service, crossed), "levels") == values(
+        text_of(service, straight), "levels"
+    )
 
 
-@pytest.mark.usefixtures("settings")
+@pytest.mark.usefixtures("collection")
 @pytest.mark.parametrize(
     ("query", "field", "said"),
     [
@@ -113,9 +107,9 @@ def test_days_of_a_period_that_cross_change_places(world: World) -> None:
     ],
 )
 def test_what_is_wrong_with_a_day_is_said_at_its_field(
-    world: World, query: str, field: str, said: str
+    service: World, query: str, field: str, said: str
 ) -> None:
-    page = text_of(world, query, 400)
+    page = text_of(service, query, 400)
     found = re.search(rf'id="wrong-{field}">([^<]*)', page)
     assert found is not None
     assert found[1].startswith(said)

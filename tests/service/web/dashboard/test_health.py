@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,34 +12,28 @@ from deniable_aggregator.operations.metrics import Metrics
 from deniable_aggregator.operations.metrics.metrics import WINDOW_SECONDS, ReportRates
 from deniable_aggregator.web.dashboard.ingest_health import REASON_MEANINGS, anomalies_of
 from deniable_shared.wire.problems import ReportError
-from support.builders.api_world import TODAY, Moment, World, authored, opened
+from support.builders.api_world import TODAY, Moment, World, authored
 
 DARK = {"dark_mode": True, "beta": False}
 NARROW = "\u202f"
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        yield world
-
-
-def tiles(world: World, query: str = "") -> dict[str, str]:
-    text = world.page(f"/health{query}").text
+def tiles(service: World, query: str = "") -> dict[str, str]:
+    text = service.page(f"/health{query}").text
     return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)<small>", text))
 
 
-def reasons(world: World) -> dict[str, int]:
-    text = world.page("/health").text
+def reasons(service: World) -> dict[str, int]:
+    text = service.page("/health").text
     return {
         reason: int(n)
         for reason, n in re.findall(r'<th scope="row">([\w-]+)</th>.*?<data value="(\d+)"', text)
     }
 
 
-def minute(world: World) -> None:
-    world.clock.now += 60
-    world.service.tick()
+def minute(service: World) -> None:
+    service.clock.now += 60
+    service.running.tick()
 
 
 def test_a_rate_is_what_came_between_two_looks() -> None:
@@ -67,48 +59,48 @@ def test_what_was_long_ago_is_no_part_of_a_rate() -> None:
     assert len(rates._samples) <= 22
 
 
-def test_uploads_show_as_a_rate_and_refused_ones_by_reason(world: World) -> None:
-    collection = world.register(authored())
-    world.service.tick()
-    world.upload(collection, world.report(collection, DARK))
-    other = replace(world.report(collection, DARK), sealed=b"\0" * 80)
-    world.upload(collection, other)
-    minute(world)
-    assert tiles(world)["Counted a minute"] == "1.0"
-    assert tiles(world)["Rejected a minute"] == "1.0"
-    assert sum(reasons(world).values()) == 1
-    assert set(reasons(world)) <= set(REASON_MEANINGS)
+def test_uploads_show_as_a_rate_and_refused_ones_by_reason(service: World) -> None:
+    collection = service.register(authored())
+    service.running.tick()
+    service.upload(collection, service.report(collection, DARK))
+    other = replace(service.report(collection, DARK), sealed=b"\0" * 80)
+    service.upload(collection, other)
+    minute(service)
+    assert tiles(service)["Counted a minute"] == "1.0"
+    assert tiles(service)["Rejected a minute"] == "1.0"
+    assert sum(reasons(service).values()) == 1
+    assert set(reasons(service)) <= set(REASON_MEANINGS)
 
 
-def test_before_two_looks_nothing_is_called_a_rate(world: World) -> None:
-    world.register(authored())
-    assert tiles(world)["Counted a minute"] == "–"
-    assert "measuring" in world.page("/health").text
+def test_before_two_looks_nothing_is_called_a_rate(service: World) -> None:
+    service.register(authored())
+    assert tiles(service)["Counted a minute"] == "–"
+    assert "measuring" in service.page("/health").text
 
 
 @pytest.mark.parametrize("read", ["closed", "releases"])
-def test_rates_of_hidden_reports_are_hidden(world: World, read: str) -> None:
-    collection = world.register(authored(read=read))
-    world.service.tick()
-    minute(world)
-    before = re.sub("12:0.:..", "", world.page("/health").text)
-    world.upload(collection, world.report(collection, DARK))
-    minute(world)
-    world.clock.now -= 60
-    after = re.sub("12:0.:..", "", world.page("/health").text)
+def test_rates_of_hidden_reports_are_hidden(service: World, read: str) -> None:
+    collection = service.register(authored(read=read))
+    service.running.tick()
+    minute(service)
+    before = re.sub("12:0.:..", "", service.page("/health").text)
+    service.upload(collection, service.report(collection, DARK))
+    minute(service)
+    service.clock.now -= 60
+    after = re.sub("12:0.:..", "", service.page("/health").text)
     assert after == before
     assert "1 collection not counted here" in after
 
 
-def test_rejections_of_a_collection_that_may_not_be_seen_are_in_no_sum(world: World) -> None:
+def test_rejections_of_a_collection_that_may_not_be_seen_are_in_no_sum(service: World) -> None:
     from support.doubles.browser import Browser
 
-    here, there = world.register(authored()), world.register(authored("other"))
-    world.service.store.count_rejections(here.id, {"too-early": 3})
-    world.service.store.count_rejections(there.id, {"cannot-open": 5})
-    assert reasons(world) == {"cannot-open": 5, "too-early": 3}
-    eve = Browser.at(world.app)
-    eve.use(world.service.sessions.make_link("Eve", "viewer", [here.id], audit=None))
+    here, there = service.register(authored()), service.register(authored("other"))
+    service.running.store.count_rejections(here.id, {"too-early": 3})
+    service.running.store.count_rejections(there.id, {"cannot-open": 5})
+    assert reasons(service) == {"cannot-open": 5, "too-early": 3}
+    eve = Browser.at(service.app)
+    eve.use(service.running.sessions.make_link("Eve", "viewer", [here.id], audit=None))
     text = eve.client.get("/health").text
     assert "too-early" in text
     assert "cannot-open" not in text
@@ -119,22 +111,22 @@ def test_every_reason_of_the_wire_is_told_in_words() -> None:
     assert {reason.slug for reason in ReportError} == REASON_MEANINGS.keys()
 
 
-def test_an_epoch_that_did_not_close_is_late(world: World) -> None:
-    collection = world.register(authored())
-    world.count(collection, [DARK], epoch=TODAY - 3)
-    text = world.page("/health").text
+def test_an_epoch_that_did_not_close_is_late(service: World) -> None:
+    collection = service.register(authored())
+    service.count(collection, [DARK], epoch=TODAY - 3)
+    text = service.page("/health").text
     assert '<span class="badge bad">late</span>' in text
     assert "1 collection should have closed one" in text
-    world.service.tick()
-    assert "none is late" in world.page("/health").text
+    service.running.tick()
+    assert "none is late" in service.page("/health").text
 
 
-def test_reports_that_no_honest_device_sends_are_told(world: World) -> None:
+def test_reports_that_no_honest_device_sends_are_told(service: World) -> None:
     asked = authored(type="choice", labels="abcd", more='mechanism = "oue/1"\n', min_batch=10)
-    collection = world.register(asked)
-    assert anomalies_of(collection, world.service.store) is None
-    world.count(collection, ["a"] * 10)
-    assert anomalies_of(collection, world.service.store) is None
+    collection = service.register(asked)
+    assert anomalies_of(collection, service.running.store) is None
+    service.count(collection, ["a"] * 10)
+    assert anomalies_of(collection, service.running.store) is None
     made_up = np.full((1, collection.mechanism.payload_size), 0xF0, np.uint8)
     from deniable_aggregator.store.rows import AcceptedReport, TallyKey
     from deniable_shared.randomness.coins import Coins
@@ -143,14 +135,14 @@ def test_reports_that_no_honest_device_sends_are_told(world: World) -> None:
     arrivals = [
         AcceptedReport(cell, Coins.system().bytes(16), made_up.tobytes()) for _ in range(500)
     ]
-    world.service.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
-    text = world.page("/health").text
+    service.running.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
+    text = service.page("/health").text
     assert "reports were made up" in text
-    again = world.page("/health", **{"HX-Request": "true"}).text
+    again = service.page("/health", **{"HX-Request": "true"}).text
     assert "reports were made up" not in again  # the part that is asked for again has no such list
 
 
-def test_a_paused_page_asks_for_nothing(world: World) -> None:
-    world.register(authored())
-    assert 'hx-trigger="every 5s"' in world.page("/health").text
-    assert "hx-trigger" not in world.page("/health?live=off").text
+def test_a_paused_page_asks_for_nothing(service: World) -> None:
+    service.register(authored())
+    assert 'hx-trigger="every 5s"' in service.page("/health").text
+    assert "hx-trigger" not in service.page("/health?live=off").text

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
 from fractions import Fraction
 from html import unescape
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -18,20 +16,14 @@ from deniable_aggregator.collections.authoring.snippet import client_snippet, ex
 from deniable_aggregator.collections.authoring.templates import TemplateOptions
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml, template
 from deniable_shared.domains import Bits, Choice, Domain, Number, Record, Text
-from support.builders.api_world import INGEST, World, authored, opened
+from support.builders.api_world import INGEST, World, authored
 
 TRUST = "ed25519:" + "A" * 43
 HOSTILE = "'\"\\<script>{{ 7 * 7 }}"
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
-        yield world
-
-
-def page(world: World, role: str = "viewer", **fields: str) -> str:
-    return world.page("/set-up?" + urlencode(fields), role).text
+def page(service: World, role: str = "viewer", **fields: str) -> str:
+    return service.page("/set-up?" + urlencode(fields), role).text
 
 
 def told(text: str, id: str) -> str:
@@ -44,33 +36,33 @@ def plan_numbers(text: str) -> list[float]:
     return [float(value) for value in re.findall(r'<data value="([^"]+)"', text)]
 
 
-def test_the_numbers_are_those_of_the_plan(world: World) -> None:
-    text = page(world, labels="a\nb\nc", epsilon="2", users="5 000", repeat="fresh", epochs="4")
+def test_the_numbers_are_those_of_the_plan(service: World) -> None:
+    text = page(service, labels="a\nb\nc", epsilon="2", users="5 000", repeat="fresh", epochs="4")
     plan = planning.plan(3, "2", 5_000, repeat="fresh", epochs=4)
     lifetimes = [way.epsilon_lifetime for way in plan.repeats]
     assert plan_numbers(text) == [plan.half_width, *lifetimes]
     assert plan.mechanism in text
 
 
-def test_the_text_is_what_collections_new_writes(world: World) -> None:
-    text = told(page(world, name="lunch", labels="soup\nsalad", repeat="memoized"), "toml")
+def test_the_text_is_what_collections_new_writes(service: World) -> None:
+    text = told(page(service, name="lunch", labels="soup\nsalad", repeat="memoized"), "toml")
     domain = Choice(("soup", "salad"))
-    assert text == template("lunch", domain=domain, repeat="memoized", clock=world.clock)
+    assert text == template("lunch", domain=domain, repeat="memoized", clock=service.clock)
 
 
-def test_a_draft_without_a_purpose_cannot_be_registered(world: World) -> None:
+def test_a_draft_without_a_purpose_cannot_be_registered(service: World) -> None:
     said = "It cannot be registered like this"
-    assert said in page(world, name="lunch", labels="soup\nsalad")
+    assert said in page(service, name="lunch", labels="soup\nsalad")
     assert said not in page(
-        world, name="lunch", labels="soup\nsalad", purpose="What do people eat at noon?"
+        service, name="lunch", labels="soup\nsalad", purpose="What do people eat at noon?"
     )
 
 
 @pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "4", "8"])
-def test_every_price_makes_a_text_that_means_it(world: World, repeat: str, epsilon: str) -> None:
+def test_every_price_makes_a_text_that_means_it(service: World, repeat: str, epsilon: str) -> None:
     wanted = TemplateOptions(epsilon=epsilon, epochs=3, min_batch=7, read="closed")
-    text = template("x", domain=Bits(("a",)), repeat=repeat, options=wanted, clock=world.clock)
+    text = template("x", domain=Bits(("a",)), repeat=repeat, options=wanted, clock=service.clock)
     manifest = manifest_from_toml(text, ingest=INGEST)
     report = Fraction(epsilon)
     times = {"once": 1, "fresh": 3, "memoized": 4}[repeat]
@@ -100,9 +92,9 @@ def test_every_price_makes_a_text_that_means_it(world: World, repeat: str, epsil
     ids=str,
 )
 def test_what_makes_no_collection_is_said_beside_the_form(
-    world: World, fields: dict[str, str], said: str
+    service: World, fields: dict[str, str], said: str
 ) -> None:
-    text = page(world, **fields)
+    text = page(service, **fields)
     refusal = re.search(r'<p class="refusal">(.*?)</p>', text, re.S)
     assert refusal is not None
     assert said in unescape(refusal[1])
@@ -121,25 +113,25 @@ def test_what_makes_no_collection_is_said_beside_the_form(
     ids=lambda fields: fields["type"],
 )
 def test_every_kind_of_answer_gets_a_file_that_registers(
-    world: World, fields: dict[str, str], read: str
+    service: World, fields: dict[str, str], read: str
 ) -> None:
-    shown = page(world, **fields, read=read)
-    found = world.register(manifest_from_toml(told(shown, "toml"), ingest=INGEST))
+    shown = page(service, **fields, read=read)
+    found = service.register(manifest_from_toml(told(shown, "toml"), ingest=INGEST))
     assert found.manifest.domain.type == fields["type"]
     assert f"<dd>{found.manifest.mechanism_id}<small>" in shown
     assert "Give or take" in shown
 
 
-def test_the_file_can_be_saved_as_it_is_shown(world: World) -> None:
+def test_the_file_can_be_saved_as_it_is_shown(service: World) -> None:
     fields = {"name": "lunch", "labels": "soup\nsalad"}
-    answer = world.page("/set-up?" + urlencode({**fields, "format": "toml"}))
-    assert answer.text == told(page(world, **fields), "toml")
+    answer = service.page("/set-up?" + urlencode({**fields, "format": "toml"}))
+    assert answer.text == told(page(service, **fields), "toml")
     assert answer.headers["Content-Disposition"] == 'attachment; filename="lunch.toml"'
 
 
-def test_texts_of_a_form_stay_texts_in_page_file_and_snippet(world: World) -> None:
+def test_texts_of_a_form_stay_texts_in_page_file_and_snippet(service: World) -> None:
     fields = {"name": "x", "labels": f"{HOSTILE}\nb", "purpose": HOSTILE, "owner": HOSTILE}
-    text = page(world, **fields)
+    text = page(service, **fields)
     assert "<script>{{" not in text
     assert tomllib.loads(told(text, "toml"))["purpose"] == HOSTILE
     calls = [
@@ -171,26 +163,26 @@ def test_a_snippet_is_python_with_an_answer_that_the_domain_takes(domain: Domain
     domain.encode(answer)
 
 
-def test_nothing_is_registered_and_where_the_key_lies_is_for_admins(world: World) -> None:
-    before = world.digest()
+def test_nothing_is_registered_and_where_the_key_lies_is_for_admins(service: World) -> None:
+    before = service.digest()
     fields = {"name": "lunch", "labels": "soup\nsalad"}
-    viewer, admin = page(world, **fields), page(world, "admin", **fields)
+    viewer, admin = page(service, **fields), page(service, "admin", **fields)
     assert "--key operator.key --url" in viewer
     assert 'id="apply-here"' not in viewer
-    assert str(world.service.settings.data) not in viewer
-    assert str(world.service.settings.data) in told(admin, "apply-here")
-    kept = [line for line in world.digest() if "sessions" not in line and "audit" not in line]
+    assert str(service.running.settings.data) not in viewer
+    assert str(service.running.settings.data) in told(admin, "apply-here")
+    kept = [line for line in service.digest() if "sessions" not in line and "audit" not in line]
     assert set(kept) <= set(before)
 
 
-def test_a_name_that_is_taken_is_said_to_those_who_may_see_it(world: World) -> None:
-    world.register(authored("lunch"))
-    assert "is here already" in page(world, name="lunch", labels="soup\nsalad")
-    other = world.register(authored("other"))
-    secret = world.service.sessions.make_link("Eve", "viewer", [other.id], audit=None)
+def test_a_name_that_is_taken_is_said_to_those_who_may_see_it(service: World) -> None:
+    service.register(authored("lunch"))
+    assert "is here already" in page(service, name="lunch", labels="soup\nsalad")
+    other = service.register(authored("other"))
+    secret = service.running.sessions.make_link("Eve", "viewer", [other.id], audit=None)
     from support.doubles.browser import Browser
 
-    eve = Browser.at(world.app)
+    eve = Browser.at(service.app)
     eve.use(secret)
     text = eve.client.get("/set-up?name=lunch&labels=soup%0Asalad").text
     assert 'id="toml"' in text
