@@ -107,13 +107,22 @@ class Metrics:
 
     def reports_so_far(self) -> dict[tuple[str, str], float]:
         """(collection, outcome) → reports since the start, of all processes."""
-        return {
-            (sample.labels["collection"], sample.labels["outcome"]): sample.value
+        labels = self._totals("deniable_reports")
+        return {(each["collection"], each["outcome"]): n for each, n in labels}
+
+    def uploads_so_far(self) -> dict[str, float]:
+        """Status → upload requests since the start, of all processes."""
+        return {labels["status"]: n for labels, n in self._totals("deniable_uploads")}
+
+    def _totals(self, name: str) -> list[tuple[dict[str, str], float]]:
+        """The labels and the value of every sample of a counter."""
+        return [
+            (sample.labels, sample.value)
             for family in self._all().collect()
-            if family.name == "deniable_reports"
+            if family.name == name
             for sample in family.samples
-            if sample.name == "deniable_reports_total"
-        }
+            if sample.name == f"{name}_total"
+        ]
 
     def _all(self) -> CollectorRegistry:
         if DIRECTORY not in os.environ:
