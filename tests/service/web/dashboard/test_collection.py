@@ -157,7 +157,7 @@ def test_a_closed_reading_shows_no_epoch_that_is_open(world: World) -> None:
 def test_an_unknown_collection_is_a_page_that_says_so(world: World, given: str | None) -> None:
     answer = world.page(f"/collections/{given or 'nothing'}")
     assert (answer.status_code, answer.mimetype) == (404, "text/html")
-    assert "no collection has the id or name" in answer.text
+    assert "No collection has the id or name" in answer.text
 
 
 @pytest.mark.usefixtures("settings")

@@ -112,9 +112,9 @@ def draft_collection(form: SetUpArguments, *, origin: str, now: float) -> Draft 
         manifest = manifest_from_toml(text, ingest=[origin])
         draft_plan = _plan_for_draft(form, manifest, people, epochs)
     except (DomainError, ManifestError, ParameterError) as error:
-        field, _, _ = str(error).partition(" ")
-        known = field if field in form.__struct_fields__ else ""
-        raise DraftError({known: str(error)[:1].upper() + str(error)[1:]}) from error
+        first = str(error).partition(" ")[0]
+        field = first if first in form.__struct_fields__ else ""
+        raise DraftError({field: str(error)[:1].upper() + str(error)[1:]}) from error
     return Draft(
         text=text,
         manifest=manifest,
