@@ -20,7 +20,7 @@ from deniable_aggregator.operations.demo_overlay import read_overlay
 from deniable_aggregator.operations.maintenance import ScheduledMaintenance
 from deniable_aggregator.operations.metrics import Metrics
 from deniable_aggregator.operations.metrics.gauges import StoreHealth
-from deniable_aggregator.operations.metrics.metrics import ReportRates
+from deniable_aggregator.operations.metrics.rates import ReportRates
 from deniable_aggregator.operations.readiness import Readiness
 from deniable_aggregator.store.opening import require_known_kind
 from deniable_aggregator.store.protocols import Store

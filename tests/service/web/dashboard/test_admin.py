@@ -122,10 +122,10 @@ def test_no_secret_reaches_the_audit_log_or_the_page_s_address(
         ({"act": "token-made", "role": "viewer"}, "label must be"),
         ({"act": "token-made", "role": "viewer", "label": "a", "expires_days": "0"}, "1 to 3650"),
         ({"act": "token-made", "role": "viewer", "label": "a", "collections": "nix"}, "nix"),
-        ({"act": "token-revoked", "id": "0" * 12}, "no token has the id"),
+        ({"act": "token-revoked", "id": "0" * 12}, "No token has the id"),
         ({"act": "user-added", "name": "a", "role": "viewer", "password": "short"}, "12 to 256"),
         ({"act": "user-added", "name": "a", "role": "relay", "password": "p" * 12}, "viewer, ana"),
-        ({"act": "session-ended", "id": "nobody"}, "no session has the id"),
+        ({"act": "session-ended", "id": "nobody"}, "No session has the id"),
     ],
     ids=lambda each: str(each)[:40],
 )

@@ -159,7 +159,7 @@ def test_a_closed_reading_shows_no_epoch_that_is_open(service: World) -> None:
 def test_an_unknown_collection_is_a_page_that_says_so(service: World, given: str | None) -> None:
     answer = service.page(f"/collections/{given or 'nothing'}")
     assert (answer.status_code, answer.mimetype) == (404, "text/html")
-    assert "no collection has the id or name" in answer.text
+    assert "No collection has the id or name" in answer.text
 
 
 @pytest.mark.usefixtures("collection")

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.operations.metrics import Metrics
-from deniable_aggregator.operations.metrics.metrics import WINDOW_SECONDS, ReportRates
+from deniable_aggregator.operations.metrics.rates import (
+    SLOT_SECONDS,
+    WINDOW_SECONDS,
+    CounterTotals,
+    ReportRates,
+)
+from deniable_aggregator.web.dashboard.health_charts import (
+    STATUS_MEANINGS,
+    hours_chart,
+    refused_requests,
+)
 from deniable_aggregator.web.dashboard.ingest_health import REASON_MEANINGS, anomalies_of
 from deniable_shared.wire.problems import ReportError
 from support.builders.api_world import TODAY, Moment, World, authored
@@ -59,6 +69,50 @@ def test_what_was_long_ago_is_no_part_of_a_rate() -> None:
     assert len(rates._samples) <= 22
 
 
+def test_history_has_a_look_at_the_start_of_each_ten_minutes_of_a_day() -> None:
+    metrics, clock = Metrics(), Moment(600_000.0)
+    rates = ReportRates(metrics, clock=clock)
+    assert rates.history() == []
+    for _ in range(2 * 144 * 2):
+        rates.sample()
+        clock.now += SLOT_SECONDS / 2
+    history = rates.history()
+    assert len(history) == 144 + 2
+    assert {look.at % SLOT_SECONDS for look in history[:-1]} == {0.0}
+    assert history[-1].at == clock.now
+
+
+def test_the_hours_are_what_was_gained_in_each_ten_minutes_of_what_may_be_seen() -> None:
+    looks = [
+        CounterTotals(0.0, {("a", "counted"): 5.0}, {"200": 5.0}),
+        CounterTotals(
+            600.0,
+            {("a", "counted"): 8.0, ("a", "too-early"): 2.0, ("b", "counted"): 90.0},
+            {"200": 50.0, "503": 7.0},
+        ),
+        CounterTotals(900.0, {("a", "counted"): 1.0}, {"200": 1.0, "503": 7.0}),
+    ]
+    chart = hours_chart(looks, {"a"})
+    assert chart is not None
+    assert [line["value"] for line in chart.drawing["lines"]] == [(3, 1), (2, 0), (7, 0)]  # type: ignore[attr-defined]
+    assert chart.drawing["open"] == [False, True]
+    assert hours_chart(looks[:1], {"a"}) is None
+    assert [(status, n) for status, n, _ in refused_requests(looks)] == [("503", 7)]
+
+
+def test_refused_requests_are_on_the_page_with_what_they_mean(service: World) -> None:
+    collection = service.register(authored())
+    minute(service)
+    assert "No upload request was refused so far" in service.page("/health").text
+    with_body = service.client.post(f"/v1/collections/{collection.id}/reports", data=b"nonsense")
+    assert with_body.status_code >= 400
+    minute(service)
+    text = service.page("/health").text
+    assert f'<th scope="row">{with_body.status_code}</th>' in text
+    assert STATUS_MEANINGS[str(with_body.status_code)][:20] in text
+    assert 'data-name="hours"' in text
+
+
 def test_uploads_show_as_a_rate_and_refused_ones_by_reason(service: World) -> None:
     collection = service.register(authored())
     service.running.tick()
@@ -66,7 +120,7 @@ def test_uploads_show_as_a_rate_and_refused_ones_by_reason(service: World) -> No
     other = replace(service.report(collection, DARK), sealed=b"\0" * 80)
     service.upload(collection, other)
     minute(service)
-    assert tiles(service)["Counted a minute"] == "1.0"
+    assert tiles(service)["Accepted a minute"] == "1.0"
     assert tiles(service)["Rejected a minute"] == "1.0"
     assert sum(reasons(service).values()) == 1
     assert set(reasons(service)) <= set(REASON_MEANINGS)
@@ -74,7 +128,7 @@ def test_uploads_show_as_a_rate_and_refused_ones_by_reason(service: World) -> No
 
 def test_before_two_looks_nothing_is_called_a_rate(service: World) -> None:
     service.register(authored())
-    assert tiles(service)["Counted a minute"] == "–"
+    assert tiles(service)["Accepted a minute"] == "–"
     assert "measuring" in service.page("/health").text
 
 
@@ -89,7 +143,7 @@ def test_rates_of_hidden_reports_are_hidden(service: World, read: str) -> None:
     service.clock.now -= 60
     after = re.sub("12:0.:..", "", service.page("/health").text)
     assert after == before
-    assert "1 collection not counted here" in after
+    assert "1 question not counted here" in after
 
 
 def test_rejections_of_a_collection_that_may_not_be_seen_are_in_no_sum(service: World) -> None:
@@ -116,7 +170,7 @@ def test_an_epoch_that_did_not_close_is_late(service: World) -> None:
     service.count(collection, [DARK], epoch=TODAY - 3)
     text = service.page("/health").text
     assert '<span class="badge bad">late</span>' in text
-    assert "1 collection should have closed one" in text
+    assert "1 question should have closed one" in text
     service.running.tick()
     assert "none is late" in service.page("/health").text
 

@@ -76,28 +76,39 @@ def test_every_price_makes_a_text_that_means_it(service: World, repeat: str, eps
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"labels": "a"}, "labels"),
-        ({"labels": "a\nb", "epsilon": "none"}, "epsilon"),
-        ({"labels": "a\nb", "epsilon": "50"}, "20"),
-        ({"labels": "a\nb", "users": "many"}, "users"),
-        ({"labels": "a\nb", "users": "0"}, "1 to 1,000,000,000"),
-        ({"labels": "a\nb", "epochs": "-1"}, "epochs"),
-        ({"labels": "a\nb", "min_batch": "0"}, "min_batch"),
-        ({"labels": "a\nb", "name": "No Name"}, "name"),
-        ({"name": "x", "type": "number", "low": "ten"}, "low must be a decimal"),
-        ({"name": "x", "type": "number", "step": "7"}, "whole steps"),
-        ({"type": "record", "attributes": "os"}, "name = label, label"),
-        ({"name": "x", "type": "text", "max_bytes": "65"}, "1 to 64"),
+        ({"labels": "a"}, {"labels": "Write at least two labels, one a line."}),
+        ({"labels": "a\na"}, {"labels": "Each label must differ: “a” is there more than once."}),
+        ({"labels": "a\n" + "b" * 65}, {"labels": "a label has 1 to 64 bytes"}),
+        ({"labels": "a\nb", "epsilon": "none"}, {"epsilon": "This is “none”."}),
+        ({"labels": "a\nb", "epsilon": "50"}, {"epsilon": "above 0, at most 20, like 0.5"}),
+        ({"labels": "a\nb", "users": "many"}, {"users": "Write a whole number from 1 to"}),
+        ({"labels": "a\nb", "users": "0"}, {"users": "1 to 1,000,000,000"}),
+        ({"labels": "a\nb", "epochs": "-1"}, {"epochs": "from 1 to 10,000. This is “-1”."}),
+        ({"labels": "a\nb", "min_batch": "0"}, {"min_batch": "This is “0”."}),
+        ({"labels": "a\nb", "name": "No Name"}, {"name": "Use a–z, 0–9 and hyphens"}),
+        ({"name": "x", "type": "number", "low": "ten"}, {"low": "Write a decimal"}),
+        ({"name": "x", "type": "number", "low": "60"}, {"high": "Must be above “From”"}),
+        ({"name": "x", "type": "number", "step": "7"}, {"step": "must be whole steps"}),
+        ({"type": "record", "attributes": "os"}, {"attributes": "name = label, label"}),
+        ({"type": "record", "attributes": "os = a, b"}, {"attributes": "two attributes"}),
+        ({"type": "record", "attributes": "os = a\nb = c, d"}, {"attributes": "labels for os"}),
+        ({"name": "x", "type": "text", "max_bytes": "65"}, {"max_bytes": "from 1 to 64"}),
+        (
+            {"labels": "soup", "epsilon": "50", "users": "x"},
+            {"labels": "at least two", "epsilon": "at most 20", "users": "whole number"},
+        ),
     ],
     ids=str,
 )
-def test_what_makes_no_collection_is_said_beside_the_form(
-    service: World, fields: dict[str, str], said: str
+def test_what_makes_no_question_is_said_at_its_field_in_words_of_the_form(
+    service: World, fields: dict[str, str], said: dict[str, str]
 ) -> None:
     text = page(service, **fields)
-    refusal = re.search(r'<p class="refusal">(.*?)</p>', text, re.S)
-    assert refusal is not None
-    assert said in unescape(refusal[1])
+    marked = dict(re.findall(r'<small class="wrong" id="wrong-(\w+)">([^<]+)</small>', text))
+    assert marked.keys() == said.keys()
+    assert all(words in unescape(marked[field]) for field, words in said.items())
+    assert all(f'<a href="#{field}">' in text for field in said)
+    assert not any(word in " ".join(marked.values()) for word in ("tuple", "argument", "domain"))
     assert 'id="toml"' not in text
 
 
@@ -119,7 +130,7 @@ def test_every_kind_of_answer_gets_a_file_that_registers(
     found = service.register(manifest_from_toml(told(shown, "toml"), ingest=INGEST))
     assert found.manifest.domain.type == fields["type"]
     assert f"<dd>{found.manifest.mechanism_id}<small>" in shown
-    assert "Give or take" in shown
+    assert "Margin of error" in shown
 
 
 def test_the_file_can_be_saved_as_it_is_shown(service: World) -> None:

@@ -3,26 +3,18 @@
 Labels are closed sets: outcomes, statuses, the names of operations, ids of registered collections.
 Nothing that a stranger sends becomes one. With PROMETHEUS_MULTIPROC_DIR, which `deniable serve`
 sets for several workers, each process keeps its numbers in a file there and any of them tells all.
-
-`ReportRates` is how fast reports come: two looks at the counters, and the time between. Counters
-have no time, and the database keeps none of any report: rates are in memory alone and cover the
-last two minutes.
 """
 
 from __future__ import annotations
 
 import os
-import threading
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-
-from deniable_shared.manifest.epochs import Clock
 
 __all__ = ["CONTENT_TYPE_LATEST", "DIRECTORY", "Metrics"]
 
@@ -115,13 +107,22 @@ class Metrics:
 
     def reports_so_far(self) -> dict[tuple[str, str], float]:
         """(collection, outcome) → reports since the start, of all processes."""
-        return {
-            (sample.labels["collection"], sample.labels["outcome"]): sample.value
+        labels = self._totals("deniable_reports")
+        return {(each["collection"], each["outcome"]): n for each, n in labels}
+
+    def uploads_so_far(self) -> dict[str, float]:
+        """Status → upload requests since the start, of all processes."""
+        return {labels["status"]: n for labels, n in self._totals("deniable_uploads")}
+
+    def _totals(self, name: str) -> list[tuple[dict[str, str], float]]:
+        """The labels and the value of every sample of a counter."""
+        return [
+            (sample.labels, sample.value)
             for family in self._all().collect()
-            if family.name == "deniable_reports"
+            if family.name == name
             for sample in family.samples
-            if sample.name == "deniable_reports_total"
-        }
+            if sample.name == f"{name}_total"
+        ]
 
     def _all(self) -> CollectorRegistry:
         if DIRECTORY not in os.environ:
@@ -141,39 +142,3 @@ def _only(collector: Collector) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(collector)
     return registry
-
-
-WINDOW_SECONDS = 120.0
-
-ReportOutcome = tuple[str, str]
-"""Collection id, and what became of a report: "counted", "duplicate", or why it was rejected."""
-
-
-class ReportRates:
-    """`sample` is called by one thread; the rest may be read from any."""
-
-    def __init__(self, metrics: Metrics, *, clock: Clock) -> None:
-        self._metrics = metrics
-        self._clock = clock
-        self._samples: deque[tuple[float, Mapping[ReportOutcome, float]]] = deque()
-        self._lock = threading.Lock()
-
-    def sample(self) -> None:
-        """Note how many there are of each."""
-        now, totals = self._clock(), self._metrics.reports_so_far()
-        with self._lock:
-            self._samples.append((now, totals))
-            while self._samples[0][0] < now - WINDOW_SECONDS:
-                self._samples.popleft()
-
-    def per_minute(self) -> Mapping[ReportOutcome, float] | None:
-        """Reports a minute of each outcome that there was; None before there were two looks."""
-        with self._lock:
-            if len(self._samples) < 2:
-                return None
-            (started, before), (ended, after) = self._samples[0], self._samples[-1]
-        minutes = (ended - started) / 60
-        if minutes <= 0:
-            return None
-        gained = {outcome: n - before.get(outcome, 0.0) for outcome, n in after.items()}
-        return {outcome: n / minutes for outcome, n in gained.items() if n > 0}

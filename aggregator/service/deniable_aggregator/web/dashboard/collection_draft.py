@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from deniable_aggregator.collections.authoring.linter import Finding, lint
 from deniable_aggregator.collections.authoring.mechanism_reasons import mechanism_reason
@@ -20,13 +20,16 @@ from deniable_aggregator.collections.authoring.templates import TemplateOptions
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml, template
 from deniable_aggregator.collections.planning import Plan, plan
 from deniable_aggregator.documents.fields import Arguments
+from deniable_aggregator.web.dashboard.draft_errors import (
+    attribute_parts,
+    field_errors,
+    whole_number,
+    written_lines,
+)
 from deniable_shared.domains import Domain, parse_domain
 from deniable_shared.domains.number import decimal_text
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
 from deniable_shared.manifest.model import Manifest
-
-MOST_PEOPLE = 10**9
-MOST_EPOCHS = 10_000
 
 Type = Literal["bits", "choice", "number", "record", "text"]
 Line = Annotated[str, Meta(max_length=200, description="up to 200 characters")]
@@ -37,7 +40,14 @@ Lines = Annotated[
 
 
 class DraftError(ValueError):
-    """What stands in the form makes no collection yet: which field, and the cure."""
+    """The form makes no collection yet: `wrong` has what to correct, by the name of the field.
+
+    The empty name stands for the form as a whole.
+    """
+
+    def __init__(self, wrong: Mapping[str, str]) -> None:
+        super().__init__(". ".join(wrong.values()))
+        self.wrong = wrong
 
 
 class SetUpArguments(Arguments, frozen=True):
@@ -83,11 +93,13 @@ class Draft:
 
 
 def draft_collection(form: SetUpArguments, *, origin: str, now: float) -> Draft | None:
-    """The draft; None while there is no question to speak of. DraftError names what is missing."""
+    """The draft; None while there are no answers yet. Raises DraftError for what is to correct."""
     if not _has_answers(form):
         return None
-    people = _whole("users", "How many people answer", form.users, MOST_PEOPLE)
-    epochs = _whole("epochs", "How many epochs are asked", form.epochs, MOST_EPOCHS)
+    wrong = field_errors(structs.asdict(form))
+    if wrong:
+        raise DraftError(wrong)
+    people, epochs = _number_in(form.users), _number_in(form.epochs)
     try:
         domain = _domain(form)
         text = template(
@@ -100,7 +112,9 @@ def draft_collection(form: SetUpArguments, *, origin: str, now: float) -> Draft 
         manifest = manifest_from_toml(text, ingest=[origin])
         draft_plan = _plan_for_draft(form, manifest, people, epochs)
     except (DomainError, ManifestError, ParameterError) as error:
-        raise DraftError(str(error)) from error
+        first = str(error).partition(" ")[0]
+        field = first if first in form.__struct_fields__ else ""
+        raise DraftError({field: str(error)[:1].upper() + str(error)[1:]}) from error
     return Draft(
         text=text,
         manifest=manifest,
@@ -123,7 +137,7 @@ def _template_options(form: SetUpArguments, epochs: int) -> TemplateOptions:
         owner=form.owner or usual.owner,
         epsilon=form.epsilon,
         read=form.read,
-        min_batch=_whole("min_batch", "Fewest reports shown", form.min_batch, MOST_PEOPLE),
+        min_batch=_number_in(form.min_batch),
         epochs=epochs,
     )
 
@@ -155,20 +169,21 @@ def _domain(form: SetUpArguments) -> Domain:
 
 
 def _labels(form: SetUpArguments) -> Mapping[str, object]:
-    return {"labels": _lines(form.labels)}
+    return {"labels": written_lines(form.labels)}
 
 
 def _number(form: SetUpArguments) -> Mapping[str, object]:
     ends = {"low": form.low, "high": form.high, "step": form.step}
-    return {name: _decimal(name, text) for name, text in ends.items()}
+    return {name: decimal_text(Fraction(text.strip())) for name, text in ends.items()}
 
 
 def _record(form: SetUpArguments) -> Mapping[str, object]:
-    return {"attributes": [_attribute(line) for line in _lines(form.attributes)]}
+    parts = (attribute_parts(line) or ("", []) for line in written_lines(form.attributes))
+    return {"attributes": [{"name": name, "labels": labels} for name, labels in parts]}
 
 
 def _text(form: SetUpArguments) -> Mapping[str, object]:
-    return {"max_bytes": _whole("max_bytes", "Longest answer, in bytes", form.max_bytes, 64)}
+    return {"max_bytes": _number_in(form.max_bytes)}
 
 
 _DOCUMENTS: Mapping[str, Callable[[SetUpArguments], Mapping[str, object]]] = {
@@ -180,28 +195,6 @@ _DOCUMENTS: Mapping[str, Callable[[SetUpArguments], Mapping[str, object]]] = {
 }
 
 
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _attribute(line: str) -> Mapping[str, object]:
-    name, separator, labels = line.partition("=")
-    if not separator:
-        raise DraftError(f"an attribute must be “name = label, label”, got “{line[:80]}”")
-    return {"name": name.strip(), "labels": [label.strip() for label in labels.split(",")]}
-
-
-def _decimal(name: str, text: str) -> str:
-    try:
-        return decimal_text(Fraction(text.strip()))
-    except (ValueError, ZeroDivisionError) as error:
-        raise DraftError(
-            f"{name} must be a decimal of at most six places, like 0.5, got “{text}”"
-        ) from error
-
-
-def _whole(name: str, label: str, text: str, most: int) -> int:
-    digits = "".join(text.split()).replace(",", "")
-    if not (digits.isascii() and digits.isdecimal() and 1 <= int(digits) <= most):
-        raise DraftError(f"{name} ({label}) must be 1 to {most:,}, got “{text}”")
-    return int(digits)
+def _number_in(text: str) -> int:
+    """The number of a field that was checked."""
+    return whole_number(text) or 0

@@ -16,7 +16,7 @@ from msgspec import UnsetType
 from deniable_aggregator.base.errors import DamagedError
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import WarningDocument
-from deniable_aggregator.operations.metrics.metrics import ReportOutcome
+from deniable_aggregator.operations.metrics.rates import ReportOutcome
 from deniable_aggregator.queries.diagnostics import anomaly_warnings
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally, readable_rows
 from deniable_aggregator.store.protocols import Reports

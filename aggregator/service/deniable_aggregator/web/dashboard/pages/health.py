@@ -1,4 +1,4 @@
-"""Ingest health: what comes in and how fast, what is turned away and why, what lags, what is odd.
+"""Ingest health: what comes in and how fast, what is rejected and why, what lags, what is odd.
 
 The part that changes is asked for again every few seconds; `live=off` stands still.
 """
@@ -11,10 +11,11 @@ from flask import request
 from msgspec import Meta
 
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.operations.metrics.metrics import WINDOW_SECONDS
+from deniable_aggregator.operations.metrics.rates import WINDOW_SECONDS
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import current_identity
 from deniable_aggregator.web.dashboard.addresses import here
+from deniable_aggregator.web.dashboard.health_charts import hours_chart, refused_requests
 from deniable_aggregator.web.dashboard.ingest_health import (
     anomalies_of,
     health_of,
@@ -47,6 +48,8 @@ def view(query: HealthArguments) -> Context:
     rows.sort(key=lambda row: (not row.late, -(row.rejected_per_minute or 0.0)))
     part = paginate(rows, query.page, ROWS)
     again = "HX-Request" in request.headers
+    history = service().rates.history()
+    live = {row.collection.id for row in rows if row.collection.manifest.read == "live"}
     odd = [] if again else [anomalies_of(row.collection, store) for row in part.items]
     return {
         "query": query,
@@ -63,6 +66,9 @@ def view(query: HealthArguments) -> Context:
         "batches": service().store_health.batches,
         "lag_seconds": service().store_health.lag_seconds,
         "reasons": rejection_totals(rows),
+        "requests": refused_requests(history),
+        "since": history[0].at if history else None,
+        "hours": None if again else hours_chart(history, live),
         "checks": service().readiness.check(),
         "odd": [anomalies for anomalies in odd if anomalies is not None],
     }

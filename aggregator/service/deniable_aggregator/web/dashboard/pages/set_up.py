@@ -6,6 +6,8 @@ the page ends with the command for whoever keeps it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from flask import Response
 
 from deniable_aggregator.collections.authoring.snippet import client_snippet
@@ -23,23 +25,41 @@ from deniable_aggregator.web.dashboard.guarantees import report_guarantees
 from deniable_aggregator.web.dashboard.page import Context, Page
 
 EPSILONS = ("0.5", "1", "2", "4")
+FIELD_NAMES = {
+    "name": "Name",
+    "purpose": "What is asked",
+    "owner": "Contact",
+    "labels": "Labels",
+    "attributes": "Attributes",
+    "low": "From",
+    "high": "To",
+    "step": "Steps",
+    "max_bytes": "Longest answer",
+    "epsilon": "ε",
+    "users": "How many people",
+    "min_batch": "Fewest reports",
+    "epochs": "How many days",
+}
+"""Each field that may be wrong, as the form calls it."""
 
 
 def view(query: SetUpArguments) -> Context | Response:
     """The form and what it makes, or with `format=toml` the file."""
     origin = service().settings.public_url
-    wrong = ""
+    wrong: Mapping[str, str] = {}
     try:
         draft = draft_collection(query, origin=origin, now=service().clock())
     except DraftError as error:
-        draft, wrong = None, str(error)
+        draft, wrong = None, error.wrong
     if query.format == "toml" and draft is not None:
         return _file(draft)
     return {
         "query": query,
         "address": here("dashboard.set_up", query),
         "epsilons": EPSILONS,
-        "wrong": wrong,
+        "errors": wrong,
+        "field_names": FIELD_NAMES,
+        "error_fields": tuple(FIELD_NAMES),
         "draft": draft,
         **(_draft_context(draft, origin) if draft else {}),
     }

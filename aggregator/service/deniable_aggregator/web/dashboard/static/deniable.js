@@ -19,6 +19,7 @@
   // ── numbers, as the server writes them
   const grouped = (text) => text.replaceAll(",", "\u202f").replace("-", "−");
   const inHundred = (chart) => chart.unit === "share" || chart.unit === "points";
+  const isCount = (chart) => chart.digits === 0 && !inHundred(chart);
   const written = (value, chart) => {
     if (value === null || value === undefined) return "–";
     const digits = { minimumFractionDigits: chart.digits, maximumFractionDigits: chart.digits };
@@ -45,7 +46,7 @@
     },
   });
   const valueAxis = (chart, ink) => ({
-    type: "value", splitNumber: 4,
+    type: "value", splitNumber: 4, ...(isCount(chart) ? { minInterval: 1 } : {}),
     axisLabel: { color: ink.muted, formatter: onAxis(chart), hideOverlap: true },
     splitLine: { lineStyle: { color: ink.line } }, axisLine: { show: false }, axisTick: { show: false },
   });
@@ -184,7 +185,7 @@
         },
         grid: { left: 4, right: 16, top: 30, bottom: 4, containLabel: true },
         xAxis: { type: "category", boundaryGap: false, data: chart.ticks, axisLabel: { color: ink.muted, hideOverlap: true, fontSize: width < 560 ? 11 : 13 }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis }, onZero: false } },
-        yAxis: named({ ...valueAxis(chart, ink), scale: true, ...(chart.unit === "share" && top > 0.8 && top <= 1 ? { max: 1, interval: 0.25 } : {}) }, chart.name, ink, true),
+        yAxis: named({ ...valueAxis(chart, ink), scale: !isCount(chart), ...(chart.unit === "share" && top > 0.8 && top <= 1 ? { max: 1, interval: 0.25 } : {}) }, chart.name, ink, true),
         series: chart.lines.flatMap((line, number) => {
           const color = ink.lines[number % ink.lines.length], hidden = { lineStyle: { opacity: 0 }, symbol: "none", silent: true, tooltip: { show: false } };
           const band = { type: "line", stack: `band ${number}`, stackStrategy: "all", ...hidden };

@@ -1,0 +1,81 @@
+"""How fast reports come, by what became of them: two looks at the counters, and the time between.
+
+Counters have no time, and the database keeps none of any report. What is here is in memory alone:
+rates of the last two minutes, and totals every ten minutes of the last day.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_aggregator.operations.metrics.metrics import Metrics
+
+WINDOW_SECONDS = 120.0
+SLOT_SECONDS = 600
+HISTORY_SECONDS = 86_400
+
+ReportOutcome = tuple[str, str]
+"""Collection id, and what became of a report: "counted", "duplicate", or why it was rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class CounterTotals:
+    """What was counted up to a moment: reports by outcome, upload requests by status."""
+
+    at: float
+    reports: Mapping[ReportOutcome, float]
+    uploads: Mapping[str, float]
+
+
+class ReportRates:
+    """`sample` is called by one thread; the rest may be read from any."""
+
+    def __init__(self, metrics: Metrics, *, clock: Clock) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._samples: deque[tuple[float, Mapping[ReportOutcome, float]]] = deque()
+        self._history: deque[CounterTotals] = deque()
+        self._lock = threading.Lock()
+
+    def sample(self) -> None:
+        """Note how many there are of each."""
+        now, totals = self._clock(), self._metrics.reports_so_far()
+        with self._lock:
+            if not self._history or now // SLOT_SECONDS > self._history[-1].at // SLOT_SECONDS:
+                uploads = self._metrics.uploads_so_far()
+                self._history.append(CounterTotals(now, totals, uploads))
+                while self._history[0].at < now - HISTORY_SECONDS:
+                    self._history.popleft()
+            self._samples.append((now, totals))
+            while self._samples[0][0] < now - WINDOW_SECONDS:
+                self._samples.popleft()
+
+    def history(self) -> list[CounterTotals]:
+        """Totals at the start of each ten minutes, the oldest first, then now's; empty at first."""
+        with self._lock:
+            kept = list(self._history)
+        if not kept:
+            return []
+        now = CounterTotals(
+            self._clock(), self._metrics.reports_so_far(), self._metrics.uploads_so_far()
+        )
+        return [*kept, now]
+
+    def per_minute(self) -> Mapping[ReportOutcome, float] | None:
+        """Reports a minute of each outcome that there was; None before there were two looks."""
+        with self._lock:
+            if len(self._samples) < 2:
+                return None
+            (started, before), (ended, after) = self._samples[0], self._samples[-1]
+        minutes = (ended - started) / 60
+        if minutes <= 0:
+            return None
+        gained = {outcome: n - before.get(outcome, 0.0) for outcome, n in after.items()}
+        return {outcome: n / minutes for outcome, n in gained.items() if n > 0}
