@@ -20,9 +20,11 @@ lint:
 imports:
     uv run --no-sync lint-imports --no-logo
 
-# Check the types.
+# Check the types: of everything, again of what others import, and that the client hides none.
 types:
     uv run --no-sync mypy
+    uv run --no-sync pyright
+    uv run --no-sync pyright --ignoreexternal --verifytypes deniable_client
 
 # Mend the style where a program can.
 fmt:

@@ -58,7 +58,7 @@ class Calls:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._under_way: set[Call] = set()
-        self.closed = False
+        self.closed: bool = False
 
     @contextmanager
     def begin(self, seconds: float) -> Iterator[Call]:

@@ -55,7 +55,7 @@ class KnownCollections:
         self._all: tuple[PreparedCollection, ...] = ()
         self._by_name_or_id: Mapping[str, tuple[PreparedCollection, ...]] = {}
         self._shipped: tuple[Offer, ...] = ()
-        self.loaded = False
+        self.loaded: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class ReportingPeriod:
 class RepeatRule(Protocol):
     """One rule of repetition."""
 
-    def refusal(self, state: CollectionState, period: ReportingPeriod) -> Outcome | None:
+    def refusal(self, state: CollectionState, period: ReportingPeriod, /) -> Outcome | None:
         """Why the epoch gets no report, or none any more; None if it may."""
 
 

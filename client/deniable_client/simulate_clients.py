@@ -226,5 +226,5 @@ if __name__ == "__main__":
         ).start()
     try:
         main(sys.stdin, sys.stdout)
-    except ClientError as problem:
-        sys.exit(str(problem))
+    except ClientError as _problem:
+        sys.exit(str(_problem))

@@ -38,12 +38,12 @@ class State:
     """The open state; opened on first use, so a disk that is not there yet is no error."""
 
     def __init__(self, state: str | os.PathLike[str]) -> None:
-        self.path = statefile.locate(state)
+        self.path: str = statefile.locate(state)
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._pid = os.getpid()
         self._hurried = False
-        self.closed = False
+        self.closed: bool = False
         self.in_child: tuple[Callable[[], None], ...] = ()
         with _forking:
             _states.add(self)

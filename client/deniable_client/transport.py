@@ -62,6 +62,7 @@ class Transport(Protocol):
 
         Raises TransportError if `timeout` seconds, from name look-up to last byte, give none.
         """
+        ...
 
 
 class HttpTransport:

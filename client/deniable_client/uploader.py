@@ -92,7 +92,7 @@ class Uploader:
         self._holder = os.urandom(16)
         self._leased_at: float | None = None
         self._run_lock = threading.Lock()
-        self.stopped = False
+        self.stopped: bool = False
 
     def after_fork(self) -> None:
         """A copied process is another uploader; no thread of the original releases its lock."""

@@ -27,9 +27,11 @@ class InnerProducts(Protocol):
 
     def operands(self, elements: Iterable[int]) -> tuple[int, ...]:
         """Elements in the form that `of` takes."""
+        ...
 
     def of(self, start: int, ones: Iterable[int], others: Iterable[int]) -> int:
         """The element `start` + Σ one · other, of at most 500 pairs of operands."""
+        ...
 
 
 @lru_cache(maxsize=16)

@@ -276,7 +276,7 @@ _DECIDED: Mapping[frozenset[str], tuple[str, ...]] = MappingProxyType(
 )
 """Parameters that the domain decides, and so no manifest names."""
 
-_KINDS: tuple[MechanismClass, ...] = (
+_KINDS: tuple[MechanismClass, ...] = (  # pyright: ignore[reportAssignmentType]  # a class variable is as good as a property
     AffineResponse,
     BitwiseResponse,
     CyclicResponse,
@@ -295,7 +295,7 @@ _KINDS: tuple[MechanismClass, ...] = (
 )
 """Of two that are as good for a target, the earlier one is taken."""
 
-_BASELINES: tuple[MechanismClass, ...] = (
+_BASELINES: tuple[MechanismClass, ...] = (  # pyright: ignore[reportAssignmentType]  # a class variable is as good as a property
     BucketFlips,
     CountMeanSketch,
     HadamardSketch,
@@ -309,7 +309,7 @@ _BASELINES: tuple[MechanismClass, ...] = (
 The mean of a number at small ε is the one case in which a plan takes one of them, `OneBitMean`.
 """
 
-_RECORD_KINDS: tuple[RecordMechanismClass, ...] = (SampledPairs, FourierMarginals)
+_RECORD_KINDS: tuple[RecordMechanismClass, ...] = (SampledPairs, FourierMarginals)  # pyright: ignore[reportAssignmentType]  # a class variable is as good as a property
 _OF_INDICES: Mapping[str, MechanismClass] = {kind.id: kind for kind in (*_KINDS, *_BASELINES)}
 _OF_RECORDS: Mapping[str, RecordMechanismClass] = {kind.id: kind for kind in _RECORD_KINDS}
 _BY_ID: Mapping[str, MechanismClass | RecordMechanismClass] = {**_OF_INDICES, **_OF_RECORDS}

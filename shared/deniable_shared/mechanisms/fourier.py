@@ -154,7 +154,7 @@ class FourierMarginals(IndexToSymbol):
         index = self._checked(value)
         place = (coins if public is None else public).below(self.coefficients)
         flip = not coins.bernoulli(self.threshold)
-        return self._payload(place, self._parity(place, index) ^ flip)
+        return self._payload(place, self._parity(place, index) ^ flip)  # pyright: ignore[reportAttributeAccessIssue]  # a class variable is as good as a property
 
     def _parity(self, place: int, index: int) -> int:
         last = self.attributes - 1

@@ -62,7 +62,7 @@ class GeometricResponse(IndexToSymbol, ABC):
     threshold: int = field(init=False)
     payload_size: int = field(init=False)
     alphabet_size: int = field(init=False)
-    support_size: int = field(init=False)
+    support_size: int = field(init=False)  # pyright: ignore[reportIncompatibleMethodOverride]  # a field is as good as a property
 
     def __post_init__(self) -> None:
         codes, size = self._checked_space()

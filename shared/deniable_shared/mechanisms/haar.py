@@ -107,7 +107,7 @@ class HaarResponse(IndexToSymbol):
         level = openly.below(self.levels)
         place = (1 << level) - 1 + openly.below(1 << level)
         flip = not coins.bernoulli(self.threshold)
-        return self._payload(place, self._parity(place, index) ^ flip)
+        return self._payload(place, self._parity(place, index) ^ flip)  # pyright: ignore[reportAttributeAccessIssue]  # a class variable is as good as a property
 
     def _parity(self, place: int, index: int) -> int:
         """Of 2j + 1 and the first l + 1 bits of the index."""

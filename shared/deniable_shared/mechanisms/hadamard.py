@@ -95,7 +95,7 @@ class HadamardResponse(IndexToSymbol):
         index = self._checked(value)
         place = (coins if public is None else public).below(self.codes - 1)
         flip = not coins.bernoulli(self.threshold)
-        return self._payload(place, _parity(1 + place, index) ^ flip)
+        return self._payload(place, _parity(1 + place, index) ^ flip)  # pyright: ignore[reportAttributeAccessIssue]  # a class variable is as good as a property
 
     def _supports_value(self, place: int, symbol: int, label: int) -> bool:
         return symbol == _parity(1 + place, label)

@@ -94,7 +94,7 @@ class HadamardSketch(SymbolPayload[bytes]):
         text = self._checked(value)
         position = (coins if public is None else public).below(self.public_outcomes)
         flip = not coins.bernoulli(self.threshold)
-        return self._payload(position, self._parity(position, text) ^ flip)
+        return self._payload(position, self._parity(position, text) ^ flip)  # pyright: ignore[reportAttributeAccessIssue]  # a class variable is as good as a property
 
     def _parity(self, position: int, text: bytes) -> int:
         table, coefficient = divmod(position, self.cells)
@@ -112,4 +112,4 @@ class HadamardSketch(SymbolPayload[bytes]):
 
     def supports(self, payload: bytes, label: int | Sequence[int]) -> bool:
         """Whether an encoded text has the parity that is told."""
-        return self._supports_value(*self._read(payload), self._checked(label))
+        return self._supports_value(*self._read(payload), self._checked(label))  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]  # a class variable is as good as a property

@@ -66,7 +66,7 @@ class LocalHashing(IndexToSymbol):
     field_order: int
     dimension: int
     codes: int = field(init=False)
-    public_outcomes: int = field(init=False)
+    public_outcomes: int = field(init=False)  # pyright: ignore[reportIncompatibleMethodOverride]  # a field is as good as a property
     threshold: int = field(init=False)
     payload_size: int = field(init=False)
     _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -135,7 +135,7 @@ class LocalHashing(IndexToSymbol):
         other = coins.below(self.field_order - 1)  # always drawn: work must not tell the outcome
         true = self.hashed(function, index)
         other += other >= true  # skip over the true cell
-        return self._payload(function, (other, true)[truthful])
+        return self._payload(function, (other, true)[truthful])  # pyright: ignore[reportAttributeAccessIssue]  # a class variable is as good as a property
 
     def _supports_value(self, function: int, cell: int, label: int) -> bool:
         return cell == self.hashed(function, label)

@@ -99,7 +99,7 @@ class SampledPairs(OneOfChoices):
         P times the error of a cell where all reports tell of it. `kept` is that of a chain, else 1.
         """
         return {
-            choice.domain_size: JointSupports.of(choice, kept=kept).variance(
+            choice.domain_size: JointSupports.of(choice, kept=kept).variance(  # pyright: ignore[reportArgumentType]  # a class variable is as good as a property
                 1, Fraction(1, choice.domain_size)
             )
             / self.sampling_fraction

@@ -196,7 +196,7 @@ class PrefixHash(SymbolPayload[Sequence[int]]):
         truthful = coins.bernoulli(self.threshold)
         other = coins.below(self.base - 1)  # drawn in any case
         true = self._sum(position, text)
-        return self._payload(position, true if truthful else other + (other >= true))
+        return self._payload(position, true if truthful else other + (other >= true))  # pyright: ignore[reportAttributeAccessIssue]  # a class variable is as good as a property
 
     def _sum(self, position: int, text: Sequence[int]) -> int:
         """<j, h(prefix)> mod g of a position r·M + j."""

@@ -26,46 +26,57 @@ class Mechanism(Protocol):
 
     def __hash__(self) -> int:
         """A mechanism is a value."""
+        ...
 
     @property
     def id(self) -> str:
         """Name and version, like "rr/1"."""
+        ...
 
     @property
     def domain_types(self) -> frozenset[str]:
         """Types of the domains it can answer for."""
+        ...
 
     @property
     def domain_size(self) -> int:
         """Number of bits, or of choices."""
+        ...
 
     @property
     def epsilon(self) -> Fraction:
         """Of one whole report."""
+        ...
 
     @property
     def payload_size(self) -> int:
         """Bytes of every payload."""
+        ...
 
     @property
     def tally_size(self) -> int:
         """Integers in the tally of any set of reports."""
+        ...
 
     @property
     def threshold(self) -> int:
         """T of 2^64: the integer whose law ε certifies; of a chain, its permanent answer's."""
+        ...
 
     @property
     def p(self) -> Fraction:
         """Exact probability that a report supports what is true."""
+        ...
 
     @property
     def q(self) -> Fraction:
         """Exact probability that a report supports one thing that is not true."""
+        ...
 
     @property
     def releasable(self) -> bool:
         """Whether central releases read it: its reports support labels or do not."""
+        ...
 
     @property
     def structure(self) -> MessageStructure | None:
@@ -74,10 +85,12 @@ class Mechanism(Protocol):
     @property
     def sampling_fraction(self) -> Fraction:
         """The share of the labels that one report tells of: all, or t of m."""
+        ...
 
     @property
     def public_outcomes(self) -> int:
         """How many equally likely things a payload may tell openly; 1 if it tells none."""
+        ...
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
@@ -87,6 +100,7 @@ class Mechanism(Protocol):
         `coins` are keyed by the value. What a report tells openly, such as which bits it speaks of,
         is tossed with `public`, keyed by anything but the value; with `coins` if there are none.
         """
+        ...
 
     def supports(self, payload: bytes, label: int) -> bool | None:
         """Whether a payload supports a label; None if it does not tell of it."""
@@ -96,9 +110,11 @@ class Mechanism(Protocol):
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        ...
 
     def inputs(self) -> Iterator[int | tuple[int, ...]]:
         """Every input the ε speaks of: any two of them are covered by it."""
+        ...
 
 
 class Memoizable(Mechanism, Protocol):
@@ -107,18 +123,22 @@ class Memoizable(Mechanism, Protocol):
     @property
     def alphabet_size(self) -> int:
         """K: how many values one symbol can take."""
+        ...
 
     @property
     def support_size(self) -> int:
         """w: how many of those values support one thing."""
+        ...
 
     @property
     def coordinates(self) -> int:
         """How many symbols a payload has."""
+        ...
 
     @property
     def max_differing_coordinates(self) -> int:
         """The most symbols in which two inputs can differ: ε is split over so many."""
+        ...
 
     @property
     def range_error(self) -> float | None:
@@ -126,9 +146,11 @@ class Memoizable(Mechanism, Protocol):
 
     def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """Each symbol of a payload kept with probability keep/2^64, else uniform among all K."""
+        ...
 
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
         """Exact probability of every payload that `rerandomize` can give."""
+        ...
 
 
 class MechanismClass(Protocol):
@@ -137,10 +159,12 @@ class MechanismClass(Protocol):
     @property
     def id(self) -> str:
         """Name and version, like "rr/1"."""
+        ...
 
     @property
     def domain_types(self) -> frozenset[str]:
         """Types of the domains it can answer for."""
+        ...
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -148,10 +172,12 @@ class MechanismClass(Protocol):
 
         An instance has each of them as an attribute.
         """
+        ...
 
     @property
     def releasable(self) -> bool:
         """Whether central releases read it: its reports support labels or do not."""
+        ...
 
     @property
     def targets(self) -> frozenset[str]:
@@ -159,10 +185,12 @@ class MechanismClass(Protocol):
 
         "allocations" where a report is one label, and a tally the histogram of reports.
         """
+        ...
 
     @property
     def compared_from(self) -> int:
         """The least ε of a report at which it may be the best for a target."""
+        ...
 
     def create(
         self, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
@@ -171,6 +199,7 @@ class MechanismClass(Protocol):
 
         `given` holds some of `parameters`, and "distance" for bits.
         """
+        ...
 
 
 class RecordMechanismClass(Protocol):
@@ -179,26 +208,32 @@ class RecordMechanismClass(Protocol):
     @property
     def id(self) -> str:
         """Name and version, like "pairs/1"."""
+        ...
 
     @property
     def domain_types(self) -> frozenset[str]:
         """Only "record"."""
+        ...
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """See `MechanismClass`."""
+        ...
 
     @property
     def releasable(self) -> bool:
         """See `MechanismClass`."""
+        ...
 
     @property
     def targets(self) -> frozenset[str]:
         """See `MechanismClass`."""
+        ...
 
     @property
     def compared_from(self) -> int:
         """See `MechanismClass`."""
+        ...
 
     def create(
         self,
@@ -209,6 +244,7 @@ class RecordMechanismClass(Protocol):
         given: Mapping[str, int],
     ) -> Memoizable:
         """The mechanism at ε for attributes of so many labels each; see `MechanismClass`."""
+        ...
 
 
 def check_radices(radices: tuple[int, ...]) -> None:
@@ -232,25 +268,30 @@ class Chain(Mechanism, Protocol):
     @property
     def epsilon_permanent(self) -> Fraction:
         """Of one permanent answer, and so of any number of reports that renew it."""
+        ...
 
     @property
     def permanent_threshold(self) -> int:
         """T of 2^64 of the permanent answer."""
+        ...
 
     @property
     def renewal_threshold(self) -> int:
         """A of 2^64: a symbol of the permanent answer is kept with that chance."""
+        ...
 
     def memoize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """The answer to keep, tossed once a hold; the coins are those of `randomize`."""
+        ...
 
     def rerandomize(self, permanent: bytes, coins: Coins) -> bytes:
         """One report of it; DecodeError unless `permanent` is a payload.
 
         The coins are new for each report, keyed by the permanent answer and by no value.
         """
+        ...
 
     def pmf_history(
         self, values: Sequence[int | Sequence[int]]
@@ -260,3 +301,4 @@ class Chain(Mechanism, Protocol):
         The permanent answer is that of the first value, later ones are not used. ParameterError
         beyond 65,536 sequences.
         """
+        ...

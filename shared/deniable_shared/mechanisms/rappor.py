@@ -38,7 +38,7 @@ class Rappor(BitSketch):
 
     id: ClassVar[str] = "rappor/1"
     parameters: ClassVar[tuple[str, ...]] = ("tables", "cells", "hashes")
-    hashes: int = field(default=_HASHES)
+    hashes: int = field(default=_HASHES)  # pyright: ignore[reportIncompatibleMethodOverride]  # a field is as good as a property
 
     def __post_init__(self) -> None:
         if not 1 <= self.hashes <= _MOST_HASHES:

@@ -78,6 +78,7 @@ class MessageStructure(Protocol):
 
         Each keeps a symbol of it with the chance `kept`.
         """
+        ...
 
     def one_report_moves(
         self, labels: int, unit: int = 1, blank: int = 0

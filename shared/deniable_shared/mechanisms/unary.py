@@ -34,7 +34,7 @@ class UnaryEncoding(IndexInput, ABC):
     """d = `domain_size` choices; what `sue/1` and `oue/1` have in common."""
 
     id: ClassVar[str]
-    max_differing_coordinates: ClassVar[int]
+    max_differing_coordinates: ClassVar[int]  # pyright: ignore[reportIncompatibleMethodOverride]  # a field is as good as a property
     domain_types: ClassVar[frozenset[str]] = INDEXED
     releasable: ClassVar[bool] = True
     alphabet_size: ClassVar[int] = 2

@@ -37,7 +37,8 @@ def subsample_pmf(mechanism: Subsample, table: Table, query: Query) -> Pmf[Block
         bounds[agreed.answer][0] += weight * low
         bounds[agreed.answer][1] += weight * high
     lower, upper = zip(*bounds.values(), strict=True) if bounds else ((), ())
-    return Pmf((*bounds, None), (*lower, 1 - sum(upper)), (*upper, 1 - sum(lower)))
+    one = Fraction(1)
+    return Pmf((*bounds, None), (*lower, one - sum(upper)), (*upper, one - sum(lower)))
 
 
 def _shares(mechanism: Subsample, table: Table, query: Query) -> dict[BlockAnswer | None, Fraction]:

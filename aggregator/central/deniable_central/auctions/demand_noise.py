@@ -38,11 +38,13 @@ class DemandNoise(Protocol):
     @property
     def variance(self) -> float:
         """Of one of them, or a bound on it."""
+        ...
 
     def draw(self, size: int, coins: Coins) -> Integers: ...
 
     def guarantee(self, menu: Menu, rounds: int) -> Guarantee:
         """Of so many rounds, for one player replaced."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def checked_measure(measure: BaseMeasure) -> Integers:
     return array.astype(np.int64)
 
 
-def _common(values: list[int] | list[Fraction]) -> npt.NDArray[np.generic]:
+def _common(values: Sequence[int | Fraction]) -> npt.NDArray[np.generic]:
     if not all(isinstance(value, int | Fraction) for value in values):
         raise ScoresError("base_measure must hold integers or Fractions")
     denominator = math.lcm(*(Fraction(value).denominator for value in values))

@@ -78,11 +78,13 @@ class LinearEstimator(Protocol):
 
         Each interval holds by itself. ParameterError for a tally that n reports cannot give.
         """
+        ...
 
     def cumulative(
         self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
     ) -> Cumulative:
         """The share of people whose value is at most v, for each v but the last."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

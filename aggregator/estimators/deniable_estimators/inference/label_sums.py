@@ -104,7 +104,7 @@ class MessageSums(HistogramEstimator, LabelSums):
 
     __slots__ = ()
 
-    def moments(self, rows: Floats, counts: Counts, _n: int) -> Moments:
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:  # noqa: ARG002  (LabelSums takes it)
         """What the messages say of each row's sum."""
         return moments_of_messages(self.mechanism, law_of_messages(self), rows, counts)
 

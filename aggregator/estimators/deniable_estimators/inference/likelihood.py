@@ -37,15 +37,19 @@ class MessageLaw(Protocol):
     @property
     def values(self) -> int:
         """How many there are."""
+        ...
 
     def messages(self, distribution: Floats) -> Floats:
         """Mx."""
+        ...
 
     def back(self, scores: Floats) -> Floats:
         """Mᵀs."""
+        ...
 
     def back_squares(self, scores: Floats) -> Floats:
         """(M ∘ M)ᵀs."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,7 +34,7 @@ def supports_of_codes(messages: _Numbers, g: int, t: int) -> _Numbers:
     for place in range(t):
         first, here = g * point_count(g, place), g ** (place + 1)
         total = np.tile(total, g) + _exchanged(messages[first : first + here], g, place, 1)
-    return total
+    return total  # pyright: ignore[reportReturnType]  # numpy's result loses the type variable
 
 
 def cells_of_values(values: _Numbers, g: int, t: int) -> _Numbers:
@@ -44,7 +44,7 @@ def cells_of_values(values: _Numbers, g: int, t: int) -> _Numbers:
         ends = values.reshape(-1, g ** (place + 1)).sum(axis=0)  # by their last digits
         by_digit = ends.reshape(g, -1).T.reshape(-1)  # the digit at the place goes last
         parts.append(_exchanged(by_digit, g, place, -1).reshape(g, -1).T.reshape(-1))
-    return np.concatenate(parts)
+    return np.concatenate(parts)  # pyright: ignore[reportReturnType]  # numpy's result loses the type variable
 
 
 def _exchanged(numbers: _Numbers, g: int, places: int, sign: int) -> _Numbers:
@@ -59,7 +59,7 @@ def _exchanged(numbers: _Numbers, g: int, places: int, sign: int) -> _Numbers:
             moved = parts[:, factor][..., sums[:, steps].T]
             swapped += np.moveaxis(moved, 2, 1)
         block = swapped.reshape(-1, g)
-    return np.ascontiguousarray(block.T).reshape(-1)
+    return np.ascontiguousarray(block.T).reshape(-1)  # pyright: ignore[reportReturnType]  # numpy's result loses the type variable
 
 
 @lru_cache(maxsize=8)

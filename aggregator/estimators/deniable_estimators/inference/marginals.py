@@ -88,7 +88,7 @@ class ProductTables:
         """That of the estimator."""
         return self.estimator.repeat
 
-    def check(self, _axes: Sequence[int]) -> None:
+    def check(self, axes: Sequence[int]) -> None:  # noqa: ARG002  (others refuse some)
         """ParameterError for a mechanism of which sums have no error."""
         if not _by_message(self.mechanism):
             JointSupports.of(self.mechanism)

@@ -33,23 +33,29 @@ class CellEstimates(Protocol):
     @property
     def n(self) -> int:
         """Reports that speak of it."""
+        ...
 
     @property
     def frequencies(self) -> Floats:
         """Raw and unbiased; NaN where nothing tells of a cell."""
+        ...
 
     @property
     def reach(self) -> float:
         """The most that one of these reports moves a frequency by being another one."""
+        ...
 
     def pulls(self, frequencies: Floats, epochs: int) -> tuple[Floats, Floats]:
         """How far one device pulls each estimate down and up, as in `score_limits`."""
+        ...
 
     def variances(self, frequencies: Floats, epochs: int) -> Floats:
         """Of the estimates, if these are the true frequencies; NaN where nothing tells of one."""
+        ...
 
     def covariance(self, frequencies: Floats, epochs: int) -> Floats:
         """(cells, cells): the same of all estimates together."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,6 +27,7 @@ class HasMechanism(Protocol):
     @property
     def mechanism(self) -> Mechanism:
         """Of which the reports are."""
+        ...
 
 
 class Estimator(HasMechanism, Protocol):
@@ -35,6 +36,7 @@ class Estimator(HasMechanism, Protocol):
     @property
     def default_projection(self) -> str:
         """The projection that fits the domain: "clip" or "simplex"."""
+        ...
 
     @property
     def estimand(self) -> str:
@@ -45,16 +47,19 @@ class Estimator(HasMechanism, Protocol):
         reports tell where people are, not which label they have. Tables are those of the
         attributes of a record: an estimate has the labels of each.
         """
+        ...
 
     @property
     def repeat(self) -> str:
         """One of REPEATS: what a sum of tallies over several epochs means."""
+        ...
 
     def tally(self, payloads: Payloads) -> Counts:
         """Counts in payloads (n, payload_size): int64 of length tally_size.
 
         ParameterError for another shape or dtype, DecodeError for a payload no sender can make.
         """
+        ...
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         """The tally and n; raises ParameterError where n reports cannot give it.
@@ -62,12 +67,14 @@ class Estimator(HasMechanism, Protocol):
         Always 0 ≤ count ≤ n, and the sums that are the mechanism's own: a tally that counts each
         report once adds up to n.
         """
+        ...
 
     def supports(self, tallies: Counts) -> Counts:
         """How many reports support each label: (…, domain_size) from tallies (…, tally_size).
 
         (…, 0) where it tells the mean, and so of no label.
         """
+        ...
 
     def estimate(
         self,
@@ -84,6 +91,7 @@ class Estimator(HasMechanism, Protocol):
         "fresh" and "memoized" standard errors and intervals hold for any number of devices that
         sent them, from n/epochs to n.
         """
+        ...
 
 
 @runtime_checkable
@@ -92,9 +100,11 @@ class CodeEstimator(Protocol):
 
     def supports(self, tallies: Counts) -> Counts:
         """How many reports support each label: see `Estimator`."""
+        ...
 
     def code_supports(self, tallies: Counts) -> Counts:
         """How many reports support each code: (…, K); those from `domain_size` on are unused."""
+        ...
 
 
 @runtime_checkable
@@ -106,6 +116,7 @@ class MessageCodeEstimator(CodeEstimator, Protocol):
 
         `weights` has an entry for each label, or for each code: (…, d … K).
         """
+        ...
 
 
 @runtime_checkable
@@ -117,12 +128,14 @@ class CodeSetEstimator(CodeEstimator, Protocol):
 
         `rows` (k, d … K) has an entry for each label, or for each code.
         """
+        ...
 
     def squares(self, rows: Numbers) -> tuple[Numbers, Numbers]:
         """Σ of the squares of these sums over all messages, and over those that support each code.
 
         (k,) and (k, K).
         """
+        ...
 
 
 @runtime_checkable
@@ -132,9 +145,11 @@ class DistributionEstimator(Protocol):
     @property
     def law(self) -> MessageLaw:
         """The chance of each output by value."""
+        ...
 
     def fitted(self, tally: Counts, n: int, *, smooth: bool) -> Floats:
         """The likeliest distribution, or its smoothed form; ParameterError at n = 0."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,32 +171,40 @@ class TextCoding(Protocol):
     @property
     def sampling_fraction(self) -> Fraction:
         """The share of the reports that are of group 0."""
+        ...
 
     @property
     def groups(self) -> int:
         """Group 0 and those of a search, if there is one."""
+        ...
 
     @property
     def codes(self) -> int:
         """How many codes a table has."""
+        ...
 
     @property
     def all_tables(self) -> int:
         """Of all groups."""
+        ...
 
     @property
     def hashes(self) -> int:
         """The most codes of a text in one table."""
+        ...
 
     @property
     def domain_size(self) -> int:
         """The most bytes of a text."""
+        ...
 
     def length(self, group: int) -> int:
         """Bytes of the prefixes of a group."""
+        ...
 
     def tables_of(self, group: int) -> range:
         """The tables of a group."""
+        ...
 
 
 @runtime_checkable
@@ -191,16 +214,20 @@ class PrefixCoding(TextCoding, Protocol):
     @property
     def q(self) -> Fraction:
         """The chance that a report supports one given other code."""
+        ...
 
     @property
     def tables(self) -> int:
         """Of each group of the search."""
+        ...
 
     def code(self, table: int, prefix: Sequence[int]) -> int:
         """The code of a prefix in a table."""
+        ...
 
     def entry(self, table: int, place: int, byte: int) -> int:
         """What a byte at a place adds to the code."""
+        ...
 
 
 class TextEstimator(Estimator, Protocol):
@@ -209,23 +236,29 @@ class TextEstimator(Estimator, Protocol):
     @property
     def coding(self) -> TextCoding:
         """What says how texts become codes."""
+        ...
 
     @property
     def agreeing(self) -> float:
         """β: the chance that another text has one given code of a text."""
+        ...
 
     @property
     def inside(self) -> float:
         """The chance that a report of a table supports a given code that its text has not."""
+        ...
 
     def reports_of(self, tally: Counts) -> int:
         """How many reports it counts."""
+        ...
 
     def group(self, tally: Counts, group: int) -> TableGroup:
         """What the reports of one group say of every code."""
+        ...
 
     def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
         """(tables of the group, hashes, texts): the codes of each, −1 for one that is twice."""
+        ...
 
 
 def checked_repeat(mechanism: Mechanism, repeat: str | None) -> str:

@@ -22,6 +22,7 @@ class TallySampler(Protocol):
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """The tally of one report each of people[i] devices whose answer is values[i]."""
+        ...
 
 
 @runtime_checkable
@@ -30,6 +31,7 @@ class TextTallySampler(Protocol):
 
     def sample_texts(self, texts: Sequence[bytes], people: Counts, draws: Generator) -> Counts:
         """The tally of one report each of people[i] devices with texts[i]."""
+        ...
 
 
 def senders(values: Counts, people: Counts, *, width: int = 1) -> Iterator[Counts]:

@@ -53,10 +53,12 @@ class TableEstimator(Protocol):
     @property
     def repeat(self) -> str:
         """See `protocols.Estimator`."""
+        ...
 
     @property
     def radices(self) -> tuple[int, ...]:
         """How many labels each attribute has."""
+        ...
 
     def check(self, axes: Sequence[int]) -> None:
         """ParameterError where nothing is known of these attributes together."""
@@ -66,6 +68,7 @@ class TableEstimator(Protocol):
 
         ParameterError where `check` raises it, and for a tally that n reports cannot give.
         """
+        ...
 
 
 def table(

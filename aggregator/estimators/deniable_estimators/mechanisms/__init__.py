@@ -35,7 +35,7 @@ from deniable_shared.mechanisms.protocols import Mechanism
 
 __all__ = ["estimator_for", "mechanism_ids"]
 
-_ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(
+_ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(  # pyright: ignore[reportAssignmentType]  # mypy sees an Estimator in each
     {
         "affine/1": AffineEstimator,
         "cms/1": CountMeanSketchEstimator,

@@ -103,7 +103,7 @@ class AffineEstimator(LabelSums):
             first = (multipliers[:, None] * np.arange(codes) - (size - 1)) % codes
             first += codes * np.arange(len(multipliers))[:, None]
             supporting += up_to.take(first, axis=1).sum(axis=1)
-        return total, supporting
+        return total, supporting  # pyright: ignore[reportReturnType]  # numpy's result loses the type variable
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """The tally kernel counts what each sender says."""
@@ -147,7 +147,7 @@ def _blocks(rows: Numbers, form: AffineResponse) -> Iterator[tuple[Counts, Numbe
     for first in range(1, form.multipliers + 1, step):
         multipliers = np.arange(first, min(first + step, form.multipliers + 1))
         there = _inverses(codes)[multipliers][:, None] * np.arange(codes) % codes
-        around: Numbers = padded.take(there, axis=1).reshape(-1, codes)
+        around: Numbers = padded.take(there, axis=1).reshape(-1, codes)  # pyright: ignore[reportAssignmentType]  # numpy's result loses the type variable
         yield multipliers, interval_sums(around, form.subset_size)
 
 
@@ -209,5 +209,5 @@ def interval_sums(rows: Numbers, width: int) -> Numbers:
     """Σ of `width` neighbours from each place on: (rows, K) of (rows, K), for width in [1, K]."""
     sums = np.zeros((len(rows), rows.shape[1] + width), dtype=rows.dtype)
     np.cumsum(np.concatenate([rows, rows[:, : width - 1]], axis=1), axis=1, out=sums[:, 1:])
-    arcs: Numbers = sums[:, width:] - sums[:, :-width]
+    arcs: Numbers = sums[:, width:] - sums[:, :-width]  # pyright: ignore[reportAssignmentType]  # numpy's result loses the type variable
     return arcs

@@ -36,21 +36,26 @@ class Sketch(Protocol):
     @property
     def domain_size(self) -> int:
         """The most bytes of a text."""
+        ...
 
     @property
     def tables(self) -> int:
         """k."""
+        ...
 
     @property
     def cells(self) -> int:
         """m."""
+        ...
 
     @property
     def hashes(self) -> int:
         """h."""
+        ...
 
     def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
         """The cells of a text in a table, each once."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class GeneralizedEstimator(HistogramEstimator, RowSums):
     def supports(self, tallies: Counts) -> Counts:
         return tallies
 
-    def moments(self, rows: Floats, counts: Counts, _n: int) -> Moments:
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
         """What the reported values say of each row's sum."""
         p, q = float(self.mechanism.p), float(self.mechanism.q)
 

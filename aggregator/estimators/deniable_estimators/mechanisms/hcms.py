@@ -40,7 +40,7 @@ class HadamardSketchEstimator(HistogramEstimator):
     @property
     def coding(self) -> SketchCoding:
         """How texts become cells."""
-        return SketchCoding(self.sketch)
+        return SketchCoding(self.sketch)  # pyright: ignore[reportArgumentType]  # a class variable is as good as a property
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., :0]
@@ -59,4 +59,4 @@ class HadamardSketchEstimator(HistogramEstimator):
 
     def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
         """The cell of each text in each table."""
-        return cells_of(self.sketch, texts)
+        return cells_of(self.sketch, texts)  # pyright: ignore[reportArgumentType]  # a class variable is as good as a property

@@ -32,7 +32,7 @@ def tally_of(payloads: Payloads, form: OneOfChoices) -> Counts:
     grouped = rows[np.argsort(places, kind="stable"), head:]
     ends = np.cumsum(reports)
     parts = [
-        SubsetEstimator(choice).tally(grouped[end - n : end, : choice.payload_size])
+        SubsetEstimator(choice).tally(grouped[end - n : end, : choice.payload_size])  # pyright: ignore[reportArgumentType]  # a class variable is as good as a property
         for choice, n, end in zip(form.choices, reports.tolist(), ends.tolist(), strict=True)
     ]
     return np.concatenate([reports, *parts])

@@ -107,8 +107,8 @@ class PairsEstimator:
             n,
             supports,
             choice.domain_size // len(supports),
-            JointSupports.of(choice, kept=kept),
-            JointSupports.of(choice) if isinstance(chain, MemoizedChain) else None,
+            JointSupports.of(choice, kept=kept),  # pyright: ignore[reportArgumentType]  # a class variable is as good as a property
+            JointSupports.of(choice) if isinstance(chain, MemoizedChain) else None,  # pyright: ignore[reportArgumentType]  # a class variable is as good as a property
             self._first_round.sampling_fraction,
         )
 

@@ -121,7 +121,7 @@ class SquareWaveEstimator(HistogramEstimator, RowSums):
             return Cumulative(band, np.full(size - 1, 0.5))
         return Cumulative(band, np.cumsum(fit(self.law, counts).distribution)[:-1])
 
-    def moments(self, rows: Floats, counts: Counts, _n: int) -> Moments:
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
         """What the outputs say of each row's sum."""
         scores = rows @ _scores(self.law)
         return Moments.of_scores(rows, scores, counts, self.law.back)

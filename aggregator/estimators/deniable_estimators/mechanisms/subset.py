@@ -47,7 +47,7 @@ class SubsetEstimator(LabelSums):
     def tally(self, payloads: Payloads) -> Counts:
         rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._first_round
         if not form.listed:
-            return _checked(BitwiseEstimator(form).tally(rows), len(rows), form.subset_size)
+            return _checked(BitwiseEstimator(form).tally(rows), len(rows), form.subset_size)  # pyright: ignore[reportArgumentType]  # a class variable is as good as a property
         codes = np.ascontiguousarray(rows).view(f">u{form.payload_size // form.subset_size}")
         counts = np.zeros(form.domain_size, dtype=np.int64)
         for start in range(0, len(rows), _SLICE_ROWS):

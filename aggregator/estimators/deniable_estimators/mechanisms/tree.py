@@ -109,8 +109,8 @@ class _Level:
     """The law of one report's sum of coefficients over its set of w of d nodes."""
 
     def __init__(self, choice: SubsetResponse, kept: Fraction) -> None:
-        self._joint = JointSupports.of(choice, kept=kept)
-        self._permanent = JointSupports.of(choice)
+        self._joint = JointSupports.of(choice, kept=kept)  # pyright: ignore[reportArgumentType]  # a class variable is as good as a property
+        self._permanent = JointSupports.of(choice)  # pyright: ignore[reportArgumentType]  # a class variable is as good as a property
         self._size = choice.subset_size
         d, w = choice.domain_size, choice.subset_size
         self.error = float(w * (d - w) / (d * (d - 1) * self._joint.gap**2))

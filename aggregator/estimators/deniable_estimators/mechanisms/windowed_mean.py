@@ -106,7 +106,7 @@ class WindowedMeanEstimator:
             low=channel.frequency_of(np.zeros(1)),
             high=channel.frequency_of(np.ones(1)),
             least=np.array([max(least, 0.0) / gap**2]),
-            pulls=(np.full(1, math.inf),) * 2,
+            pulls=(np.full(1, math.inf), np.full(1, math.inf)),
             uniform_mean=np.full(1, 0.5),
             uniform_variance=np.array([uniform / gap**2]),
         )
