@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from deniable_aggregator.base.errors import StoreError
-from deniable_aggregator.store import vouchers
+from deniable_aggregator.store import batches
 from support.builders.exactly_once_machine import HUNTING
 from support.builders.two_devices_machine import OncePerPerson, SharedOncePerPerson
 from support.tiers import by_tier
@@ -27,7 +27,7 @@ TestSharedOncePerPerson.settings = settings(
 @pytest.mark.exhaustive
 def test_machine_finds_a_voucher_that_counts_however_often() -> None:
     with (
-        patch.object(vouchers, "find_spent", lambda *anything: []),
+        patch.object(batches, "find_spent", lambda *anything: []),
         pytest.raises((AssertionError, StoreError)),
     ):
         run_state_machine_as_test(OncePerPerson, settings=HUNTING)

@@ -15,12 +15,15 @@ Every ε, ρ and δ is a statement about neighbours, and `Adjacency` says which 
 
 To exchange is to remove and then to add, so a guarantee for add/remove holds for replace as one for
 a group of two: (2ε, (1 + e^ε)δ) and 4ρ. Nothing leads back: n is no secret under replace.
+
+Decimals to print never show too little of what is spent, or too much of what is left.
+Twelve digits where they say it exactly, as of every ε; else six, rounded against us.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
@@ -127,3 +130,26 @@ def bounded_range_rho(epsilon: Fraction) -> Fraction:
 def round_up(bound: Fraction) -> Fraction:
     """The least multiple of 2^−96 not below the bound: exact to print, never in our favour."""
     return Fraction(-(-(bound.numerator << _GRID_BITS) // bound.denominator), 1 << _GRID_BITS)
+
+
+_EXACT_DIGITS, _DIGITS = 12, 6
+_PLAIN = Decimal("0.0001")
+
+
+def at_most(value: Fraction) -> str:
+    """A cost: the decimal is never below it."""
+    return _written(value, ROUND_CEILING)
+
+
+def at_least(value: Fraction) -> str:
+    """What may still be spent: the decimal is never above it."""
+    return _written(value, ROUND_FLOOR)
+
+
+def _written(value: Fraction, rounding: str) -> str:
+    for digits in (_EXACT_DIGITS, _DIGITS):
+        context = Context(prec=digits, rounding=rounding)
+        decimal = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+        if Fraction(decimal) == value:
+            break
+    return f"{decimal:f}" if not value or abs(decimal) >= _PLAIN else f"{decimal:e}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
+from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.structure import MessageStructure
 from deniable_shared.randomness.dyadic import SCALE
 
-__all__ = ["MechanismBase"]
+__all__ = ["MechanismBase", "PackedBits"]
 
 
 class _Certified(Protocol):
@@ -65,3 +66,23 @@ class MechanismBase:
     def p(self: _Certified) -> Fraction:
         """Exact probability that a report supports what is true."""
         return Fraction(self.threshold, SCALE)
+
+
+class PackedBits:
+    """A payload that holds the bits, the first most significant, zero padded to whole bytes."""
+
+    __slots__ = ()
+
+    payload_size: int
+    _padding: int
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether the bit of a label is 1."""
+        return bool(payload[label >> 3] >> (7 - (label & 7)) & 1)
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` has the one possible length and zero padding."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if payload[-1] & ((1 << self._padding) - 1):
+            raise DecodeError(f"payload must end in {self._padding} zero bits")

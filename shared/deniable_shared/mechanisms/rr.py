@@ -18,8 +18,8 @@ from itertools import combinations
 from typing import ClassVar, Self
 
 from deniable_shared.domains import MAX_BITS, pack
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
-from deniable_shared.mechanisms.base import MechanismBase
+from deniable_shared.errors import DomainError, ParameterError
+from deniable_shared.mechanisms.base import MechanismBase, PackedBits
 from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
@@ -30,7 +30,7 @@ _MAX_PMF_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class BitwiseResponse(MechanismBase):
+class BitwiseResponse(PackedBits, MechanismBase):
     """m = `domain_size` bits, each flipped with the same probability; k = `distance`."""
 
     id: ClassVar[str] = "rr/1"
@@ -117,17 +117,6 @@ class BitwiseResponse(MechanismBase):
             return pack(value)
         except (ValueError, TypeError):  # its text would repeat the value
             raise DomainError("value must hold only zeros and ones") from None
-
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether a bit is told as 1."""
-        return bool(payload[label >> 3] >> (7 - (label & 7)) & 1)
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` has the one possible length and zero padding."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if payload[-1] & ((1 << self._padding) - 1):
-            raise DecodeError(f"payload must end in {self._padding} zero bits")
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload, for up to 16 bits; ParameterError beyond."""

@@ -18,7 +18,8 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from deniable_shared.domains import INDEXED, MAX_BITS
-from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.base import PackedBits
 from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.mechanisms.symbol_payload import IndexInput
 from deniable_shared.randomness.coins import Coins
@@ -30,7 +31,7 @@ _MAX_PMF_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class UnaryEncoding(IndexInput, ABC):
+class UnaryEncoding(PackedBits, IndexInput, ABC):
     """d = `domain_size` choices; what `sue/1` and `oue/1` have in common."""
 
     id: ClassVar[str]
@@ -115,17 +116,6 @@ class UnaryEncoding(IndexInput, ABC):
 
     def _shift(self, value: int | Sequence[int]) -> int:
         return self.domain_size - 1 - self._checked(value)
-
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether the bit of a choice is set."""
-        return bool(payload[label >> 3] >> (7 - (label & 7)) & 1)
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` has the one possible length and zero padding."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if payload[-1] & ((1 << self._padding) - 1):
-            raise DecodeError(f"payload must end in {self._padding} zero bits")
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload, for up to 16 choices; ParameterError beyond."""

@@ -17,7 +17,7 @@ from deniable_aggregator.queries import sql_views
 from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.rows import EpochView
-from deniable_central.accounting.decimals import at_most
+from deniable_central.guarantee import at_most
 from deniable_gateway.clock.watch import SETTLING_SECONDS
 from deniable_shared.manifest.model import Manifest
 from support.builders.api_world import DAY, TODAY, World, authored, opened

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import deniable_aggregator.query as deniable
+from deniable_aggregator.client.errors import NOTEBOOK_CURES
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.queries import series
-from deniable_aggregator.query.errors import CURES
 from deniable_aggregator.query.service import Service
 from support.builders.api_world import INGEST, TODAY, World, authored, opened
 from support.processes import query_notebook as notebook
@@ -52,7 +52,7 @@ def served(service: World, role: str | None = "viewer") -> Service:
         headers=service.authorization(role),
         transport=httpx.WSGITransport(app=service.app.wsgi_app),
     )
-    return Service(ServiceClient(client, address="http://deniable.test", cures=CURES))
+    return Service(ServiceClient(client, address="http://deniable.test", cures=NOTEBOOK_CURES))
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_aggregator.store import epoch_closing
+from deniable_aggregator.store.batches import ScopedId, find_spent
 from deniable_aggregator.store.rows import AcceptedReport, CommitStatus
-from deniable_aggregator.store.vouchers import ScopedId, find_spent
 from support.builders.databases import AnyStore, Database
 from support.builders.store_reports import (
     COLLECTION,

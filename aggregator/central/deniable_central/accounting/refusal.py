@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable_central.accounting.decimals import at_least, at_most
 from deniable_central.accounting.spending import Limit, Spending
 from deniable_central.errors import BudgetError, Shortage
-from deniable_central.guarantee import bounded_range_rho, pure_rho
+from deniable_central.guarantee import at_least, at_most, bounded_range_rho, pure_rho
 
 _NAMED = 5
 _LARGEST = Fraction(100)

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.access_tables import access_table, collection_option
 from deniable_aggregator.cli.audit import audit
 from deniable_aggregator.cli.command_groups import CommandGroup
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, show
+from deniable_aggregator.cli.options import (
+    Target,
+    collection_option,
+    example,
+    json_option,
+    service_options,
+)
+from deniable_aggregator.cli.output import access_table, emit, show
 from deniable_aggregator.cli.users import users
 
 if TYPE_CHECKING:

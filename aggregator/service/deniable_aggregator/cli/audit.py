@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.access_tables import moment
 from deniable_aggregator.cli.options import (
     Target,
     csv_option,
@@ -22,7 +21,7 @@ from deniable_aggregator.cli.options import (
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, escape_control_characters, plain_table
+from deniable_aggregator.cli.output import emit, escape_control_characters, moment, plain_table
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.connection import Answer

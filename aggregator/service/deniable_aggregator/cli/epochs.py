@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.access_tables import moment
 from deniable_aggregator.cli.command_groups import CommandFailed, CommandGroup
 from deniable_aggregator.cli.options import (
     Target,
@@ -18,7 +17,7 @@ from deniable_aggregator.cli.options import (
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import plain_table, show
+from deniable_aggregator.cli.output import moment, plain_table, show
 from deniable_aggregator.cli.terminal import require_yes, yes_option
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deniable_aggregator.cli.access_tables import moment
 from deniable_aggregator.cli.command_groups import CommandGroup
 from deniable_aggregator.cli.options import (
     Target,
@@ -19,7 +18,7 @@ from deniable_aggregator.cli.options import (
     service_options,
     settings_for,
 )
-from deniable_aggregator.cli.output import emit, plain_table, show
+from deniable_aggregator.cli.output import emit, moment, plain_table, show
 from deniable_aggregator.cli.terminal import require_yes, yes_option
 from deniable_aggregator.cli.vouchers import vouchers
 

@@ -201,3 +201,14 @@ def checked_epsilon(
     except ParameterError as error:
         raise click.BadParameter(str(error)) from error
     return value
+
+
+def collection_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--collection ID, repeatable."""
+    return click.option(
+        "--collection",
+        "collections",
+        multiple=True,
+        metavar="ID",
+        help="Only this collection, by id or name; may be given again. [default: all]",
+    )(command)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ParamSpec, TextIO, TypeVar
 
 import click
 
@@ -213,3 +214,27 @@ def as_documents(checks: Sequence[Check]) -> list[dict[str, str]]:
 def has_failure(checks: Sequence[Check]) -> bool:
     """Whether any fails."""
     return any(check.level == "fail" for check in checks)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def access_table(columns: Sequence[str], rows: Iterable[Struct]) -> None:
+    """A line for each token, person or session."""
+    plain_table(columns, [[_cell(row, column) for column in columns] for row in rows])
+
+
+def _cell(row: Struct, column: str) -> str:
+    """One value of a row; numbers are moments."""
+    value = getattr(row, column)
+    if value is None:
+        return {"expires": "never", "collections": "all"}.get(column, "")
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return moment(value) if isinstance(value, int) else str(value)
+
+
+def moment(seconds: int) -> str:
+    """Unix seconds as people read them."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"

@@ -6,10 +6,21 @@ import sys
 
 import click
 
-from deniable_aggregator.cli.access_tables import access_table, collection_option, moment
 from deniable_aggregator.cli.command_groups import CommandGroup
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, escape_control_characters, show
+from deniable_aggregator.cli.options import (
+    Target,
+    collection_option,
+    example,
+    json_option,
+    service_options,
+)
+from deniable_aggregator.cli.output import (
+    access_table,
+    emit,
+    escape_control_characters,
+    moment,
+    show,
+)
 from deniable_aggregator.cli.terminal import require_yes, yes_option
 
 ROLES = ("viewer", "analyst", "admin")

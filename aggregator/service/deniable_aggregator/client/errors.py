@@ -15,6 +15,16 @@ COMMAND_CURES = {"unauthorized": "set DENIABLE_TOKEN"}
 """Problem → what helps at the command line, where the words of the service do not say it."""
 
 
+NOTEBOOK_CURES = {
+    "unauthorized": "give connect() a valid token: deniable access tokens new --role viewer",
+    "forbidden": "ask for a token of that role, or for this collection",
+    "too-few-reports": "widen first and last, or wait for more reports",
+    "unknown-collection": "service.collections() lists what there is",
+    "read-refused": "service.releases() lists what was released of it",
+}
+"""Problem → what helps in a notebook, where its own words do not say it."""
+
+
 class QueryError(AggregatorError):
     """There is no answer."""
 
@@ -54,3 +64,13 @@ def refusal(answer: httpx.Response, cures: Mapping[str, str]) -> ServiceError:
         retry=problem.get("retry") is True,
         cure=cures.get("unauthorized" if answer.status_code == 401 else slug, ""),
     )
+
+
+class MissingExtraError(QueryError, ImportError):
+    """A library that this takes is not installed."""
+
+    def __init__(self, library: str, extra: str) -> None:
+        super().__init__(
+            f"this takes {library}, which is not installed: "
+            f'pip install "deniable-aggregator[{extra}]"'
+        )

@@ -17,8 +17,7 @@ from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import AnonymityDocument
 from deniable_aggregator.documents.releases import CostDocument, RemainingDocument
 from deniable_central.accounting import Limit, Spending
-from deniable_central.accounting.decimals import at_least, at_most
-from deniable_central.guarantee import Guarantee
+from deniable_central.guarantee import Guarantee, at_least, at_most
 
 
 def guarantee_document(guarantee: Guarantee) -> CostDocument:

@@ -16,8 +16,12 @@ pandas, pyarrow and matplotlib are loaded when they are asked for: the extras `q
 
 from __future__ import annotations
 
-from deniable_aggregator.client.errors import QueryError, ServiceError, UnreachableError
-from deniable_aggregator.query.errors import MissingExtraError
+from deniable_aggregator.client.errors import (
+    MissingExtraError,
+    QueryError,
+    ServiceError,
+    UnreachableError,
+)
 from deniable_aggregator.query.rows import Estimates, Rows
 from deniable_aggregator.query.service import Service, connect
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from msgspec import Struct, to_builtins
 
+from deniable_aggregator.client.errors import MissingExtraError
 from deniable_aggregator.query import plotting
-from deniable_aggregator.query.errors import MissingExtraError
 from deniable_aggregator.query.plotting import Row
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from deniable_aggregator.client.connection import Argument
-from deniable_aggregator.client.errors import UnreachableError
+from deniable_aggregator.client.errors import NOTEBOOK_CURES, UnreachableError
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.query.errors import CURES
 from deniable_aggregator.query.rows import Estimates, Rows, members
 
 __all__ = ["Epoch", "Service", "connect"]
@@ -33,7 +32,7 @@ def connect(url: str | None = None, token: str | None = None) -> Service:
             f"url must begin with https:// or http://, got {address!r}: "
             "give it to connect() or set DENIABLE_URL"
         )
-    return Service(remote(address, secret, cures=CURES))
+    return Service(remote(address, secret, cures=NOTEBOOK_CURES))
 
 
 class Service:

@@ -31,7 +31,7 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.request import has_typical_errors, opens_session
 from deniable_central.accounting import Account, Promise, Spending, promise
-from deniable_central.accounting.decimals import at_most
+from deniable_central.guarantee import at_most
 from deniable_central.release import ErrorBar
 from deniable_shared.wire.canonical import canonical_json
 

@@ -57,7 +57,7 @@ from deniable_aggregator.releases.serialize import (
 from deniable_aggregator.releases.sessions import ReleaseSessions, ReleaseStore
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_central.accounting import AccountError, BudgetError
-from deniable_central.accounting.decimals import at_least, at_most
+from deniable_central.guarantee import at_least, at_most
 from deniable_gateway.problem import Problem
 from deniable_shared.manifest.epochs import Clock
 

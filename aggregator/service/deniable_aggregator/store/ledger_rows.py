@@ -1,12 +1,18 @@
 """The ledger of central releases, in SQL. Called inside the store's transactions.
 
 Epochs are written as runs, "20000-20006,20008". SQL triggers refuse any change of what was written.
+
+The ledger is a chain of hashes, like the log:
+
+    head after a charge = SHA-256(head before ‖ SHA-256(canonical JSON of the charge))
+
+at first 32 zero bytes. The JSON holds every column, so that two ledgers with one head are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -14,7 +20,8 @@ from deniable_aggregator.base.errors import DamagedError
 from deniable_aggregator.store import checksums, transparency_log
 from deniable_aggregator.store.rows import ChargeCheck, ChargeRow, ResultRow
 from deniable_aggregator.store.statements import Row, Statements, read_rows
-from deniable_shared.wire.transparency_log import release_entry
+from deniable_shared.wire.canonical import canonical_json
+from deniable_shared.wire.transparency_log import GENESIS, release_entry
 
 _LEDGER = """
 select id as collection, release, request, terms, epochs, epsilon, rho, delta, adjacency, created,
@@ -175,3 +182,43 @@ def parse_epochs(runs: str) -> Iterator[int]:
     for run in runs.split(","):
         first, _, last = run.partition("-")
         yield from range(int(first), int(last or first) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainHead:
+    """How many there are, and the head in hex."""
+
+    size: int = 0
+    head: str = GENESIS.hex()
+
+
+def extend_head(head: bytes, row: ChargeRow) -> bytes:
+    """The head after one charge more."""
+    return sha256(head + _digest(row)).digest()
+
+
+def ledger_head(rows: Iterable[ChargeRow]) -> bytes:
+    """The head of a ledger from its beginning."""
+    head = GENESIS
+    for row in rows:
+        head = extend_head(head, row)
+    return head
+
+
+def _digest(row: ChargeRow) -> bytes:
+    return sha256(
+        canonical_json(
+            {
+                "collection": row.collection,
+                "release": row.release,
+                "request": row.request.hex(),
+                "terms": row.terms.hex(),
+                "epochs": format_epochs(row.epochs),
+                "epsilon": row.epsilon,
+                "rho": row.rho,
+                "delta": row.delta,
+                "adjacency": row.adjacency,
+                "created": row.created,
+            }
+        )
+    ).digest()

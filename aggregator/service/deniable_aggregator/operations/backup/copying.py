@@ -29,7 +29,7 @@ from deniable_aggregator.operations.backup.archive import Archive, Manifest
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.heads import Heads, heads_of
 from deniable_aggregator.store import audit_log
-from deniable_aggregator.store.ledger_chain import ChainHead
+from deniable_aggregator.store.ledger_rows import ChainHead
 from deniable_aggregator.store.opening import require_portable
 from deniable_aggregator.store.portable.fill import fill
 from deniable_aggregator.store.portable.integrity import read_chain_heads, require_integrity

@@ -8,7 +8,7 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import AuditRow
 from deniable_aggregator.operations.doctor import Check
 from deniable_aggregator.releases.rollback_guard import heads_file
-from deniable_aggregator.store.ledger_chain import ChainHead
+from deniable_aggregator.store.ledger_rows import ChainHead
 from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.schema_version import current_version
 from deniable_shared.errors import DeniableError, ForkError

@@ -22,7 +22,7 @@ from deniable_aggregator.access.tokens import TokenStore
 from deniable_aggregator.base.errors import DamagedError
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.heads import Heads
-from deniable_aggregator.store.ledger_chain import ChainHead, extend_head, ledger_head
+from deniable_aggregator.store.ledger_rows import ChainHead, extend_head, ledger_head
 from deniable_aggregator.store.protocols import Audit, Collections, Ledger
 from deniable_gateway.problem import Problem
 from deniable_shared.wire.transparency_log import GENESIS

@@ -20,8 +20,12 @@ import msgspec
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import audit_log, ledger_rows, transparency_log
-from deniable_aggregator.store.ledger_chain import ChainHead, extend_head
-from deniable_aggregator.store.ledger_rows import format_epochs, parse_epochs
+from deniable_aggregator.store.ledger_rows import (
+    ChainHead,
+    extend_head,
+    format_epochs,
+    parse_epochs,
+)
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_aggregator.store.statements import Statements
 

@@ -35,7 +35,7 @@ from deniable_aggregator.releases.rollback_guard.guard import (
     without_deleted_collections,
 )
 from deniable_aggregator.releases.rollback_guard.heads import Heads, RecentCharge
-from deniable_aggregator.store.ledger_chain import ChainHead, ledger_head
+from deniable_aggregator.store.ledger_rows import ChainHead, ledger_head
 from deniable_aggregator.store.protocols import Audit, Ledger
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.manifest.epochs import epoch_at

@@ -14,7 +14,7 @@ import numpy as np
 from deniable_aggregator.base import damage
 from deniable_aggregator.base.errors import DamagedError, StoreError
 from deniable_aggregator.store import checksums, ledger_rows, transparency_log
-from deniable_aggregator.store.ledger_chain import ChainHead, ledger_head
+from deniable_aggregator.store.ledger_rows import ChainHead, ledger_head
 from deniable_aggregator.store.portable.snapshot import Snapshot
 from deniable_aggregator.store.portable.tables import TABLES, Row
 from deniable_aggregator.store.rows import TallyKey

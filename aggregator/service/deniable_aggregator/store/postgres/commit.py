@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.store import batches, epoch_closing, vouchers
+from deniable_aggregator.store import batches, epoch_closing
 from deniable_aggregator.store.checksums import (
     CELL_IS_SEALED,
     body,
@@ -119,7 +119,7 @@ def commit_reports(
     new = {key: firsts[key] for key in _insert_new(db, open_ids)}
     for key in _redeem(db, reports, new):
         del new[key]
-        vouchers.mark_spent(statuses, reports, positions_by_epoch[key[:2]], [key])
+        batches.mark_spent(statuses, reports, positions_by_epoch[key[:2]], [key])
     payloads_by_key: dict[TallyKey, list[bytes]] = {}
     for position in new.values():
         statuses[position] = CommitStatus.COUNTED
@@ -196,10 +196,10 @@ def _insert_many(
 
 
 def _redeem(
-    db: Statements, reports: Sequence[AcceptedReport], new: Mapping[vouchers.ScopedId, int]
-) -> list[vouchers.ScopedId]:
+    db: Statements, reports: Sequence[AcceptedReport], new: Mapping[batches.ScopedId, int]
+) -> list[batches.ScopedId]:
     """Redeem what the new ones carry, and delete the ids of those refused; returns these."""
-    refused = vouchers.find_spent(
+    refused = batches.find_spent(
         reports, new, lambda serials: db.execute(_REDEEM, _columns(serials, 3)).fetchall()
     )
     if refused:

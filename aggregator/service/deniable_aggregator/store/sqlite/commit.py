@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache
 
 from deniable_aggregator.base.errors import StoreError
-from deniable_aggregator.store import epoch_closing, vouchers
+from deniable_aggregator.store import batches, epoch_closing
 from deniable_aggregator.store.batches import (
     BlockBatch,
     group_by_epoch,
@@ -143,16 +143,16 @@ def _admit(
         (number, epoch, report_id): firsts[report_id]
         for report_id in _insert_new(db, number, epoch, list(firsts))
     }
-    refused = vouchers.find_spent(reports, new, lambda serials: _redeem(db, serials))
+    refused = batches.find_spent(reports, new, lambda serials: _redeem(db, serials))
     if refused:
         for key in refused:
             db.execute(_TAKE_BACK, key)
             del new[key]
-        vouchers.mark_spent(statuses, reports, positions, refused)
+        batches.mark_spent(statuses, reports, positions, refused)
     return list(new.values())
 
 
-def _redeem(db: Statements, serials: Sequence[vouchers.ScopedId]) -> list[vouchers.ScopedId]:
+def _redeem(db: Statements, serials: Sequence[batches.ScopedId]) -> list[batches.ScopedId]:
     """Insert those that are not there; returns them."""
     return [key for key in serials if db.execute(_REDEEM, key).rowcount]
 
