@@ -176,7 +176,7 @@ def test_the_page_says_no_evidence_in_these_words_and_has_the_api_s_numbers(serv
         service.count(settings, [DARK] * 5, epoch=epoch)
     told = service.page("/collections/settings/compare?confidence=0.9999").text
     assert "No evidence of change" in told
-    assert "That is not proof of no change" in told
+    assert "That is no proof: a change of up to" in told
     for row in compared(service, "settings", PERIODS + "&confidence=0.9999")["differences"]:
         assert f'<data value="{row["difference"]}">' in told
 

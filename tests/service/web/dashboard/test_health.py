@@ -94,7 +94,7 @@ def test_the_hours_are_what_was_gained_in_each_ten_minutes_of_what_may_be_seen()
     ]
     chart = hours_chart(looks, {"a"})
     assert chart is not None
-    assert [line["value"] for line in chart.drawing["lines"]] == [(3, 1), (2, 0), (7, 0)]  # type: ignore[attr-defined]
+    assert [line["value"] for line in chart.drawing["lines"]] == [(3, 1), (2, 0), (7, 0)]  # type: ignore[attr-defined]  # a drawing of lines has them
     assert chart.drawing["open"] == [False, True]
     assert hours_chart(looks[:1], {"a"}) is None
     assert [(status, n) for status, n, _ in refused_requests(looks)] == [("503", 7)]
