@@ -16,9 +16,11 @@ lint:
     uv run --no-sync ruff check .
     uv run --no-sync ruff format --check .
 
-# Check who imports whom: the contracts in pyproject.toml.
+# Check who imports whom, that each distribution declares what it imports, and that something calls what is defined.
 imports:
     uv run --no-sync lint-imports --no-logo
+    for folder in shared client aggregator/*/; do (cd "$folder" && uv run --no-sync deptry --no-ansi .) || exit; done
+    uv run --no-sync vulture
 
 # Check the types: of everything, again of what others import, and that the client hides none.
 types:
