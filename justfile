@@ -16,9 +16,16 @@ lint:
     uv run --no-sync ruff check .
     uv run --no-sync ruff format --check .
 
-# Check who imports whom: the contracts in pyproject.toml.
+# Check who imports whom, that each distribution declares what it imports, and that something calls what is defined.
 imports:
     uv run --no-sync lint-imports --no-logo
+    uv run --no-sync deptry --no-ansi --config shared/pyproject.toml shared
+    uv run --no-sync deptry --no-ansi --config client/pyproject.toml client
+    uv run --no-sync deptry --no-ansi --config aggregator/central/pyproject.toml aggregator/central
+    uv run --no-sync deptry --no-ansi --config aggregator/estimators/pyproject.toml aggregator/estimators
+    uv run --no-sync deptry --no-ansi --config aggregator/gateway/pyproject.toml aggregator/gateway
+    uv run --no-sync deptry --no-ansi --config aggregator/service/pyproject.toml aggregator/service
+    uv run --no-sync vulture
 
 # Check the types: of everything, again of what others import, and that the client hides none.
 types:

@@ -25,7 +25,6 @@ from deniable_shared.wire.codec import lp
 from deniable_shared.wire.extensions import EXTENSIONS
 
 __all__ = [
-    "KEY_BYTES",
     "MAX_PERSON_BYTES",
     "VOUCHER",
     "decode_voucher",
@@ -36,7 +35,6 @@ __all__ = [
 ]
 
 VOUCHER = EXTENSIONS["voucher/1"]
-KEY_BYTES = 32
 MAX_PERSON_BYTES = 256
 
 _KEY_PREFIX = "vk_"

@@ -20,6 +20,7 @@ from deniable_aggregator.operations.doctor.log_audit import Chain
 from deniable_shared.errors import ForkError
 from deniable_shared.wire.transparency_log import LogEntry
 from support.builders.api_world import World, authored, opened
+from support.builders.store_reports import append_log
 from support.processes.deniable_command import Deniable
 
 
@@ -144,7 +145,7 @@ def test_a_service_shows_the_log_of_its_database(service: World) -> None:
 
 def test_a_log_of_many_pages_is_read_to_its_end(service: World) -> None:
     for number in range(2_500):
-        service.running.store.append_log("release", number.to_bytes(32))
+        append_log(service.running.store, "release", number.to_bytes(32))
     with connected(service) as connection:
         shown = log_audit.read_service(connection)
     assert (len(shown.entries), shown.heads[-1].hex()) == service.running.store.log_head()

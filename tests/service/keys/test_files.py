@@ -22,6 +22,7 @@ from deniable_shared.wire import dsse, envelope
 from deniable_shared.wire.key_list import KeyList, verify_key_list
 from support.builders import service_world
 from support.builders.service_world import DAY, NOON, Moment, World
+from support.builders.store_reports import append_log
 
 HOUR = 3_600
 
@@ -170,7 +171,7 @@ def test_an_idle_log_gains_one_entry_a_week(bare_service: World) -> None:
 def test_a_busy_log_gains_at_most_one_list_an_hour(bare_service: World) -> None:
     versions = bare_service.key_list().version
     for number in range(240):
-        bare_service.running.store.append_log("release", bytes([number]) * 32)
+        append_log(bare_service.running.store, "release", bytes([number]) * 32)
         renewed(bare_service, 360)
     assert bare_service.key_list().version == versions + 24
 
@@ -203,7 +204,7 @@ def test_a_log_that_grows_while_the_list_is_signed_is_read_again(
 
     def overtaken(row: object, *, log_size: int, audit: object) -> bool:
         monkeypatch.undo()
-        store.append_log("release", bytes(32))
+        append_log(store, "release", bytes(32))
         return add(row, log_size=log_size, audit=audit)  # type: ignore[arg-type]  # as it was called
 
     monkeypatch.setattr(store, "add_key_list", overtaken)

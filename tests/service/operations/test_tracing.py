@@ -13,7 +13,6 @@ from opentelemetry.trace import StatusCode
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.base.spans import NO_TRACER
-from deniable_aggregator.operations.tracing.tracer import ATTRIBUTES
 from deniable_shared.wire.problems import PROBLEMS
 from deniable_shared.wire.report import MEDIA_TYPE, encode_upload
 from support.builders.api_world import NOON, TODAY, World, authored, opened
@@ -150,13 +149,13 @@ def test_a_name_is_an_act_and_an_outcome_of_closed_lists(traced_day: Day) -> Non
 def test_no_span_has_an_attribute_besides_the_list_nor_an_event_a_link_or_words(
     traced_day: Day,
 ) -> None:
-    assert {"deniable.outcome", "deniable.collection", "deniable.reports"} == ATTRIBUTES
+    attributes = {"deniable.outcome", "deniable.collection", "deniable.reports"}
     for span in traced_day.traced.spans:
-        assert set(span.attributes or {}) <= ATTRIBUTES
+        assert set(span.attributes or {}) <= attributes
         assert (span.events, span.links, span.status.description) == ((), (), None)
     assert {
         name for span in traced_day.traced.spans for name in span.attributes or {}
-    } == ATTRIBUTES
+    } == attributes
 
 
 def test_the_collection_of_a_span_is_a_registered_one(traced_day: Day) -> None:

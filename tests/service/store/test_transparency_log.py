@@ -11,7 +11,7 @@ from deniable_aggregator.store import transparency_log
 from deniable_aggregator.store.rows import KeyListRow
 from deniable_shared.wire.transparency_log import LogEntry, extend
 from support.builders.databases import AnyStore, Database
-from support.builders.store_reports import COLLECTION, manifest_row, register
+from support.builders.store_reports import COLLECTION, append_log, manifest_row, register
 
 
 def key_list(version: int) -> KeyListRow:
@@ -29,7 +29,7 @@ def test_an_entry_is_the_hash_of_the_head_before_the_type_and_the_body_hash(
     store: AnyStore,
 ) -> None:
     before = bytes.fromhex(store.log_head()[1])
-    store.append_log("release", b"\x07" * 32)
+    append_log(store, "release", b"\x07" * 32)
     wanted = hashlib.sha256(before + b"release" + b"\x07" * 32).hexdigest()
     assert store.log_head() == (2, wanted)
 
@@ -49,7 +49,7 @@ def test_a_reader_can_follow_the_chain_page_by_page(
 ) -> None:
     monkeypatch.setattr(transparency_log, "LOG_PAGE", 3)
     for number in range(7):
-        store.append_log("release", bytes([number]) * 32)
+        append_log(store, "release", bytes([number]) * 32)
     head, first = bytes(32), 0
     while page := store.log(first):
         assert len(page) <= 3

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable_aggregator.store import transparency_log
 from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
+from deniable_shared.wire.transparency_log import LogEntry
 from support.builders.databases import COLLECTION, Database, manifest_row, register
 
 __all__ = [
     "COLLECTION",
     "EPOCH",
     "EVERY_EPOCH",
+    "append_log",
     "arrival",
     "arrivals",
     "counted",
@@ -77,6 +81,12 @@ def counted(store: Store, collection: str = COLLECTION) -> dict[int, tuple[int, 
         added = [a + b for a, b in zip(tally, row.tally.tolist(), strict=True)]
         found[row.key.epoch] = (n + row.n, added)
     return found
+
+
+def append_log(store: Any, entry_type: str, body_hash: bytes) -> None:
+    """An entry of the log that nothing in the store belongs to."""
+    with store._connections.write() as db:
+        transparency_log.append(db, LogEntry(entry_type, body_hash))
 
 
 def ids_kept(database: Database) -> int:

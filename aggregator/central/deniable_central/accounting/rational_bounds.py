@@ -51,9 +51,3 @@ def tanh(x: Fraction) -> Bounds:
     """Around tanh x, for x ≥ 0."""
     low, high = exp(2 * x)
     return (low - 1) / (low + 1), (high - 1) / (high + 1)
-
-
-def one_minus(bounds: Bounds) -> Bounds:
-    """Bounds of 1 − x, from bounds of x."""
-    low, high = bounds
-    return 1 - high, 1 - low

@@ -38,9 +38,6 @@ from deniable_estimators.inference.projection import onto_box
 from deniable_estimators.inference.protocols import TableGroup, TextCoding, TextEstimator
 from deniable_shared.mechanisms.memoization import MemoizedChain
 
-MOST_TEXTS = 1_000
-"""Texts that can be told together."""
-
 _SURE = 3.0
 """Standard errors between the estimate of Σf² and what it is taken for."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from types import TracebackType
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -18,8 +17,6 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from deniable_aggregator.base.errors import AggregatorError
 from deniable_gateway.errors import GatewayError
 from deniable_gateway.logs import exception_chain
-
-ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
 def formatter() -> logging.Formatter:

@@ -85,11 +85,6 @@ class Keys:
         return self._lists.listed_keys
 
     @property
-    def listed_from(self) -> int:
-        """The second in which the current list was signed; 0 before the first."""
-        return self._lists.issued
-
-    @property
     def listed_until(self) -> int:
         """The second from which devices refuse the current list."""
         return self._lists.expires

@@ -97,10 +97,6 @@ class CollectionTables(CommonTables):
         with self._connections.read() as db:
             return transparency_log.key_list(db, version)
 
-    def append_log(self, entry_type: str, body_hash: bytes) -> None:
-        with self._connections.write() as db:
-            transparency_log.append(db, LogEntry(entry_type, body_hash))
-
     def log(self, first: int = 0) -> list[LogEntry]:
         with self._connections.read() as db:
             return transparency_log.entries(db, first)

@@ -157,9 +157,6 @@ class Collections(Protocol):
     def key_list(self, version: int) -> KeyListRow | None:
         """One of the lists ever signed; their versions have no gap."""
 
-    def append_log(self, entry_type: str, body_hash: bytes) -> None:
-        """An entry of something that is kept elsewhere."""
-
     def log(self, first: int = 0) -> list[LogEntry]:
         """Entries from index `first` on, at most LOG_PAGE."""
 

@@ -16,7 +16,6 @@ DSSE = "application/vnd.dsse.envelope+json"
 CSV = "text/csv"
 ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
-HTML = "text/html"
 
 
 Answers = Mapping[int, Mapping[str, tuple[type[msgspec.Struct], ...]]]

@@ -17,7 +17,6 @@ from deniable_aggregator.releases.kinds.ordered_scores import (
     propose_first_crossing,
 )
 from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
-from deniable_aggregator.releases.kinds.sensitivity import sensitivity_of
 from deniable_central.stability import find_violation, propose_quantile
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.domains import Bits
@@ -27,6 +26,7 @@ from support.builders.small_mechanisms import (
     CHOICES,
     SMALL,
     mechanism,
+    sensitivity_of,
 )
 from support.oracles.message_laws import MessageLaw
 

@@ -11,6 +11,7 @@ from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_shared.wire.key_list import verify_key_list
 from deniable_shared.wire.transparency_log import GENESIS, LogPage, extend, parse_log_page
 from support.builders.api_world import World, authored, opened
+from support.builders.store_reports import append_log
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_a_key_list_is_signed_over_a_log_that_is_shown(service: World) -> None:
 
 def test_pages_of_1000_lead_on_to_the_end(service: World) -> None:
     for number in range(1_500):
-        service.running.store.append_log("release", number.to_bytes(32))
+        append_log(service.running.store, "release", number.to_bytes(32))
     first, second, last = page(service), page(service, 1_000), page(service, 1_502)
     assert [len(each.entries) for each in (first, second, last)] == [1_000, 502, 0]
     head = extend(GENESIS, (*first.entries, *second.entries))
@@ -60,7 +61,7 @@ def test_what_is_appended_while_a_page_is_read_is_left_to_the_next(
 ) -> None:
     before = page(service)
     head = (before.size, before.head.hex())
-    service.running.store.append_log("release", bytes(32))
+    append_log(service.running.store, "release", bytes(32))
     monkeypatch.setattr(service.running.store, "log_head", lambda: head)
     assert page(service) == before
 

@@ -62,11 +62,6 @@ class Blanket:
             raise ParameterError(f"both must be at least 2·share − 1, got {self.both}")
 
     @classmethod
-    def of_design(cls, epsilon: float, codes: int, size: int, common: float) -> Blanket:
-        """Of K = codes messages, of which w = size support a value and λ = common two values."""
-        return cls(epsilon, size / codes, common / codes)
-
-    @classmethod
     def of(cls, mechanism: Mechanism) -> Blanket | None:
         """That of a mechanism for labels, from its own p and q; None for bits and for means."""
         if "choice" not in mechanism.domain_types:

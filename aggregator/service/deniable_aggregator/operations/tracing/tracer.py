@@ -29,7 +29,6 @@ from deniable_shared.manifest.epochs import Clock
 from deniable_shared.wire.problems import PROBLEMS
 
 OUTCOME, COLLECTION, REPORTS = "deniable.outcome", "deniable.collection", "deniable.reports"
-ATTRIBUTES = frozenset({OUTCOME, COLLECTION, REPORTS})
 """Every attribute that a span may have."""
 
 MINUTE = 60

@@ -25,22 +25,6 @@ _LARGEST = 1 << 62
 _CHUNK = 1 << 20
 
 
-def checked_matrix(matrix: npt.ArrayLike, columns: int) -> Matrix:
-    """An integer matrix over a tally; ParameterError for another shape, floats or huge entries."""
-    array = np.asarray(matrix)
-    if array.ndim != 2 or array.shape[1] != columns or not len(array):
-        raise ParameterError(
-            f"matrix must have one column for each of the {columns} counts of the tally, "
-            f"got shape {array.shape}"
-        )
-    if not np.issubdtype(array.dtype, np.integer) or array.dtype == np.uint64:
-        raise ParameterError(f"matrix must hold integers, got {array.dtype}: scale it to integers")
-    wide = array.astype(np.int64)
-    if 4 * columns * max(int(wide.max()), -int(wide.min())) >= _LARGEST:
-        raise ParameterError("matrix must hold smaller integers: sums of a row must fit 60 bits")
-    return wide
-
-
 def affordable(steps: int, most: int, what: str) -> None:
     """ParameterError beyond `most`, which says what to do instead."""
     if steps > most:

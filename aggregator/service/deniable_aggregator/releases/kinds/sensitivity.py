@@ -13,16 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from deniable_aggregator.releases.kinds.message_space import MessageSpace
 from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_aggregator.releases.kinds.norms import (
     MOST_STEPS,
     Matrix,
     affordable,
-    checked_matrix,
 )
 from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import LabelSensitivity
@@ -60,16 +56,6 @@ class Sensitivity:
     def l2_squared(self) -> int:
         """As `l1`, with each row's move squared."""
         return self.messages.norms(self.matrix)[1]
-
-
-def sensitivity_of(mechanism: Mechanism, matrix: npt.ArrayLike) -> Sensitivity:
-    """Of an integer matrix of one row an answer, one column a count of the tally.
-
-    ParameterError for a mechanism this room does not know, and for a matrix of another shape or of
-    floats.
-    """
-    rows = checked_matrix(matrix, mechanism.tally_size)
-    return Sensitivity(message_space_of(mechanism), np.ascontiguousarray(rows))
 
 
 def label_sensitivity(mechanism: Mechanism) -> LabelSensitivity:
