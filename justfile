@@ -50,6 +50,10 @@ fast *arguments:
 exhaustive *arguments:
     uv run pytest -m exhaustive "$@"
 
+# Show the branches of the client that its tests leave out. There must be none.
+coverage:
+    uv run --group coverage pytest --cov --cov-report=term-missing:skip-covered tests/client
+
 # Install each wheel alone and run its tests.
 alone:
     .ci/alone

@@ -51,7 +51,3 @@ class Ceiling:
         return epsilon_report <= min(
             self.epsilon_per_report, self.epsilon_lifetime
         ) and permanent <= min(self.epsilon_permanent, self.epsilon_lifetime)
-
-    def lifetime(self, epsilon_lifetime: Fraction) -> Fraction:
-        """What a collection may cost in all: the lesser of its own lifetime and the app's."""
-        return min(epsilon_lifetime, self.epsilon_lifetime)

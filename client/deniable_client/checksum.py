@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from types import MappingProxyType
 
@@ -89,7 +90,7 @@ def check(db: sqlite3.Connection) -> None:
         if stored != [{"total": _total(db), "schema": _schema(db)}]:
             raise damaged()
     finally:
-        if db.in_transaction:
+        with suppress(sqlite3.Error):  # SQLite may have rolled back by itself
             db.execute("ROLLBACK")
 
 

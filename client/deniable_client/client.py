@@ -301,8 +301,7 @@ class Client:
             self._wanted.add(name)
 
     def _load_collections(self) -> None:
-        if not self._collections.loaded:
-            self._notes.extend(self._collections.load())
+        self._notes.extend(self._collections.load())
 
     def _grant(self) -> None:
         with self._state.transaction(durable=True) as db:

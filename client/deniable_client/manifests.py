@@ -32,6 +32,8 @@ __all__ = [
     "trust_digest",
 ]
 
+_BODY = "SELECT body FROM manifest WHERE collection = ? AND version = ?"
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -177,9 +179,7 @@ def _is_verified(db: sqlite3.Connection, envelope: bytes, trust: bytes) -> bool:
 
 
 def _read_body(db: sqlite3.Connection, collection: str, version: int) -> bytes | None:
-    row = db.execute(
-        "SELECT body FROM manifest WHERE collection = ? AND version = ?", (collection, version)
-    ).fetchone()
+    row = db.execute(_BODY, (collection, version)).fetchone()
     return row and bytes(row[0])
 
 
@@ -201,10 +201,8 @@ def _parse_or_none(body: bytes) -> Manifest | None:
 
 
 def _read_stored(db: sqlite3.Connection, collection: str, version: int) -> Manifest:
-    body = _read_body(db, collection, version)
-    if body is None:
-        raise RefusedError(f"{collection} version {version} is gone from the state file")
-    return _parse(body)
+    [(body,)] = db.execute(_BODY, (collection, version))
+    return _parse(bytes(body))
 
 
 # Both are pure functions of their arguments; the memory only saves work, across clients too.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from deniable_client.budget import millionths
 from deniable_client.ceiling import Ceiling
-from deniable_client.collection_state import CollectionState
 from deniable_client.repeat_rules import REPEAT_RULES, RepeatRule, ReportingPeriod
 from deniable_shared.domains import encode
 from deniable_shared.manifest.epochs import closes_at, day_start, epoch_at, epoch_end
@@ -90,14 +89,12 @@ class PreparedCollection:
         earliest = self.settles_at(epoch) if self.always else now
         return earliest, max(earliest, self.latest_send(epoch))
 
-    def overdue(self, state: CollectionState, now: float) -> Sequence[int]:
+    def overdue(self, joined: int, highest: int | None, *, now: float) -> Sequence[int]:
         """Epochs for which the default should have spoken and still can."""
-        if state.joined is None:
-            return ()
         manifest, newest = self.manifest, self.epoch(now)
-        lowest = max(state.joined, self.schedule.first_epoch)
-        if state.highest is not None:
-            lowest = max(lowest, state.highest + 1)
+        lowest = max(joined, self.schedule.first_epoch)
+        if highest is not None:
+            lowest = max(lowest, highest + 1)
         lowest = max(lowest, newest - epochs_open(manifest.epoch_seconds, manifest.grace_seconds))
         return [
             epoch

@@ -192,7 +192,7 @@ class Recorder:
         now, state = self._clock(), eligibility.collection_state
         if state.joined is None:
             return prepared.live(now)
-        periods = map(prepared.period, prepared.overdue(state, now))
+        periods = map(prepared.period, prepared.overdue(state.joined, state.highest, now=now))
         return any(
             eligibility.refusal(prepared, period, self._lifetime_limit) is None
             for period in periods
@@ -226,11 +226,12 @@ class Recorder:
         """Record the default for epochs that ended without an answer; the eligibility after."""
         if eligibility.consent != Consent.GRANTED or eligibility.forked or prepared.default is None:
             return eligibility
-        if eligibility.collection_state.joined is None:
-            joined = eligibility.collection_state._replace(joined=prepared.epoch(now))
+        state = eligibility.collection_state
+        if state.joined is None:
+            joined = state._replace(joined=prepared.epoch(now))
             collection_state.save(db, prepared.manifest.collection, joined)
             return eligibility._replace(collection_state=joined)
-        for epoch in prepared.overdue(eligibility.collection_state, now):
+        for epoch in prepared.overdue(state.joined, state.highest, now=now):
             self._report_epoch(
                 db, prepared, eligibility, prepared.period(epoch), prepared.default, now
             )

@@ -35,8 +35,6 @@ class Scheduler:
 
     def ensure(self) -> None:
         """Start the thread unless it runs."""
-        if self._thread is not None and self._thread.is_alive():
-            return
         with self._starting:
             if self._thread is None or not self._thread.is_alive():
                 self._start()

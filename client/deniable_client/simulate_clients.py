@@ -123,15 +123,16 @@ class ClientSimulation:
         return totals
 
     def _flush(self, client: Client, totals: Totals) -> None:
-        for pause in (*_PAUSES, 0.0):
+        for pause in (0.0, *_PAUSES):
+            if pause:
+                self.pause(pause)
             result = client.flush(_FLUSH_SECONDS, early=True)
             totals.sent += result.sent
             totals.accepted += result.accepted
             totals.rejected += result.dropped
             totals.waiting = result.waiting
-            if not result.waiting or not pause:
+            if not result.waiting:
                 return
-            self.pause(pause)
 
 
 class CachingTransport:
@@ -220,7 +221,7 @@ def _end_without_reader(descriptor: int) -> None:
 
 
 if __name__ == "__main__":
-    if hasattr(select, "poll"):
+    if hasattr(select, "poll"):  # pragma: no branch - Windows has no poll
         threading.Thread(
             target=_end_without_reader, args=(sys.stdout.fileno(),), daemon=True
         ).start()

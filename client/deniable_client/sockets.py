@@ -203,7 +203,6 @@ def _addresses(host: str, port: int, call: Call) -> list[_Address]:
         resolve()
     else:
         thread.join(call.left())
-    call.left()
     if not outcome:
         raise TimeoutError("the name server did not answer")
     [resolved] = outcome

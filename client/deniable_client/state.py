@@ -244,7 +244,7 @@ def _after_fork(*, child: bool) -> None:
     _one_fork.release()
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no fork
     os.register_at_fork(
         before=_before_fork,
         after_in_parent=lambda: _after_fork(child=False),

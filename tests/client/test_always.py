@@ -162,3 +162,29 @@ def test_a_thread_starts_for_it_without_a_call_of_the_app(make_device: MakeDevic
     names = [thread.name for thread in threading.enumerate()]
     client.close()
     assert "deniable-upload" in names
+
+
+def test_a_spent_budget_stays_spent_however_often_the_app_records(make_device: MakeDevice) -> None:
+    device = make_device(manifest(repeat='"fresh"', epsilon_lifetime='"1"', **ALWAYS))
+    client = device.granted()
+    assert client.record("settings", SETTINGS) is Outcome.QUEUED
+    device.clock.advance(DAY)
+    outcomes = [client.record("settings", SETTINGS) for _ in range(3)]
+    assert outcomes == [Outcome.BUDGET_EXHAUSTED] * 3
+    assert client.budget().spent == 1
+
+
+def test_no_default_is_recorded_after_another_process_denied(make_device: MakeDevice) -> None:
+    device = make_device(FRESH)
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    device.clock.advance(3 * DAY)
+    other, consent = device.open(), client._recorder.examine
+
+    def denied_meanwhile(name: str, value: object) -> object:
+        other.consent("denied")
+        return consent(name, value)
+
+    client._recorder.examine = denied_meanwhile  # type: ignore[method-assign, assignment]
+    assert client.record("settings", SETTINGS) is Outcome.NO_CONSENT
+    assert [epoch for epoch, _ in rows(device)] == [int(device.clock() // DAY) - 3]

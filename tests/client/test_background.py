@@ -119,6 +119,15 @@ def test_wake_ups_come_at_once_and_then_every_quarter_of_an_hour_or_so() -> None
     assert len(set(waits)) > 5
 
 
+def test_a_thread_that_runs_is_not_started_again() -> None:
+    scheduler = Scheduler(lambda: None, wait=lambda stop, seconds: stop.wait(PATIENCE))
+    for _ in range(3):
+        scheduler.ensure()
+    assert len(uploaders()) == 1
+    scheduler.stop()
+    assert uploaders() == []
+
+
 def test_no_more_threads_is_not_the_app_s_problem(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:

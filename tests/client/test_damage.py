@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -208,3 +209,26 @@ def test_a_damaged_manifest_of_the_app_itself_is_the_developer_s(device: Device)
             state=device.path,
             ceiling=CEILING,
         )
+
+
+def test_a_copy_that_only_a_later_program_can_read_is_kept(device: Device) -> None:
+    body = b"{}"
+    client = device.open(ceiling=CEILING)
+    with client._state.transaction() as db:
+        later = "INSERT INTO manifest SELECT 'later', 1, 'later', trust, ?, ? FROM manifest LIMIT 1"
+        db.execute(later, (sha256(body).digest(), body))
+    client = device.open(ceiling=CEILING)
+    assert client.record("unasked", SETTINGS) is Outcome.QUEUED
+    with client._state.reading() as db:
+        kept = [row[0] for row in db.execute("SELECT body FROM manifest WHERE name = 'later'")]
+    assert kept == [body]
+
+
+def test_a_report_whose_manifest_is_gone_waits_until_it_is_fetched(device: Device) -> None:
+    damage(device, "DELETE FROM manifest")
+    device.shipped = ()
+    client = device.open(ceiling=CEILING)
+    result = client.flush(early=True)
+    assert (result.sent, result.waiting) == (0, 2)
+    client.refresh(names=["fresh", "waiting"])
+    assert client.flush(early=True).accepted == 2

@@ -9,7 +9,8 @@ from math import exp
 import pytest
 
 from deniable_client import Ceiling, StorageError
-from support.builders.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
+from support.builders.client_world import DAY, SETTINGS, URL, Device, MakeDevice, manifest, toml
+from support.builders.manifest_text import manifest_of
 
 FIELDS = {"epsilon_lifetime": '"4"', "hold_epochs": "5"}
 MEMOIZED = manifest(repeat='"memoized"', **FIELDS)
@@ -166,3 +167,36 @@ def test_a_closed_client_cannot_explain(memoized: Device) -> None:
     client.close()
     with pytest.raises(StorageError):
         client.explain()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        ("grr/1", "In a report the answer is true with a chance of 40.5 %"),
+        ("oue/1", "A report points to several answers at once"),
+    ],
+)
+def test_the_noise_of_a_choice_is_told_by_what_a_report_says(
+    make_device: MakeDevice, mechanism: str, words: str
+) -> None:
+    domain = '[domain]\ntype = "choice"\nlabels = ["light", "dark", "auto", "none", "other"]'
+    head, _, _ = toml("theme", mechanism=f'"{mechanism}"').partition("[domain]")
+    theme = manifest_of(head + domain, ingest=[URL])
+    assert words in make_device(theme).granted().explain().text
+
+
+def test_who_is_left_out_is_told(make_device: MakeDevice) -> None:
+    client = make_device(manifest(sampling='"0.25"')).granted()
+    assert "25.0 % of all devices are asked, drawn without looking." in client.explain().text
+
+
+def test_a_chance_below_one_is_never_told_as_certain(make_device: MakeDevice) -> None:
+    high = manifest(epsilon='"16"', epsilon_lifetime='"16"')
+    client = make_device(high).granted(ceiling=Ceiling(16, 16, 16))
+    assert "true with a chance of more than 99.9 %" in client.explain().text
+
+
+def test_that_every_device_answers_is_told(make_device: MakeDevice) -> None:
+    always = manifest(presence='"always"', default="[false, false]")
+    text = make_device(always).granted().explain().text
+    assert "Every device answers, so that one answered says nothing about you." in text

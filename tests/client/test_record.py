@@ -225,3 +225,23 @@ def test_two_devices_toss_different_coins(make_device: MakeDevice) -> None:
         client.flush(early=True)
     ids = {each.report.header.report_id for each in shared.received}
     assert len(ids) == 8
+
+
+def test_an_answer_that_closes_the_client_is_not_recorded(device: Device) -> None:
+    client = device.granted()
+
+    class Closing(dict[str, bool]):
+        def __getitem__(self, label: str) -> bool:
+            client.close()
+            return True
+
+    assert client.record("settings", Closing(SETTINGS)) is Outcome.CLOSED
+    assert device.open().budget().spent == 0
+
+
+def test_a_collection_whose_row_was_lost_is_joined_again(device: Device) -> None:
+    client = device.granted()
+    with client._state.transaction() as db:
+        db.execute("DELETE FROM course")
+    assert client.record("settings", SETTINGS) is Outcome.QUEUED
+    assert client.flush(early=True).accepted == 1

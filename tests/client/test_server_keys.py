@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from deniable_client import LogForkedError, Outcome, RefusedError, installation, outbox
+from deniable_client import LogForkedError, Outcome, RefusedError, Reply, installation, outbox
 from support.builders.client_world import (
     DAY,
     SETTINGS,
@@ -17,6 +17,7 @@ from support.builders.client_world import (
     MakeDevice,
     Operator,
     manifest,
+    page_of,
 )
 
 PAIR = (manifest("a"), manifest("b"), manifest("c"))
@@ -192,3 +193,47 @@ def test_the_first_list_ever_seen_is_taken_whatever_its_log(device: Device) -> N
     client = device.granted()
     client.record("settings", SETTINGS)
     assert client.flush(early=True).accepted == 1
+
+
+def test_a_list_that_another_process_overtook_is_not_stored(pair: Device) -> None:
+    client = pair.open()
+    client.record("b", SETTINGS)
+    pair.aggregator.publish()
+    pair.aggregator.script.append(0x0B)
+
+    def overtaken(first: int) -> Reply:
+        with client._state.transaction() as db:
+            db.execute("UPDATE installation SET keys_version = 7")
+        return Reply(200, page_of(pair.aggregator.log, first), {})
+
+    pair.aggregator.pages = overtaken
+    result = client.flush(early=True)
+    assert (result.accepted, result.waiting) == (0, 1)
+    assert "another process learned of a newer key list" in str(result.problems[0])
+
+
+def under_a_new_operator_key(pair: Device) -> Device:
+    """The next release of the app: its operator lost the old key."""
+    for client in pair.clients:
+        client.close()
+    old = pair.aggregator.operator
+    pair.aggregator.operator = Operator(private=old.private)
+    pair.granted()
+    return pair
+
+
+def test_a_list_that_the_app_no_longer_trusts_is_fetched_again(pair: Device) -> None:
+    client = under_a_new_operator_key(pair).clients[-1]
+    client.record("b", SETTINGS)
+    assert client.flush(early=True).accepted == 1
+
+
+def test_an_older_list_is_refused_though_the_newer_cannot_be_read(pair: Device) -> None:
+    old = pair.aggregator.key_list
+    pair.aggregator.publish()
+    assert renewed(pair, lambda aggregator: None) is None
+    pair.aggregator.key_list = old
+    client = under_a_new_operator_key(pair).clients[-1]
+    client.record("c", SETTINGS)
+    [problem] = client.flush(early=True).problems
+    assert "fell from version 4 to 3" in str(problem)

@@ -163,3 +163,17 @@ def test_a_wrong_document_ends_the_module_with_one_sentence() -> None:
     )
     assert done.returncode == 1
     assert done.stderr.startswith("stdin must be one JSON document")
+
+
+@pytest.mark.parametrize("workers", [0, -1, 100_000])
+def test_a_number_of_workers_that_cannot_be_is_refused(
+    aggregator: Aggregator, workers: int
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"workers must be 1….*, got {workers}"):
+        build(aggregator, workers=workers)
+
+
+def test_a_failure_is_not_remembered_as_an_answer(aggregator: Aggregator) -> None:
+    replies = [nothing(503), nothing(200)]
+    transport = CachingTransport(RecordingTransport(lambda request: replies.pop(0)))
+    assert [transport.request("GET", URL).status for _ in range(3)] == [503, 200, 200]

@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from deniable_client import ConfigurationError, Outcome, StorageError, keychain, schema
-from support.builders.client_world import OTHER, SETTINGS, Device, MakeDevice
+from deniable_client import (
+    Ceiling,
+    Client,
+    ConfigurationError,
+    Outcome,
+    StorageError,
+    keychain,
+    schema,
+)
+from support.builders.client_world import OTHER, SETTINGS, URL, Device, MakeDevice, manifest
 
 
 def modes(directory: Path) -> set[int]:
@@ -194,3 +203,86 @@ def test_a_reader_that_keeps_the_log_busy_only_postpones_the_tidying(device: Dev
         assert before in everything(device)
     client.upload_due()
     assert before not in everything(device)
+
+
+def test_a_manifest_that_is_wrong_is_the_developer_s_even_without_a_disk(
+    make_device: MakeDevice, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    device = make_device(path=tmp_path / "file" / "state.db")
+    with pytest.raises(ConfigurationError, match="manifest given as bytes"):
+        Client(
+            URL,
+            trust=device.aggregator.operator.trust,
+            manifests=[device.aggregator.operator.sign(manifest())[:-9]],
+            state=device.path,
+            ceiling=Ceiling(2, 4, 8),
+        )
+
+
+def test_a_connection_that_broke_inside_is_replaced_by_a_new_one(device: Device) -> None:
+    client = device.granted()
+    with (
+        pytest.raises(StorageError, match="the state file is damaged"),
+        client._state.transaction() as db,
+    ):
+        db.close()
+    assert client.record("settings", SETTINGS) is Outcome.QUEUED
+
+
+class LockedLog:
+    """A connection to a file whose log another program copies just now."""
+
+    def __init__(self, inner: sqlite3.Connection) -> None:
+        self._inner = inner
+
+    def execute(self, statement: str, *arguments: object) -> object:
+        if "wal_checkpoint" in statement:
+            raise sqlite3.OperationalError("database table is locked")
+        return self._inner.execute(statement, *arguments)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+
+def test_a_log_that_cannot_be_copied_only_postpones_the_tidying(device: Device) -> None:
+    client = device.granted()
+    client._state._db = LockedLog(client._state._db)  # type: ignore[arg-type, assignment]
+    assert client.record("settings", SETTINGS) is Outcome.QUEUED
+    assert client.flush(early=True).accepted == 1
+
+
+def test_a_program_without_asyncio_records_the_same(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = device.granted()
+    monkeypatch.delitem(sys.modules, "asyncio.events", raising=False)
+    assert client.record("settings", SETTINGS) is Outcome.QUEUED
+
+
+def test_the_file_of_another_user_is_left_alone(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device.granted().close()
+    owner = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    client = device.open()
+    assert client.record("settings", SETTINGS) is Outcome.DISABLED
+    assert "belongs to another user" in str(client.flush().problems[0])
+
+
+def test_a_system_without_users_opens_the_file(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "getuid")
+    assert device.granted().record("settings", SETTINGS) is Outcome.QUEUED
+
+
+def test_a_row_that_contradicts_another_is_not_written(device: Device) -> None:
+    client = device.granted()
+    with (
+        pytest.raises(StorageError, match="the state file is beyond use: UNIQUE"),
+        client._state.transaction() as db,
+    ):
+        db.execute("INSERT INTO manifest SELECT * FROM manifest")
+    assert client.record("settings", SETTINGS) is Outcome.QUEUED

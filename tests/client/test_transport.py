@@ -14,6 +14,11 @@ from typing import Any
 import pytest
 
 from deniable_client import HttpTransport, TransportError
+from deniable_client import sockets as sockets_module
+from deniable_client.calls import Call, Calls
+from deniable_client.errors import HaltedError
+from deniable_client.testing import RecordingTransport
+from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import USER_AGENT
 from support.doubles.http_libraries import LIBRARIES
 from support.doubles.loopback_listener import listening
@@ -228,3 +233,59 @@ def test_the_bytes_of_a_request_do_not_show_which_library_sends_them() -> None:
         "Content-Length: 6",
     )
     assert seen == ["\r\n".join([*lines, "", "sealed"]).encode()]
+
+
+def test_a_host_is_looked_up_without_a_thread_where_none_can_be_started(
+    listener: tuple[str, list[tuple[str, int]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "deniable-resolve":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    url, peers = listener
+    assert HttpTransport().request("POST", url, body=b"x").status == 200
+    assert len(peers) == 1
+
+
+class OutOfTime(Call):
+    """A call whose time is over at its first wait."""
+
+    def left(self) -> float:
+        return 0.0
+
+
+def test_a_name_server_that_does_not_answer_is_a_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = threading.Event()
+    monkeypatch.setattr("socket.getaddrinfo", lambda *arguments, **named: answers.wait() and [])
+    with pytest.raises(TimeoutError, match="the name server did not answer"):
+        sockets_module._addresses("nowhere.example", 80, OutOfTime(0))
+    answers.set()
+
+
+def test_a_closed_client_begins_no_request() -> None:
+    calls, inner = Calls(), RecordingTransport()
+    calls.close()
+    transport = TimedTransport(inner, calls, permit=lambda: None, seconds=10)
+    with pytest.raises(HaltedError, match="the client was closed"):
+        transport.get("https://telemetry.example.org/")
+    assert inner.requests == []
+
+
+def test_a_request_is_not_begun_after_the_time_limit() -> None:
+    inner = RecordingTransport()
+    transport = TimedTransport(inner, Calls(), permit=lambda: None, seconds=0)
+    with pytest.raises(HaltedError, match="the time limit is over"):
+        transport.get("https://telemetry.example.org/")
+    assert inner.requests == []
+
+
+def test_a_request_that_is_cut_off_before_it_leaves_is_not_sent() -> None:
+    calls, inner = Calls(), RecordingTransport()
+    transport = TimedTransport(inner, calls, permit=calls.cut, seconds=10)
+    with pytest.raises(TransportError, match="the request was cut off"):
+        transport.get("https://telemetry.example.org/")
+    assert inner.requests == []

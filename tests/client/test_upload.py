@@ -256,3 +256,12 @@ def test_a_row_is_marked_on_the_disk_before_its_first_byte_leaves(device: Device
     assert full < said.index("COMMIT", full) < post
     assert any("state = 'sending'" in each for each in said[full:post])
     assert said.index("PRAGMA synchronous = NORMAL", full) < post
+
+
+def test_a_flush_beside_another_thread_s_says_so(device: Device) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    with client._uploader._run_lock:
+        result = client.flush(0.0, early=True)
+    assert (result.sent, result.waiting) == (0, 1)
+    assert [str(problem) for problem in result.problems] == ["another thread is uploading"]

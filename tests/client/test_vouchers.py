@@ -229,3 +229,18 @@ def test_other_collections_carry_no_extension_and_ask_nobody(
     assert device.aggregator.received[0].plaintext.extensions == ()
     assert backend.requests == []
     assert "operator can tell" not in client.explain().text
+
+
+def test_a_denial_while_the_voucher_is_fetched_stops_the_report(
+    device: Device, backend: Backend
+) -> None:
+    client, other = device.granted(), device.open()
+    client.record("settings", SETTINGS)
+
+    def deny(collection: str, epoch: int) -> str:
+        other.consent("denied")
+        return backend.issue(collection, epoch)
+
+    backend.instead = deny
+    assert client.flush(early=True).sent == 0
+    assert device.aggregator.received == []
