@@ -35,8 +35,6 @@ from deniable_shared.wire.key_list import DELEGATION_TYPE, KEYS_TYPE, verify_key
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
 
-__all__ = ["Check", "can_open", "of_directory", "of_machine", "of_postgres", "of_service"]
-
 OLDEST_PYTHON = (3, 11)
 DAY_SECONDS = 86_400
 DELEGATION_DAYS = 60
