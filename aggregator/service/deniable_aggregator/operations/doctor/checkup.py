@@ -8,7 +8,7 @@ import platform
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from deniable_aggregator.store.schema_version import current_version
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import LockedError
 from deniable_shared.errors import DeniableError
+from deniable_shared.manifest.epochs import Clock
 from deniable_shared.wire import dsse
 from deniable_shared.wire.key_list import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
 
@@ -66,7 +67,7 @@ def of_machine() -> Iterator[Check]:
     )
 
 
-def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> Iterator[Check]:
+def of_directory(settings: Settings, now: Clock = time.time) -> Iterator[Check]:
     """Permissions, keys, schema, audit log, lock, proxy, disk, clock; PostgreSQL's server."""
     data = settings.data
     if not (data / "trust").is_file():
@@ -99,9 +100,7 @@ def can_open(settings: Settings) -> bool:
     return runs or current_version(settings) == schema.HEAD
 
 
-def of_service(
-    client: ServiceClient, trust: str | None, now: Callable[[], float] = time.time
-) -> Iterator[Check]:
+def of_service(client: ServiceClient, trust: str | None, now: Clock = time.time) -> Iterator[Check]:
     """The key list it offers, verified where `trust` is known, and the collections it holds."""
     try:
         yield _ready(client)
