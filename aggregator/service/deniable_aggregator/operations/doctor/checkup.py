@@ -31,6 +31,7 @@ from deniable_gateway.errors import LockedError
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest.epochs import Clock
 from deniable_shared.wire import dsse
+from deniable_shared.wire.canonical import strict_json
 from deniable_shared.wire.key_list import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _key_list(envelope: bytes, trust: str | None, now: float) -> Check:
 
 
 def _expires(payload: bytes) -> int:
-    document = dsse.strict_json(payload)
+    document = strict_json(payload)
     return int(str(document["expires"])) if isinstance(document, dict) else 0
 
 
