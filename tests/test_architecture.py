@@ -153,6 +153,25 @@ def test_no_module_is_a_junk_drawer(member: str) -> None:
     assert {path.stem for path in modules(member)} & drawers == set()
 
 
+def listed_but_imported(path: Path) -> set[str]:
+    """Names in `__all__` that the module has from another one."""
+    body = ast.parse(path.read_text()).body
+    listed = {
+        name
+        for node in body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        for name in ast.literal_eval(node.value)
+    }
+    given = (alias.name for n in body if isinstance(n, ast.ImportFrom) for alias in n.names)
+    return listed.intersection(given)
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_only_a_package_lists_names_that_it_imports(member: str) -> None:
+    own = (path for path in modules(member) if path.stem != "__init__")
+    assert {path.name: names for path in own if (names := listed_but_imported(path))} == {}
+
+
 @pytest.mark.parametrize("member", MEMBERS)
 def test_every_module_says_its_job_in_a_docstring(member: str) -> None:
     silent = [str(p) for p in modules(member) if not ast.get_docstring(ast.parse(p.read_text()))]

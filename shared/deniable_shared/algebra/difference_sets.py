@@ -14,12 +14,11 @@ from itertools import compress
 
 from deniable_shared.algebra.recurrences import (
     point_count,
-    primitive_recurrence,
     recurrence_sequence,
 )
 from deniable_shared.errors import ParameterError
 
-__all__ = ["difference_set", "hyperplane_size", "point_count", "primitive_recurrence"]
+__all__ = ["difference_set", "hyperplane_size"]
 
 _IS_ZERO = bytes([1, *[0] * 255])
 

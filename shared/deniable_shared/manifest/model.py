@@ -18,7 +18,6 @@ from deniable_shared.domains import Domain
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.epochs import day_start, epoch_at
 from deniable_shared.manifest.fields import (
-    SPEC,
     flatten,
     identity_of,
 )
@@ -30,7 +29,7 @@ from deniable_shared.wire.canonical import strict_json
 from deniable_shared.wire.extensions import encoded_bytes, identifying
 from deniable_shared.wire.report import padded_size
 
-__all__ = ["MANIFEST_TYPE", "MAX_BODY_BYTES", "SPEC", "Manifest"]
+__all__ = ["MANIFEST_TYPE", "MAX_BODY_BYTES", "Manifest"]
 
 MANIFEST_TYPE = "application/vnd.deniable.manifest.v1+json"
 MAX_BODY_BYTES = 768_000

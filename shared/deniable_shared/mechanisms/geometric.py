@@ -28,8 +28,9 @@ from functools import lru_cache
 from math import isqrt
 from typing import ClassVar, Self
 
-from deniable_shared.algebra.difference_sets import hyperplane_size, point_count
+from deniable_shared.algebra.difference_sets import hyperplane_size
 from deniable_shared.algebra.finite_fields import prime_power
+from deniable_shared.algebra.recurrences import point_count
 from deniable_shared.analysis.optimal_error import design_error
 from deniable_shared.domains import INDEXED, bytes_for
 from deniable_shared.errors import ParameterError

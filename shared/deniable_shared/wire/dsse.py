@@ -28,7 +28,6 @@ __all__ = [
     "key_bytes",
     "public_key",
     "sign",
-    "strict_json",
     "unverified_payload",
     "verify",
 ]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from deniable_estimators.inference import difference_set_sums
 from deniable_estimators.inference.difference_set_sums import shifted_sums
-from deniable_shared.algebra.difference_sets import difference_set, hyperplane_size, point_count
+from deniable_shared.algebra.difference_sets import difference_set, hyperplane_size
+from deniable_shared.algebra.recurrences import point_count
 from deniable_shared.randomness.coins import Coins
 from support.tiers import by_tier
 

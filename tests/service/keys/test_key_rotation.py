@@ -17,6 +17,7 @@ from deniable_aggregator.keys import files as key_files
 from deniable_aggregator.keys import lists as key_lists
 from deniable_aggregator.keys import renew_delegation
 from deniable_aggregator.keys.files import read_private, read_seed, write_private
+from deniable_aggregator.keys.keyring import Keys
 from deniable_aggregator.keys.report_keys import ReportKeys
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_aggregator.operations.service import Service
@@ -121,7 +122,7 @@ def test_a_rotation_whose_key_another_process_lists_has_its_entry_too(
     bare_service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, make = bare_service.running, ReportKeys.make
-    other = keys.Keys(service.settings.data, store=service.store, clock=bare_service.clock)
+    other = Keys(service.settings.data, store=service.store, clock=bare_service.clock)
 
     def overtaken(files: ReportKeys, key_id: int, suite: int) -> None:
         monkeypatch.undo()

@@ -7,13 +7,9 @@ from itertools import product
 
 import pytest
 
-from deniable_shared.algebra.difference_sets import (
-    difference_set,
-    hyperplane_size,
-    point_count,
-    primitive_recurrence,
-)
+from deniable_shared.algebra.difference_sets import difference_set, hyperplane_size
 from deniable_shared.algebra.finite_fields import finite_field, prime_factors, prime_power
+from deniable_shared.algebra.recurrences import point_count, primitive_recurrence
 from deniable_shared.errors import ParameterError
 
 FIELDS = [2, 3, 4, 5, 7, 8, 9, 16, 25, 27]

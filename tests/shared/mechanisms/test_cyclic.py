@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_shared.algebra.difference_sets import difference_set, hyperplane_size, point_count
+from deniable_shared.algebra.difference_sets import difference_set, hyperplane_size
 from deniable_shared.algebra.finite_fields import prime_power
+from deniable_shared.algebra.recurrences import point_count
 from deniable_shared.analysis.optimal_error import design_error, ratio_to_optimum, total_error
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import build

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_estimators.inference.channel import Counts, Floats
-from deniable_shared.algebra.difference_sets import difference_set, hyperplane_size, point_count
+from deniable_shared.algebra.difference_sets import difference_set, hyperplane_size
+from deniable_shared.algebra.recurrences import point_count
 
 _SMALL = 64
 _LIMB = 24

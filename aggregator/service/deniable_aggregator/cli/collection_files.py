@@ -22,7 +22,7 @@ from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
-    from deniable_aggregator.collections.authoring.linter import Finding
+    from deniable_aggregator.collections.authoring.lint_findings import Finding
     from deniable_aggregator.collections.authoring.registration import MinimalCeiling
     from deniable_shared.manifest.model import Manifest
 

@@ -90,8 +90,7 @@ def collections() -> None:
 def new(name: str, kind: str, repeat: str, purpose: str, **domain_options: object) -> None:
     """Print a new collection's TOML, every field with its default."""
     from deniable_aggregator.cli.domain_options import domain_of
-    from deniable_aggregator.collections.authoring.templates import TemplateOptions
-    from deniable_aggregator.collections.authoring.toml_manifest import template
+    from deniable_aggregator.collections.authoring.templates import TemplateOptions, template
 
     domain = domain_of(kind, domain_options)
     text = template(name, domain=domain, repeat=repeat, options=TemplateOptions(purpose=purpose))

@@ -27,7 +27,7 @@ from deniable_aggregator.cli.verify_log import verify_log
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.client.service_client import ServiceClient
-    from deniable_aggregator.operations.doctor.checkup import Check
+    from deniable_aggregator.operations.doctor import Check
 
 
 class DoctorGroup(DefaultGroup):
@@ -97,16 +97,16 @@ def confirm_clock(data: Path | None, as_json: bool) -> None:
 def _checks(target: Target) -> Iterator[Check]:
     from deniable_aggregator.base.errors import AggregatorError
     from deniable_aggregator.keys import read_trust
-    from deniable_aggregator.operations.doctor import checkup
+    from deniable_aggregator.operations.doctor import Check, checkup
     from deniable_gateway.errors import SettingsError
 
     yield from checkup.of_machine()
     try:
         settings = target.settings()
     except SettingsError as error:
-        yield checkup.Check("fail", "settings", str(error))
+        yield Check("fail", "settings", str(error))
         return
-    yield checkup.Check("ok", "settings", f"data in {settings.data}, {settings.public_url}")
+    yield Check("ok", "settings", f"data in {settings.data}, {settings.public_url}")
     if target.url is None:
         results = list(checkup.of_directory(settings))
         yield from results
@@ -121,7 +121,7 @@ def _checks(target: Target) -> Iterator[Check]:
             if not any(check.level == "fail" for check in results):
                 yield from _addresses(target, settings, client)
     except AggregatorError as error:
-        yield checkup.Check("fail", "service", str(error))
+        yield Check("fail", "service", str(error))
 
 
 def _addresses(target: Target, settings: Settings, client: ServiceClient) -> Iterator[Check]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from deniable_aggregator.client.connection import Answer
-    from deniable_aggregator.operations.doctor.checkup import Check
+    from deniable_aggregator.operations.doctor import Check
 
 PIPE_WIDTH = 100
 IDS = frozenset({"collection", "id", "release"})

@@ -16,7 +16,7 @@ from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
-    from deniable_aggregator.operations.doctor.checkup import Check
+    from deniable_aggregator.operations.doctor import Check
     from deniable_aggregator.operations.doctor.log_audit import Chain
 
 
@@ -74,7 +74,7 @@ def _checks(
     chains: list[Chain],
 ) -> Iterator[Check]:
     """What is found; the chains that could be read, that of the database first."""
-    from deniable_aggregator.operations.doctor.checkup import Check
+    from deniable_aggregator.operations.doctor import Check
     from deniable_shared.errors import DeniableError
 
     try:
@@ -93,8 +93,7 @@ def _checks(
 
 
 def _of_database(settings: Settings, trust: str, chains: list[Chain]) -> Iterator[Check]:
-    from deniable_aggregator.operations.doctor import audit_view, log_audit
-    from deniable_aggregator.operations.doctor.checkup import Check
+    from deniable_aggregator.operations.doctor import Check, audit_view, log_audit
 
     kept = log_audit.read_database(settings)
     chains.append(kept)
@@ -104,8 +103,7 @@ def _of_database(settings: Settings, trust: str, chains: list[Chain]) -> Iterato
 
 
 def _of_service(target: Target, trust: str, chains: list[Chain]) -> Iterator[Check]:
-    from deniable_aggregator.operations.doctor import log_audit
-    from deniable_aggregator.operations.doctor.checkup import Check
+    from deniable_aggregator.operations.doctor import Check, log_audit
 
     with target.connect() as client:
         served = log_audit.read_service(client)

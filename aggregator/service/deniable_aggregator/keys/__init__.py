@@ -5,12 +5,11 @@ from __future__ import annotations
 from deniable_aggregator.keys.directory import (
     DELEGATION_SECONDS,
     InitialisedDirectory,
-    Keys,
     initialise,
-    read_seed,
-    read_trust,
     renew_delegation,
 )
+from deniable_aggregator.keys.files import read_seed, read_trust
+from deniable_aggregator.keys.keyring import Keys
 
 __all__ = [
     "DELEGATION_SECONDS",

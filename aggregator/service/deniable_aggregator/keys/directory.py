@@ -30,16 +30,6 @@ from deniable_shared.wire.key_list import delegate
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
 
-__all__ = [
-    "DELEGATION_SECONDS",
-    "InitialisedDirectory",
-    "Keys",
-    "initialise",
-    "read_seed",
-    "read_trust",
-    "renew_delegation",
-]
-
 DELEGATION_SECONDS = 800 * 86_400
 """How long the operator's word for the online key holds; `renew_delegation` gives it anew."""
 

@@ -22,6 +22,7 @@ from deniable_aggregator.store.rows import KeyListRow
 from deniable_shared.errors import DeniableError, ForkError, SignatureError
 from deniable_shared.manifest.epochs import Clock
 from deniable_shared.wire import dsse
+from deniable_shared.wire.canonical import strict_json
 from deniable_shared.wire.key_list import (
     DELEGATION_TYPE,
     KEYS_TYPE,
@@ -60,13 +61,13 @@ class Signer:
     def delegated_until(self) -> int:
         """The second from which devices refuse what the online key signs."""
         payload = dsse.unverified_payload(self.delegation, payload_type=DELEGATION_TYPE)
-        body = dsse.strict_json(payload)
+        body = strict_json(payload)
         return int(str(body["expires"])) if isinstance(body, dict) else 0
 
     def signed(self, envelope: bytes) -> bool:
         """Whether an earlier list carries this very delegation."""
         decoded = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
-        return decoded.signatures[0].extra["delegation"] == dsse.strict_json(self.delegation)
+        return decoded.signatures[0].extra["delegation"] == strict_json(self.delegation)
 
 
 class KeyLists:

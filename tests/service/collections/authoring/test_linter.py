@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import deniable_shared
-from deniable_aggregator.collections.authoring.linter import Finding, lint
+from deniable_aggregator.collections.authoring.lint_findings import Finding
+from deniable_aggregator.collections.authoring.linter import lint
 from deniable_shared.manifest.model import Manifest
 from support.builders.authored import authored
 from support.builders.manifests import SETTINGS

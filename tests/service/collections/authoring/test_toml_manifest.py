@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from deniable_aggregator.collections.authoring.linter import lint
-from deniable_aggregator.collections.authoring.templates import TemplateOptions
+from deniable_aggregator.collections.authoring.templates import TemplateOptions, template
 from deniable_aggregator.collections.authoring.toml_keys import KEYS
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml, template
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.domains import Bits, Choice, Domain, Number, Record
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.fields import FIELDS, REPEATS, Change

@@ -14,7 +14,8 @@ from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.cli.output import escape_control_characters
 from deniable_aggregator.collections.authoring.bindings import read_signed, render
 from deniable_aggregator.collections.authoring.linter import lint
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml, template
+from deniable_aggregator.collections.authoring.templates import template
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.web.spreadsheet import escape_formula
 from deniable_shared.domains import Text

@@ -13,8 +13,8 @@ import pytest
 
 from deniable_aggregator.collections import planning
 from deniable_aggregator.collections.authoring.snippet import client_snippet, example_answer
-from deniable_aggregator.collections.authoring.templates import TemplateOptions
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml, template
+from deniable_aggregator.collections.authoring.templates import TemplateOptions, template
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_shared.domains import Bits, Choice, Domain, Number, Record, Text
 from support.builders.api_world import INGEST, World, authored
 

@@ -27,8 +27,6 @@ from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import SampledBits
 from deniable_shared.randomness.dyadic import SCALE, format_epsilon
 
-__all__ = ["accuracy", "choice_of_mechanism", "cost", "identity", "linkage", "presence", "strength"]
-
 _FEW, _MANY = 1_000, 100_000
 _HIGH_EPSILON = 4
 _COUNTABLE = 40  # bits: more devices than there are

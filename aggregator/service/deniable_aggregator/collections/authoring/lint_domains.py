@@ -24,8 +24,6 @@ from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Memoizable
 
-__all__ = ["choice_for_record", "levels_of", "range_variance"]
-
 _WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
 
 

@@ -7,8 +7,6 @@ from fractions import Fraction
 from math import isqrt
 from typing import Literal
 
-__all__ = ["LEVELS", "Finding", "Level", "percent", "square_root"]
-
 Level = Literal["error", "warning", "note"]
 
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from deniable_aggregator.collections.authoring import lint_answers
-from deniable_aggregator.collections.authoring.lint_findings import LEVELS, Finding, Level
+from deniable_aggregator.collections.authoring.lint_findings import LEVELS, Finding
 from deniable_aggregator.collections.authoring.templates import is_placeholder
 from deniable_shared import mechanisms
 from deniable_shared.manifest.epochs import day_start
 from deniable_shared.manifest.ingest_origins import is_loopback
 from deniable_shared.manifest.model import Manifest
-
-__all__ = ["Finding", "Level", "lint"]
 
 _DAY = 86_400
 _SHORT_PURPOSE = 12

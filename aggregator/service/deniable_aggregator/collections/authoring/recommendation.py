@@ -45,17 +45,6 @@ from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import SampledBits
 from deniable_shared.randomness.dyadic import parse_epsilon
 
-__all__ = [
-    "GOOD_ENOUGH_RATIO",
-    "DomainShape",
-    "Recommendation",
-    "describe_ratio",
-    "mechanism_error",
-    "ratio_to_optimum",
-    "recommend",
-    "recommend_for_domain",
-]
-
 GOOD_ENOUGH_RATIO = Fraction(21, 20)
 """How many times the least error is as good as that."""
 

@@ -25,14 +25,6 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism, for_domain, ids_for_target
 from deniable_shared.mechanisms.memoization import MemoizedChain
 
-__all__ = [
-    "AttributeSampler",
-    "best_record_mechanism",
-    "candidate_mechanisms",
-    "is_product",
-    "two_way_error",
-]
-
 _AS_GOOD = Fraction(21, 20)
 _TABLE = 2
 

@@ -18,8 +18,6 @@ from deniable_shared.manifest.epochs import Clock
 from deniable_shared.manifest.fields import EPSILON_RANGE, check_repeat
 from deniable_shared.randomness.dyadic import format_epsilon, parse_epsilon
 
-__all__ = ["AUTO", "PLACEHOLDER_PURPOSE", "TemplateOptions", "is_placeholder", "template"]
-
 PLACEHOLDER_PURPOSE = "What do we want to know, and what for?"
 """What `collections new` writes where no purpose was given."""
 

@@ -13,8 +13,6 @@ from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.fields import FIELDS
 from deniable_shared.wire.canonical import quote
 
-__all__ = ["KEYS", "Key", "read_keys"]
-
 _DURATION = re.compile(r"([0-9]{1,8})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DECIMAL = re.compile(r"([0-9]{1,2})(?:\.([0-9]{1,12}))?")

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 
 from deniable_aggregator.collections.authoring.recommendation import recommend_for_domain
-from deniable_aggregator.collections.authoring.templates import AUTO, template
+from deniable_aggregator.collections.authoring.templates import AUTO
 from deniable_aggregator.collections.authoring.toml_keys import read_keys
 from deniable_shared import mechanisms
 from deniable_shared.domains import Domain, manifest_value, parse_domain
@@ -32,8 +32,6 @@ from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.manifest.rules import check_successor, thresholds
 from deniable_shared.randomness.dyadic import format_epsilon
 from deniable_shared.wire.canonical import MAX_JSON_BYTES, canonical_json, quote
-
-__all__ = ["manifest_from_toml", "template"]
 
 _YEAR = timedelta(days=365)
 _LONGEST_EPOCH = 2_678_400

@@ -14,6 +14,7 @@ from deniable_shared.errors import DeniableError
 from deniable_shared.manifest.ingest_origins import is_loopback
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
+from deniable_shared.wire.canonical import strict_json
 from deniable_shared.wire.key_list import KEYS_TYPE
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def ingest_origins(client: ServiceClient, collections: Iterable[str]) -> set[str
     origins: set[str] = set()
     for collection in collections:
         envelope = client.manifest(collection)
-        document = dsse.strict_json(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
+        document = strict_json(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
         named = document["ingest"] if isinstance(document, dict) else []
         origins.update(map(str, named if isinstance(named, list) else []))
     return origins

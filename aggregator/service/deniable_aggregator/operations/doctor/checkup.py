@@ -8,7 +8,7 @@ import platform
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,13 +29,13 @@ from deniable_aggregator.store.schema_version import current_version
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import LockedError
 from deniable_shared.errors import DeniableError
+from deniable_shared.manifest.epochs import Clock
 from deniable_shared.wire import dsse
+from deniable_shared.wire.canonical import strict_json
 from deniable_shared.wire.key_list import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
 
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
-
-__all__ = ["Check", "can_open", "of_directory", "of_machine", "of_postgres", "of_service"]
 
 OLDEST_PYTHON = (3, 11)
 DAY_SECONDS = 86_400
@@ -68,7 +68,7 @@ def of_machine() -> Iterator[Check]:
     )
 
 
-def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> Iterator[Check]:
+def of_directory(settings: Settings, now: Clock = time.time) -> Iterator[Check]:
     """Permissions, keys, schema, audit log, lock, proxy, disk, clock; PostgreSQL's server."""
     data = settings.data
     if not (data / "trust").is_file():
@@ -101,9 +101,7 @@ def can_open(settings: Settings) -> bool:
     return runs or current_version(settings) == schema.HEAD
 
 
-def of_service(
-    client: ServiceClient, trust: str | None, now: Callable[[], float] = time.time
-) -> Iterator[Check]:
+def of_service(client: ServiceClient, trust: str | None, now: Clock = time.time) -> Iterator[Check]:
     """The key list it offers, verified where `trust` is known, and the collections it holds."""
     try:
         yield _ready(client)
@@ -165,7 +163,7 @@ def _key_list(envelope: bytes, trust: str | None, now: float) -> Check:
 
 
 def _expires(payload: bytes) -> int:
-    document = dsse.strict_json(payload)
+    document = strict_json(payload)
     return int(str(document["expires"])) if isinstance(document, dict) else 0
 
 

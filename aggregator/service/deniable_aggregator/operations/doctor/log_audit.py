@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
-from deniable_aggregator.operations.doctor.checkup import Check
+from deniable_aggregator.operations.doctor import Check
 from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.schema import READ_VERSION
 from deniable_aggregator.store.statements import Statements

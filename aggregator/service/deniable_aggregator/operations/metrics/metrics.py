@@ -12,11 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-
-__all__ = ["CONTENT_TYPE_LATEST", "DIRECTORY", "Metrics"]
 
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 

@@ -6,8 +6,8 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, request
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from deniable_aggregator.operations.metrics.metrics import CONTENT_TYPE_LATEST
 from deniable_aggregator.web.api.operations import operation
 from deniable_aggregator.web.application import service
 from deniable_gateway.problem import Problem

@@ -14,10 +14,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, structs
 
-from deniable_aggregator.collections.authoring.linter import Finding, lint
+from deniable_aggregator.collections.authoring.lint_findings import Finding
+from deniable_aggregator.collections.authoring.linter import lint
 from deniable_aggregator.collections.authoring.mechanism_reasons import mechanism_reason
-from deniable_aggregator.collections.authoring.templates import TemplateOptions
-from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml, template
+from deniable_aggregator.collections.authoring.templates import TemplateOptions, template
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.collections.planning import Plan, plan
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.web.dashboard.draft_errors import (
