@@ -65,14 +65,14 @@ def test_every_question_is_a_kind_of_release_with_arguments_that_it_takes() -> N
     for question in QUESTIONS:
         assert question.mechanism in RELEASE_KINDS
         names = {each.name for each in parameters(question.mechanism)}
-        assert {*question.fixed, *question.asked, "epsilon"} <= names
+        assert {*question.fixed, *question.arguments, "epsilon"} <= names
         needed = {each.name for each in parameters(question.mechanism) if each.default is None}
-        assert needed <= {*question.fixed, *question.asked, "epsilon"}
+        assert needed <= {*question.fixed, *question.arguments, "epsilon"}
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_a_request_is_recognized_as_the_question_that_makes_it(question: Any) -> None:
-    asked = {**question.fixed, **dict.fromkeys(question.asked, "1"), "epsilon": "1"}
+    asked = {**question.fixed, **dict.fromkeys(question.arguments, "1"), "epsilon": "1"}
     assert question_for(question.mechanism, asked) == question.name
     assert question_for(question.mechanism, {**asked, "level": "0.1"}) == OTHER
     assert question_for("mwem", asked) == OTHER

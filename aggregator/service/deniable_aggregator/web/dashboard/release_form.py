@@ -122,7 +122,7 @@ def resolve_question(
     others = {
         each.name: ""
         for each in parameters_of(question.mechanism)
-        if each.name not in {"epsilon", *question.asked, *question.fixed}
+        if each.name not in {"epsilon", *question.arguments, *question.fixed}
     }
     return structs.replace(query, **changes, **others)
 
@@ -132,7 +132,7 @@ def form_fields(
 ) -> list[FormField]:
     """The fields of the question, or all of a kind of release; ε last, with what is suggested."""
     question = question_named(query.question)
-    shown = None if question is None else {"epsilon", *question.asked}
+    wanted = None if question is None else {"epsilon", *question.arguments}
     filled = {"epsilon": suggested, **filled_arguments(query)}
     fields = [
         FormField(
@@ -144,7 +144,7 @@ def form_fields(
             wrong.get(each.name, ""),
         )
         for each in parameters_of(query.mechanism)
-        if shown is None or each.name in shown
+        if wanted is None or each.name in wanted
     ]
     return sorted(fields, key=lambda each: each.name == "epsilon")
 

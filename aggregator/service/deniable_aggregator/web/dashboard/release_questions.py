@@ -30,7 +30,7 @@ class ReleaseQuestion:
     help: str
     mechanism: str
     fixed: Mapping[str, str] = field(default_factory=dict)
-    asked: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     domains: tuple[str, ...] = ("bits", "choice", "number", "record")
 
 
@@ -124,7 +124,7 @@ def release_title(release: ReleaseSummary) -> str:
         return request_text(release)
     if question.name == "top-k":
         return question.title.replace("The k", f"The {arguments['k']}")
-    more = [f"{name} {arguments[name]}" for name in question.asked if name in arguments]
+    more = [f"{name} {arguments[name]}" for name in question.arguments if name in arguments]
     return ", ".join([question.title, *more])
 
 
@@ -136,7 +136,7 @@ def question_named(name: str) -> ReleaseQuestion | None:
 def question_for(mechanism: str, arguments: Mapping[str, str]) -> str:
     """The name of the question that a request answers; OTHER where none does."""
     for question in QUESTIONS:
-        allowed = {"epsilon", *question.asked, *question.fixed}
+        allowed = {"epsilon", *question.arguments, *question.fixed}
         fits = all(arguments.get(name) == value for name, value in question.fixed.items())
         if question.mechanism == mechanism and fits and arguments.keys() <= allowed:
             return question.name

@@ -17,7 +17,7 @@ _SHARES = ("error of each frequency", "error of every answer, as a share")
 
 def result_sentence(document: ReleaseDocument) -> str:
     """The answer in words; empty where the tables and facts must do."""
-    result, asked = document.result, document.parameters
+    result, arguments = document.result, document.parameters
     if document.questions:
         return f"A session that answers {count(result.get('questions'))} questions"
     if isinstance(result.get("estimates"), list) and result["estimates"]:
@@ -30,7 +30,7 @@ def result_sentence(document: ReleaseDocument) -> str:
     if "price" in result:
         return f"The best price: {result['price']}"
     if "label" in result:
-        return _label_sentence(result["label"], asked)
+        return _label_sentence(result["label"], arguments)
     return ""
 
 
@@ -55,14 +55,14 @@ def error_sentence(bars: Sequence[BarDocument], parameters: Mapping[str, Any]) -
 
 def with_days(text: str, seconds: int) -> str:
     """A sentence that names days and not numbers of epochs."""
-    return _EPOCH.sub(lambda found: when(epoch_start(int(found[1]), seconds)), text)
+    return _EPOCH.sub(lambda match: when(epoch_start(int(match[1]), seconds)), text)
 
 
 def _shares_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
-    known = [row for row in rows if row.get("frequency") is not None]
-    if not known:
+    estimated = [row for row in rows if row.get("frequency") is not None]
+    if not estimated:
         return ""
-    top = max(known, key=lambda row: row["frequency"])
+    top = max(estimated, key=lambda row: row["frequency"])
     lower, upper = top.get("lower"), top.get("upper")
     if lower is None or upper is None:
         return f"Most common: {top['label']}, {share(top['frequency'])}"
@@ -71,16 +71,16 @@ def _shares_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"Most common: {top['label']}, {share(top['frequency'], digits)} ({between})"
 
 
-def _label_sentence(label: object, asked: Mapping[str, Any]) -> str:
+def _label_sentence(label: object, arguments: Mapping[str, Any]) -> str:
     if label is None:
         return "No answer was stable enough to be released"
-    quantile = asked.get("quantile")
-    if quantile is not None and (asked.get("score", "quantile") == "quantile"):
+    quantile = arguments.get("quantile")
+    if quantile is not None and (arguments.get("score", "quantile") == "quantile"):
         if str(quantile) == "0.5":
             return f"The median: {label}"
         return f"{chance(float(quantile))} of people are at or below {label}"
-    if asked.get("score") == "threshold":
-        return f"The first answer with at least {chance(float(asked['level']))}: {label}"
-    if asked.get("score") == "revenue":
+    if arguments.get("score") == "threshold":
+        return f"The first answer with at least {chance(float(arguments['level']))}: {label}"
+    if arguments.get("score") == "revenue":
         return f"The best price: {label}"
     return f"The most common answer: {label}"
