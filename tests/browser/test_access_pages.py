@@ -51,7 +51,9 @@ def test_a_token_is_made_shown_once_used_and_revoked(tab: Window, site: Site) ->
 def test_the_next_key_is_pending_and_asking_again_makes_no_other(tab: Window) -> None:
     for _ in range(2):
         tab.open("/keys")
-        tab.page.click("text=Make the next key")
+        tab.page.click("summary:has-text('Make the next key')")
+        assert "cannot be taken back" in tab.page.inner_text("details.ending[open]")
+        tab.page.click("details.ending[open] button")
         tab.page.wait_for_load_state()
         tab.settle()
     states = tab.page.locator("[data-table=keys] td:nth-child(3)").all_inner_texts()
@@ -68,7 +70,7 @@ def test_health_follows_what_happens_until_it_is_paused(tab: Window) -> None:
     tab.page.wait_for_url("**live=off")
     tab.settle()
     assert tab.page.locator("[hx-trigger]").count() == 0
-    assert tab.page.inner_text("#pause") == "Go on"
+    assert tab.page.inner_text("#pause") == "Resume"
     assert tab.violations() == tab.errors == []
 
 

@@ -34,7 +34,7 @@ def priced(site: Site, tab: Window, name: str, epsilon: str) -> None:
     """Fill the form in and see the cost."""
     tab.open(f"/collections/{site.collections[name]}/releases")
     tab.page.fill("#argument-epsilon", epsilon)
-    tab.page.click("text=See the cost")
+    tab.page.click("text=See the price")
     tab.page.wait_for_url("**cost=true*")
     tab.settle()
 
@@ -150,17 +150,27 @@ def test_what_the_budget_does_not_allow_is_a_sentence_and_no_button(
     assert analyst.page.locator("#price button").count() == 0
 
 
-def test_choosing_another_family_shows_its_arguments(analyst: Window, site: Site) -> None:
+def test_choosing_another_question_shows_its_fields_and_keeps_the_budget(
+    analyst: Window, site: Site
+) -> None:
     analyst.open(f"/collections/{site.collections['browsers']}/releases")
     analyst.page.fill("#argument-epsilon", "0.2")
-    analyst.page.select_option("#mechanism", "top-k")
+    analyst.page.check("[name=question][value=top-k]")
     analyst.until("document.querySelector('#argument-k')")
     analyst.settle()
     assert analyst.page.input_value("#argument-epsilon") == "0.2"
     analyst.page.fill("#argument-k", "3")
-    analyst.page.click("text=See the cost")
+    analyst.page.click("text=See the price")
     analyst.page.wait_for_url("**cost=true*")
     assert "Release, and spend ε = 0.2" in analyst.page.inner_text("#price")
+    assert analyst.page.input_value("#argument-k") == "3"
+    analyst.page.check("[name=question][value=other]")
+    analyst.until("document.querySelector('#mechanism')")
+    analyst.settle()
+    analyst.page.select_option("#mechanism", "mwem")
+    analyst.until("document.querySelector('#argument-workload')")
+    analyst.settle()
+    assert analyst.unreadable() == analyst.errors == analyst.violations() == []
 
 
 def test_a_comparison_on_the_page_is_the_api_s(window: Callable[..., Window], site: Site) -> None:

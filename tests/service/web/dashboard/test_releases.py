@@ -13,6 +13,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
+from deniable_aggregator.web.dashboard.formatting import when
 from deniable_aggregator.web.dashboard.release_form import (
     ReleasesArguments,
     ReleasesQuery,
@@ -22,6 +23,7 @@ from deniable_aggregator.web.dashboard.release_form import (
     release_request,
 )
 from deniable_gateway.problem import Problem
+from support.builders.api_world import DAY
 from support.builders.release_world import FIRST, LAST, OPEN, ReleaseWorld, opened
 
 FORM = re.compile(r'<form method="post" action="[^"]*/releases".*?</form>', re.S)
@@ -133,7 +135,7 @@ def test_a_spent_budget_is_said_with_what_was_asked_and_what_is_left(
 
 def test_an_open_epoch_is_a_sentence(release_world: ReleaseWorld) -> None:
     text = page(release_world, f"?cost=true&epsilon=0.2&to={LAST + 1}").text
-    assert f"Epoch {LAST + 1} takes reports until" in text
+    assert f"{when((LAST + 1) * DAY)} takes reports until" in text
 
 
 def test_nothing_is_confirmed_that_was_not_priced(release_world: ReleaseWorld) -> None:

@@ -109,12 +109,19 @@ def tables_of(document: ReleaseDocument) -> dict[str, Rows]:
     return {name: rows for name, rows in tables if rows}
 
 
-def charts_of(document: ReleaseDocument, address: Address) -> list[Chart]:
-    """A table each; drawn where its rows have an interval."""
+def charts_of(document: ReleaseDocument, address: Address, *, ordered: bool) -> list[Chart]:
+    """A table each; drawn where its rows have an interval, the largest first unless `ordered`."""
     return [
-        _chart(name, rows, download_links(address, table=name))
+        _chart(name, rows if ordered else _largest_first(rows), download_links(address, table=name))
         for name, rows in tables_of(document).items()
     ]
+
+
+def _largest_first(rows: Rows) -> Rows:
+    """Rows with intervals around shares in the order of the shares; others as they are."""
+    if not all(_interval(row) for row in rows):
+        return rows
+    return sorted(rows, key=lambda row: -float(row.get("frequency", row.get("share"))))
 
 
 def _chart(name: str, rows: Rows, files: Mapping[str, str]) -> Chart:

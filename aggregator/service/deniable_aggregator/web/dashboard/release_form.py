@@ -8,21 +8,29 @@ same request, and that is charged once, whatever closed in between.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field, structs
 
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.describe import epochs_words
-from deniable_aggregator.documents.fields import Arguments, EpochOrDate
+from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.releases.kinds.contract import Parameter
 from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
+from deniable_aggregator.web.dashboard.day_fields import DayText
 from deniable_aggregator.web.dashboard.paging import PageNumber
+from deniable_aggregator.web.dashboard.release_questions import (
+    FIELD_LABELS,
+    OTHER,
+    ReleaseQuestion,
+    question_for,
+    question_named,
+)
 from deniable_gateway.problem import Problem, refuse
 
 USUAL = "histogram"
@@ -33,11 +41,14 @@ _LONGEST = 1 << 16
 class ReleasesArguments(Arguments, frozen=True):
     """A release to price or to make; the arguments of all families stand beside it."""
 
+    question: Annotated[
+        str, Meta(pattern="^[a-z-]{0,20}$", description="the name of a question of the form")
+    ] = ""
     mechanism: Annotated[
         str, Meta(max_length=64, description=f"one of {', '.join(sorted(RELEASE_KINDS))}")
     ] = USUAL
-    first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
-    last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
+    first: DayText | UnsetType = field(default=UNSET, name="from")
+    last: DayText | UnsetType = field(default=UNSET, name="to")
     epochs: Annotated[
         str,
         Meta(
@@ -83,6 +94,67 @@ def kind_options() -> list[KindOption]:
         said = (getattr(family, "__doc__", None) or "").partition("\n")[0].partition(": ")[2]
         kinds.append(KindOption(name, said))
     return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of the form: how it is called, what it takes, what it has, and what is wrong."""
+
+    name: str
+    label: str
+    accepted: str
+    value: str
+    default: str | None
+    wrong: str = ""
+
+
+def resolve_question(
+    query: ReleasesArguments, offered: Sequence[ReleaseQuestion]
+) -> ReleasesArguments:
+    """The query with the name of its question, and with what that question fixes."""
+    chosen = query.question or question_for(query.mechanism, filled_arguments(query))
+    question = question_named(chosen)
+    if question is None:
+        return structs.replace(query, question=OTHER)
+    if query.question == "" and question not in offered and offered:
+        question = question if filled_arguments(query) else offered[0]
+    changes = {"question": question.name, "mechanism": question.mechanism, **question.fixed}
+    others = {
+        each.name: ""
+        for each in parameters_of(question.mechanism)
+        if each.name not in {"epsilon", *question.arguments, *question.fixed}
+    }
+    return structs.replace(query, **changes, **others)
+
+
+def form_fields(
+    query: ReleasesArguments, *, suggested: str, wrong: Mapping[str, str]
+) -> list[FormField]:
+    """The fields of the question, or all of a kind of release; ε last, with what is suggested."""
+    question = question_named(query.question)
+    wanted = None if question is None else {"epsilon", *question.arguments}
+    filled = {"epsilon": suggested, **filled_arguments(query)}
+    fields = [
+        FormField(
+            each.name,
+            FIELD_LABELS.get(each.name, each.name.capitalize()),
+            each.accepted.replace("a decimal text like", "a number like"),
+            filled.get(each.name, ""),
+            each.default,
+            wrong.get(each.name, ""),
+        )
+        for each in parameters_of(query.mechanism)
+        if wanted is None or each.name in wanted
+    ]
+    return sorted(fields, key=lambda each: each.name == "epsilon")
+
+
+def field_refusal(problem: Problem, names: Iterable[str]) -> dict[str, str]:
+    """What a refusal says of a field of the form; empty where it is about none of them."""
+    name, _, rest = problem.detail.partition(" ")
+    if problem.slug != "invalid-argument" or name not in names:
+        return {}
+    return {name: rest[:1].upper() + rest[1:].replace("a decimal text like", "a number like")}
 
 
 def parameters_of(mechanism: str) -> Sequence[Parameter]:

@@ -28,6 +28,7 @@ from deniable_aggregator.web.dashboard.release_charts import (
     facts_of,
     tables_of,
 )
+from deniable_aggregator.web.dashboard.release_words import error_sentence, result_sentence
 from deniable_aggregator.web.dashboard.session_form import (
     MOST_BOXES,
     answer_text,
@@ -100,10 +101,14 @@ def _page_context(collection: Collection, release_id: str, labels: Sequence[str]
         "document": document,
         "n": None if document.n is UNSET else document.n,
         "too_few": () if document.too_few_reports is UNSET else document.too_few_reports,
+        "sentence": result_sentence(document),
+        "error": error_sentence(document.error_bars, document.parameters),
         "facts": facts_of(document),
         "charts": [
             known_truth.mark_rows(chart, collection, document.epochs)
-            for chart in charts_of(document, address)
+            for chart in charts_of(
+                document, address, ordered=collection.manifest.domain.type == "number"
+            )
         ],
         "bars": error_bar_rows(document.error_bars),
         "typical": list(typical_words(document)),

@@ -7,6 +7,7 @@ same act as the API's; it ends at the release's own address, so that loading aga
 from __future__ import annotations
 
 from flask import Response, request, url_for
+from msgspec import structs
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.collections.registry import Collection
@@ -23,6 +24,8 @@ from deniable_aggregator.web.auth.guard import (
 )
 from deniable_aggregator.web.dashboard import span_presets
 from deniable_aggregator.web.dashboard.addresses import here
+from deniable_aggregator.web.dashboard.budget_hint import budget_hint
+from deniable_aggregator.web.dashboard.day_fields import day_span
 from deniable_aggregator.web.dashboard.page import Context, Page, Post
 from deniable_aggregator.web.dashboard.paging import paginate
 from deniable_aggregator.web.dashboard.release_charts import (
@@ -32,13 +35,22 @@ from deniable_aggregator.web.dashboard.release_charts import (
 from deniable_aggregator.web.dashboard.release_form import (
     ReleasesArguments,
     ReleasesQuery,
-    filled_arguments,
+    field_refusal,
+    form_fields,
     hidden_fields,
     kind_options,
     parameters_of,
     quote_request,
     release_request,
+    resolve_question,
 )
+from deniable_aggregator.web.dashboard.release_questions import (
+    OTHER,
+    questions_of,
+    release_title,
+    unavailable,
+)
+from deniable_aggregator.web.dashboard.release_words import error_sentence, with_days
 from deniable_gateway.problem import Problem
 
 ROWS = 25
@@ -69,41 +81,67 @@ def act(collection: str) -> Context | Response:
 def _page_context(
     collection: Collection, query: ReleasesArguments, *, refused: Problem | None = None
 ) -> Context:
-    summaries = releases(service().store, collection).releases
-    price: Context = {"quote": None, "refused": refused}
-    if query.cost and refused is None and visitor_may("analyst"):
-        price = _quote_context(collection, query)
+    summaries, seconds = (
+        releases(service().store, collection).releases,
+        collection.manifest.epoch_seconds,
+    )
+    part = paginate(summaries[::-1], query.page, ROWS)
+    asks, offered = visitor_may("analyst"), questions_of(collection)
+    query = resolve_question(query, offered)
+    days = day_span(query.first, query.last, seconds)
+    query = structs.replace(query, first=days.first, last=days.last)
+    price: Context = {"quote": None}
+    status = refused.status if refused else 200
+    if query.cost and refused is None and asks and not days.wrong:
+        price, refused = _quote_context(collection, query)
+    hint = budget_hint(collection) if asks else None
+    wrong = {} if refused is None else field_refusal(refused, _argument_names(query))
     return {
         "collection": collection,
         "manifest": collection.manifest,
         "query": query,
-        "asks": visitor_may("analyst"),
+        "asks": asks,
+        "questions": offered,
+        "other": OTHER,
+        "unavailable": unavailable(collection),
         "kinds": kind_options(),
-        "fields": parameters_of(query.mechanism),
-        "filled": filled_arguments(query),
+        "hint": hint,
+        "fields": form_fields(query, suggested=hint.suggested if hint else "", wrong=wrong),
+        "wrong": {**days.wrong, **wrong},
         "first_day": span_presets.day_text(collection, query.first),
         "last_day": span_presets.day_text(collection, query.last),
-        "part": paginate(summaries[::-1], query.page, ROWS),
+        "part": part,
+        "titles": {row.release: release_title(row) for row in part.items},
         "address": here("dashboard.releases", query, collection=collection.id),
-        "status": refused.status if refused else 200,
+        "status": status,
         **price,
+        "refused": refused,
+        "refusal_text": "" if refused is None or wrong else with_days(refused.detail, seconds),
     }
 
 
-def _quote_context(collection: Collection, query: ReleasesArguments) -> Context:
+def _argument_names(query: ReleasesArguments) -> list[str]:
+    return [each.name for each in parameters_of(query.mechanism)]
+
+
+def _quote_context(
+    collection: Collection, query: ReleasesArguments
+) -> tuple[Context, Problem | None]:
     """What it would cost, or why there is nothing to be priced."""
     try:
         quote = service().releases.quote(collection, quote_request(collection, query))
     except Problem as problem:
-        return {"quote": None, "refused": problem}
-    return {"quote": quote, "refused": None, **_quote_details(query, quote)}
+        return {"quote": None}, problem
+    return {"quote": quote, **_quote_details(query, quote, collection.manifest.epoch_seconds)}, None
 
 
-def _quote_details(query: ReleasesArguments, quote: QuoteDocument) -> Context:
+def _quote_details(query: ReleasesArguments, quote: QuoteDocument, seconds: int) -> Context:
     return {
         "hidden_fields": hidden_fields(query, quote.epochs),
         "left": budget_rows(quote),
+        "quote_refusal": with_days(quote.refusal or "", seconds),
         "expected": error_bar_rows(quote.expected),
+        "error": error_sentence(quote.expected, quote.parameters),
         "typical": list(typical_words(quote)),
         "promised": list(promise_words(quote)),
     }

@@ -1,0 +1,143 @@
+"""Releases as questions that people have, and which of them a collection can answer.
+
+A question is a kind of release with some arguments fixed. All kinds with all arguments are behind
+OTHER.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.describe import request_text
+from deniable_aggregator.documents.releases import ReleaseSummary
+from deniable_aggregator.releases.kinds.message_spaces import message_space_of
+from deniable_shared.domains import Domain
+from deniable_shared.errors import ParameterError
+
+OTHER = "other"
+_DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseQuestion:
+    """What is asked: the kind of release behind it, its fixed arguments, and those to fill in."""
+
+    name: str
+    title: str
+    help: str
+    mechanism: str
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ("bits", "choice", "number", "record")
+
+
+QUESTIONS = (
+    ReleaseQuestion(
+        "shares", "Share of each answer", "Every answer with its interval.", "histogram"
+    ),
+    ReleaseQuestion(
+        "top",
+        "The most common answer",
+        "One answer and no numbers: it needs less budget.",
+        "exponential",
+        {"score": "mode"},
+    ),
+    ReleaseQuestion(
+        "top-k",
+        "The k most common answers",
+        "In their order, without numbers.",
+        "top-k",
+        {},
+        ("k",),
+    ),
+    ReleaseQuestion(
+        "median",
+        "The median",
+        "Or another quantile: 0.9 is the number that 90 % of people stay at or below.",
+        "exponential",
+        {"score": "quantile"},
+        ("quantile",),
+        ("number",),
+    ),
+    ReleaseQuestion(
+        "price",
+        "A price",
+        "The price with the largest revenue, where answers are what people would pay.",
+        "price",
+        {},
+        ("lowest", "highest", "ratio"),
+        ("choice", "number"),
+    ),
+    ReleaseQuestion(
+        "session",
+        "Several questions later",
+        "Pay now, then ask which share gave any of some answers, as often as you paid for.",
+        "queries",
+        {},
+        ("questions",),
+        ("choice", "number", "record"),
+    ),
+)
+
+FIELD_LABELS = {
+    "epsilon": "Privacy budget to spend (ε)",
+    "k": "How many answers",
+    "quantile": "Quantile",
+    "questions": "How many questions",
+    "lowest": "Lowest price",
+    "highest": "Highest price",
+    "ratio": "Ratio of neighbouring prices",
+}
+
+
+def questions_of(collection: Collection) -> list[ReleaseQuestion]:
+    """Those that fit its answers."""
+    domain = collection.manifest.domain
+    return [
+        question
+        for question in QUESTIONS
+        if domain.type in question.domains and (question.name != "price" or _are_prices(domain))
+    ]
+
+
+def _are_prices(domain: Domain) -> bool:
+    return domain.type == "number" or all(_DECIMAL.fullmatch(label) for label in domain.labels)
+
+
+def unavailable(collection: Collection) -> str:
+    """Why there are no releases of a collection at all; empty where there are."""
+    try:
+        message_space_of(collection.mechanism)
+    except ParameterError as error:
+        return str(error)
+    return ""
+
+
+def release_title(release: ReleaseSummary) -> str:
+    """What a release was asked, in words; of other kinds the kind and its arguments."""
+    arguments = {name: str(value) for name, value in release.parameters.items()}
+    question = question_named(question_for(release.mechanism, arguments))
+    if question is None:
+        return request_text(release)
+    if question.name == "top-k":
+        return question.title.replace("The k", f"The {arguments['k']}")
+    more = [f"{name} {arguments[name]}" for name in question.arguments if name in arguments]
+    return ", ".join([question.title, *more])
+
+
+def question_named(name: str) -> ReleaseQuestion | None:
+    """The question of that name; None of OTHER, and of one there is not."""
+    return next((question for question in QUESTIONS if question.name == name), None)
+
+
+def question_for(mechanism: str, arguments: Mapping[str, str]) -> str:
+    """The name of the question that a request answers; OTHER where none does."""
+    for question in QUESTIONS:
+        allowed = {"epsilon", *question.arguments, *question.fixed}
+        fits = all(arguments.get(name) == value for name, value in question.fixed.items())
+        if question.mechanism == mechanism and fits and arguments.keys() <= allowed:
+            return question.name
+    return OTHER

@@ -1,0 +1,86 @@
+"""What a release says, as a sentence, and how far off it may be, as another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deniable_aggregator.documents.releases import BarDocument, ReleaseDocument
+from deniable_aggregator.web.dashboard.formatting import chance, count, digits_for, share, when
+from deniable_shared.manifest.epochs import epoch_start
+
+_MOST_NAMED = 10
+_EPOCH = re.compile(r"\b[Ee]poch ([0-9]{1,10})\b")
+_SHARES = ("error of each frequency", "error of every answer, as a share")
+
+
+def result_sentence(document: ReleaseDocument) -> str:
+    """The answer in words; empty where the tables and facts must do."""
+    result, arguments = document.result, document.parameters
+    if document.questions:
+        return f"A session that answers {count(result.get('questions'))} questions"
+    if isinstance(result.get("estimates"), list) and result["estimates"]:
+        return _shares_sentence(result["estimates"])
+    if "indices" in result:
+        labels = result["labels"]
+        more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
+        named = ", ".join(str(label) for label in labels[:_MOST_NAMED])
+        return f"The {len(labels)} most common answers: {named}{more}"
+    if "price" in result:
+        return f"The best price: {result['price']}"
+    if "label" in result:
+        return _label_sentence(result["label"], arguments)
+    return ""
+
+
+def error_sentence(bars: Sequence[BarDocument], parameters: Mapping[str, Any]) -> str:
+    """How far off the answer may be, by the last of its error bars; empty where there is none."""
+    if not bars:
+        return ""
+    bar = bars[-1]
+    sure = f"in {chance(bar.confidence)} of cases"
+    if bar.upper is None:
+        return ""
+    if bar.quantity in _SHARES:
+        each = "Each share" if "frequency" in bar.quantity else "Each answer"
+        return (
+            f"{each} is off by at most {share(bar.upper, digits_for([200 * bar.upper]))}, {sure}."
+        )
+    if bar.quantity.startswith("true answers"):
+        less = "Each of them" if "k" in parameters else "It"
+        return f"{less} may trail the true one by up to {count(round(bar.upper))} people, {sure}."
+    return f"{bar.quantity[:1].upper()}{bar.quantity[1:]}: at most {bar.upper:,.4g}, {sure}."
+
+
+def with_days(text: str, seconds: int) -> str:
+    """A sentence that names days and not numbers of epochs."""
+    return _EPOCH.sub(lambda match: when(epoch_start(int(match[1]), seconds)), text)
+
+
+def _shares_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    estimated = [row for row in rows if row.get("frequency") is not None]
+    if not estimated:
+        return ""
+    top = max(estimated, key=lambda row: row["frequency"])
+    lower, upper = top.get("lower"), top.get("upper")
+    if lower is None or upper is None:
+        return f"Most common: {top['label']}, {share(top['frequency'])}"
+    digits = digits_for([100 * (upper - lower)])
+    between = f"{share(lower, digits)} to {share(upper, digits)}"
+    return f"Most common: {top['label']}, {share(top['frequency'], digits)} ({between})"
+
+
+def _label_sentence(label: object, arguments: Mapping[str, Any]) -> str:
+    if label is None:
+        return "No answer was stable enough to be released"
+    quantile = arguments.get("quantile")
+    if quantile is not None and (arguments.get("score", "quantile") == "quantile"):
+        if str(quantile) == "0.5":
+            return f"The median: {label}"
+        return f"{chance(float(quantile))} of people are at or below {label}"
+    if arguments.get("score") == "threshold":
+        return f"The first answer with at least {chance(float(arguments['level']))}: {label}"
+    if arguments.get("score") == "revenue":
+        return f"The best price: {label}"
+    return f"The most common answer: {label}"

@@ -1,0 +1,233 @@
+"""Releases as questions: what fits which answers, what is suggested, and results as sentences."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.releases import BarDocument
+from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
+from deniable_aggregator.web.dashboard.budget_hint import _suggested
+from deniable_aggregator.web.dashboard.release_form import field_refusal
+from deniable_aggregator.web.dashboard.release_questions import (
+    OTHER,
+    QUESTIONS,
+    question_for,
+    questions_of,
+    unavailable,
+)
+from deniable_aggregator.web.dashboard.release_words import (
+    error_sentence,
+    result_sentence,
+    with_days,
+)
+from deniable_gateway.problem import Problem
+from support.builders.api_world import INGEST
+from support.builders.release_world import ReleaseWorld, opened
+
+THIN = "\u202f"
+
+
+@pytest.fixture
+def release_world(tmp_path: Path) -> Iterator[ReleaseWorld]:
+    with opened(tmp_path, prepare=prepare) as release_world:
+        yield release_world
+
+
+def page(release_world: ReleaseWorld, query: str = "") -> str:
+    return release_world.service.page(
+        f"/collections/{release_world.collection.id}/releases{query}", "analyst"
+    ).text
+
+
+def offered(text: str) -> list[str]:
+    return re.findall(r'name="question" value="([\w-]+)"', text)
+
+
+def chosen(text: str) -> list[str]:
+    return re.findall(r'name="question" value="([\w-]+)" checked', text)
+
+
+def fields(text: str) -> dict[str, str]:
+    found = re.findall(r'<input id="argument-\w+" name="(\w+)" value="([^"]*)"', text)
+    return dict(found)
+
+
+def test_every_question_is_a_kind_of_release_with_arguments_that_it_takes() -> None:
+    for question in QUESTIONS:
+        assert question.mechanism in RELEASE_KINDS
+        names = {each.name for each in parameters(question.mechanism)}
+        assert {*question.fixed, *question.arguments, "epsilon"} <= names
+        needed = {each.name for each in parameters(question.mechanism) if each.default is None}
+        assert needed <= {*question.fixed, *question.arguments, "epsilon"}
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+def test_a_request_is_recognized_as_the_question_that_makes_it(question: Any) -> None:
+    asked = {**question.fixed, **dict.fromkeys(question.arguments, "1"), "epsilon": "1"}
+    assert question_for(question.mechanism, asked) == question.name
+    assert question_for(question.mechanism, {**asked, "level": "0.1"}) == OTHER
+    assert question_for("mwem", asked) == OTHER
+
+
+def test_the_form_offers_what_fits_and_a_tenth_of_the_budget(release_world: ReleaseWorld) -> None:
+    text = page(release_world)
+    assert offered(text) == ["shares", "top", "top-k", "other"]
+    assert chosen(text) == ["shares"]
+    assert fields(text) == {"epsilon": "0.05"}
+    assert '<progress value="0.5" max="0.5"' in text
+
+
+def test_a_question_shows_its_own_fields_and_other_kinds_all(
+    release_world: ReleaseWorld,
+) -> None:
+    assert list(fields(page(release_world, "?question=top-k"))) == ["k", "epsilon"]
+    other = page(release_world, "?question=other&mechanism=mwem")
+    assert list(fields(other)) == ["workload", "rounds", "epsilon"]
+    assert '<select id="mechanism"' in other
+    assert '<select id="mechanism"' not in page(release_world)
+
+
+def test_a_price_is_a_sentence_and_its_form_names_the_kind(release_world: ReleaseWorld) -> None:
+    text = page(release_world, "?cost=true&question=top&epsilon=0.2")
+    assert "The price is ε = 0.2" in text
+    assert "It may trail the true one by up to" in text
+    hidden = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', text))
+    assert (hidden["mechanism"], hidden["score"]) == ("exponential", "mode")
+
+
+def test_a_refused_price_keeps_the_form_and_marks_the_field(release_world: ReleaseWorld) -> None:
+    text = html.unescape(page(release_world, "?cost=true&question=top-k&k=2&epsilon=lots"))
+    said = re.search(r'id="wrong-argument-epsilon">([^<]+)<', text)
+    assert said is not None
+    assert said[1].startswith("Must be")
+    assert "lots" in said[1]
+    assert fields(text) == {"k": "2", "epsilon": "lots"}
+    assert chosen(text) == ["top-k"]
+    over = page(release_world, "?cost=true&question=top&epsilon=9")
+    assert "It would be refused" in over
+    assert chosen(over) == ["top"]
+    assert fields(over)["epsilon"] == "9"
+
+
+def test_a_wrong_day_of_a_release_is_marked_at_its_field(release_world: ReleaseWorld) -> None:
+    text = page(release_world, "?cost=true&epsilon=0.1&from=soon")
+    assert 'id="wrong-from">Write a day like 2026-11-22. This is “soon”.' in text
+    assert "The price is" not in text
+
+
+@pytest.mark.parametrize(
+    ("limit", "left", "said"),
+    [("0.5", "0.5", "0.05"), ("1.5", "1", "0.1"), ("2", "0.03", "0.03"), ("1", "0", "")],
+)
+def test_a_tenth_of_the_limit_is_suggested_if_so_much_is_left(
+    limit: str, left: str, said: str
+) -> None:
+    assert _suggested(Decimal(limit), Decimal(left)) == said
+
+
+class _Document:
+    """A release with this result; the rest does not matter here."""
+
+    def __init__(self, result: dict[str, object], **asked: object) -> None:
+        self.result = result
+        self.parameters = asked
+        self.questions = "measured_at_most" in result
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        (
+            _Document(
+                {
+                    "estimates": [
+                        {"label": "a", "frequency": 0.2, "lower": 0.1, "upper": 0.3},
+                        {"label": "b", "frequency": 0.5, "lower": 0.4, "upper": 0.6},
+                    ]
+                }
+            ),
+            f"Most common: b, 50.0{THIN}% (40.0{THIN}% to 60.0{THIN}%)",
+        ),
+        (_Document({"labels": ["a", "b"], "indices": [0, 1]}), "The 2 most common answers: a, b"),
+        (_Document({"label": "a", "index": 0}, score="mode"), "The most common answer: a"),
+        (
+            _Document({"label": "12", "index": 6}, score="quantile", quantile="0.5"),
+            "The median: 12",
+        ),
+        (
+            _Document({"label": "12", "index": 6}, score="quantile", quantile="0.9"),
+            f"90{THIN}% of people are at or below 12",
+        ),
+        (_Document({"label": None}, quantile="0.5"), "No answer was stable enough to be released"),
+        (_Document({"price": "9.99", "label": "9.99"}), "The best price: 9.99"),
+        (
+            _Document({"questions": 10, "labels": ["a"], "measured_at_most": 2}),
+            "A session that answers 10 questions",
+        ),
+        (_Document({"weights": [1]}), ""),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_result_is_a_sentence(document: Any, sentence: str) -> None:
+    assert result_sentence(document) == sentence
+
+
+def test_an_error_is_a_sentence_in_people_or_shares() -> None:
+    shares = BarDocument("error of each frequency", -0.1183, 0.1183, 0.95)
+    assert error_sentence([shares], {}) == (
+        f"Each share is off by at most 11.8{THIN}%, in 95{THIN}% of cases."
+    )
+    trails = BarDocument("true answers below the most frequent label", 0.0, 296.6, 0.95)
+    assert error_sentence([trails], {}).startswith("It may trail the true one by up to 297 people")
+    assert error_sentence([], {}) == ""
+
+
+def test_a_sentence_names_days_and_not_numbers_of_epochs() -> None:
+    assert with_days("Epoch 20766 takes reports", 86_400) == "2026-11-09 takes reports"
+    assert with_days("read other epochs", 86_400) == "read other epochs"
+
+
+def test_only_a_refusal_of_a_field_is_said_at_the_field() -> None:
+    problem = Problem("invalid-argument", "epsilon must be a decimal text like 0.5, got 'x'")
+    assert field_refusal(problem, ["epsilon"]) == {"epsilon": "Must be a number like 0.5, got 'x'"}
+    assert field_refusal(problem, ["k"]) == {}
+    assert field_refusal(Problem("unavailable", "epsilon must wait"), ["epsilon"]) == {}
+
+
+NUMBER = """name = "x"
+purpose = "How long?"
+owner = "privacy@example.org"
+epsilon = "2"
+valid_from = 2027-01-01
+expires = 2027-06-01
+mechanism = "{mechanism}"
+[domain]
+type = "number"
+low = "0"
+high = "10"
+step = "1"
+"""
+
+
+def _numbers(mechanism: str) -> Collection:
+    text = NUMBER.format(mechanism=mechanism)
+    return Collection.from_manifest(manifest_from_toml(text, ingest=INGEST))
+
+
+def test_a_question_whose_mechanism_has_no_releases_says_so(release_world: ReleaseWorld) -> None:
+    assert "square-wave/1" in unavailable(_numbers("square-wave/1"))
+    assert unavailable(_numbers("grr/1")) == unavailable(release_world.collection) == ""
+
+
+def test_numbers_are_offered_a_median_and_a_price() -> None:
+    names = [question.name for question in questions_of(_numbers("grr/1"))]
+    assert names == ["shares", "top", "top-k", "median", "price", "session"]
