@@ -18,6 +18,7 @@ from deniable_aggregator.queries.releases import release as stored_release
 from deniable_aggregator.releases.context import ReleaseEpochs
 from deniable_aggregator.releases.rollback_guard import database_check, heads_file
 from deniable_aggregator.releases.rollback_guard import heads as heads_document
+from deniable_aggregator.releases.rollback_guard.reconcile import reconcile
 from deniable_gateway.problem import Problem
 from support.builders.api_world import World, authored, opened
 from support.builders.ledgers import admitted
@@ -299,7 +300,8 @@ def test_a_file_of_a_later_program_is_refused(restarted: Restarted) -> None:
 def test_without_a_file_there_is_nothing_to_reconcile(restarted: Restarted) -> None:
     restarted.release("0.25")
     heads_file.remove(restarted.settings.data)
-    gap = restarted.spender.service.running.reconcile(audit=None)
+    store, collections = restarted.spender.service.running.store, [restarted.spender.collection]
+    gap = reconcile(restarted.settings.data, store, collections, 0, audit=None)
     assert (gap.charged, gap.exhausted, gap.lost) == ((), (), ())
     assert restarted.spent() == Fraction(1, 4)
 
