@@ -232,3 +232,13 @@ def test_a_report_whose_manifest_is_gone_waits_until_it_is_fetched(device: Devic
     assert (result.sent, result.waiting) == (0, 2)
     client.refresh(names=["fresh", "waiting"])
     assert client.flush(early=True).accepted == 2
+
+
+def test_a_name_that_is_no_text_stops_everything(device: Device) -> None:
+    with closing(sqlite3.connect(device.path)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute(
+            "UPDATE sqlite_master SET name = CAST(x'ff' AS TEXT), sql = 'nonsense'"
+            " WHERE type = 'table' AND name = 'manifest'"
+        )
+    assert start(device, Path(device.path).read_bytes()).is_refusal

@@ -178,3 +178,15 @@ def test_a_plan_that_is_none_is_refused(wrong: dict[str, int]) -> None:
 def test_other_rows_than_planned_are_refused() -> None:
     with pytest.raises(HoldoutError, match="rows must be 3, as planned, got 2"):
         Holdout([0, 1], PLAN)
+
+
+def test_a_plan_says_how_far_an_answer_is_from_the_population() -> None:
+    plan = plan_holdout(rows=10_000, overfits=1, queries=3, epsilon=1, tolerance=Fraction(1, 2))
+    assert plan.population_error(failure=Fraction(1, 2)) > plan.error
+
+
+@pytest.mark.parametrize("guess", [Fraction(-1), 2])
+def test_a_guess_is_a_share(guess: Fraction | int) -> None:
+    holdout = Holdout(range(3), PLAN)
+    with pytest.raises(HoldoutError, match=r"guess must be a share in \[0, 1\]"):
+        holdout.ask(lambda row: 1, guess=guess)

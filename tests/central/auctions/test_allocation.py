@@ -151,3 +151,21 @@ def test_allocations_that_cannot_be_are_refused() -> None:
         allocate([0.5, 0.5], 1, rho=Fraction(1))
     with pytest.raises(MarketError, match="rho must be a Fraction of at least"):
         allocate(uniform(9, 2), 1, rho=0.5)  # type: ignore[arg-type]  # a wrong type is the point
+
+
+def test_what_a_buyer_gains_is_worth_less_price() -> None:
+    buyers = Buyers([[1.0, 0.25], [0.5, 0.75]], Menu.singles(2))
+    assert buyers.welfare_of(np.array([1, 2])).tolist() == [1.0, 0.75]
+    assert buyers.surplus(np.array([1, 0]), np.array([0.5, 0.5])).tolist() == [0.5, 0.0]
+
+
+def test_over_demand_is_bounded_by_regret_and_by_the_drift_of_the_noise() -> None:
+    quiet, noisy = (PriceUpdates(Menu.singles(2), np.array([5, 5]), 10, 50, v) for v in (0.0, 9.0))
+    assert quiet.over_demand == pytest.approx(quiet.regret)
+    assert noisy.over_demand > noisy.regret > quiet.regret
+
+
+def test_a_plan_says_what_its_billboard_costs() -> None:
+    noise = noise_within(Menu.singles(2), 3, rho=Fraction(1, 2))
+    plan = AllocationPlan(10, Menu.singles(2), np.array([5, 5]), 3, noise)
+    assert plan.guarantee == Guarantee.concentrated(Fraction(1, 2), Adjacency.REPLACE)

@@ -66,6 +66,7 @@ def test_thresholds_only_fall_and_end_at_nothing_where_there_is_room() -> None:
 
 def test_a_school_that_is_not_liked_is_not_chosen() -> None:
     students = Students([[0.0, 1.0], [-1.0, float("nan")]], [[5, 5], [5, 5]], top=5)
+    assert len(students) == 2
     assert students.choose(np.zeros(2)).tolist() == [2, 0]
 
 

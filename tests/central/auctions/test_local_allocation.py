@@ -26,6 +26,7 @@ from deniable_central.auctions import (
 )
 from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_shared.mechanisms import build
+from deniable_shared.randomness.coins import Coins
 from support.oracles.central_auctions import GOODS, outcome, uniform
 
 LIMITS = [(3_000, 0.32, 0.35), (30_000, 0.12, 0.12), (300_000, 0.045, 0.045)]
@@ -108,3 +109,11 @@ def test_plans_that_cannot_be_are_refused() -> None:
         LocalAllocationPlan(
             9, Menu.singles(2), np.array([1, 1]), 2, build("rr/1", domain_size=3, epsilon=1)
         )
+
+
+def test_a_small_market_is_allocated_by_one_answer_of_each_buyer() -> None:
+    got = allocate_locally(uniform(60, 2), 20, epsilon=4, rounds=3, coins=Coins.derive(b"market"))
+    assert got.release.result.shape == (4, 2)
+    assert len(got.choices) == 60
+    assert set(got.choices.tolist()) <= {0, 1, 2}
+    assert got.release.guarantee == Guarantee.pure(Fraction(4), Adjacency.REPLACE)

@@ -13,6 +13,7 @@ import pytest
 
 from deniable_central.auctions import MarketError, WelfareLottery, misreport_gain
 from deniable_central.guarantee import Adjacency, Guarantee
+from deniable_shared.randomness.coins import Coins
 from support.oracles.central_auctions import check_misreports, posted_price, small_pricing
 from support.oracles.selection_checks import check_follows
 from support.tiers import grid
@@ -213,3 +214,12 @@ def test_outcomes_follow_the_lottery() -> None:
     """3,000 draws, rejected at 1e-6."""
     lottery, values = WelfareLottery.of(epsilon=2, scale=1), [[1, 0, 0], [1, 1, 0]]
     check_follows(lambda: lottery.release(values).result, lottery.pmf(values), draws=3_000)
+
+
+def test_noisy_payments_are_multiples_of_the_grid_around_the_payments() -> None:
+    lottery, values = WelfareLottery.of(epsilon=2, scale=2), np.array([[2, 0], [0, 2], [1, 1]])
+    exact = lottery.payments(values)
+    noisy = lottery.noisy_payments(values, epsilon=20, coins=Coins.derive(b"payments"))
+    assert all((each * 2**32).denominator == 1 for each in noisy)
+    assert all(abs(a - b) < 1 for a, b in zip(exact, noisy, strict=True))
+    assert len(lottery.noisy_payments(values, epsilon=20)) == 3

@@ -263,3 +263,22 @@ def test_a_demand_is_read_off_the_data() -> None:
     assert SessionDemand.of(DATA, queries=100) == PLAN.demand
     assert SessionDemand.of(DATA, queries=5, scale=3).moves == 3
     assert OnlineSession.open(DATA, PLAN, coins=Coins.system()).updates_left == PLAN.updates
+
+
+def test_a_plan_is_the_best_of_the_numbers_of_updates_that_are_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    demand = SessionDemand(rows=100_000, domain=16, queries=20)
+    best = plan_online(demand, epsilon=2)
+    monkeypatch.setattr("deniable_central.queries.online_plan._MOST_UPDATES", 3)
+    few = plan_online(demand, epsilon=2)
+    assert few.updates <= 2
+    assert few.error >= best.error
+
+
+def test_a_split_of_which_rounding_leaves_nothing_is_no_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("deniable_central.queries.online_plan._GRID", 1)
+    with pytest.raises(CountsError, match="to promise any error below 1"):
+        plan_online(SessionDemand(rows=100_000, domain=16, queries=20), epsilon=2)

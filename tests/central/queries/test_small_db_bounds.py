@@ -24,6 +24,7 @@ from deniable_central.queries import (
     small_db_error,
     useful_rows,
 )
+from deniable_central.queries.database_sizes import least_error
 from deniable_central.queries.small_db_bounds import log_multisets, selection_error
 from deniable_central.samplers.noise import tail_quantile
 from deniable_shared.errors import ParameterError
@@ -177,3 +178,9 @@ def test_impossible_chances_are_refused() -> None:
         laplace_rows(queries=5, alpha="0.1", epsilon=0.0, beta=0.5)
     with pytest.raises(ParameterError, match="local_error"):
         SessionDemand(10, 4, 5, local_error=1.0)
+
+
+def test_a_size_that_leaves_no_room_for_the_selection_is_passed_over() -> None:
+    alpha = least_error(10, 50)
+    assert sampling_size(10, alpha) == 50
+    assert plan_small_db(domain=4, queries=10, alpha=alpha, epsilon=1, beta=0.05).size > 50

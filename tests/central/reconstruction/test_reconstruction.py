@@ -251,3 +251,10 @@ def test_what_cannot_be_attacked_is_refused(refused: object) -> None:
     assert callable(refused)
     with pytest.raises((SubsetsError, ParameterError)):
         refused()
+
+
+def test_steps_that_run_out_leave_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deniable_central.reconstruction.least_squares._MOST_STEPS", 1)
+    queries = Subsets(np.eye(3, dtype=np.int64))
+    found = least_squares(queries, np.array([1.0, 0.0, 1.0]))
+    assert ((found >= 0) & (found <= 1)).all()

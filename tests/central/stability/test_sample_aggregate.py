@@ -18,6 +18,7 @@ from deniable_central.stability import (
     agreement,
     sample_aggregate,
 )
+from deniable_central.stability.sample_aggregate import ask
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
 from support.oracles.selection_checks import check_follows
@@ -174,3 +175,8 @@ def test_empty_blocks_and_answers_and_impossible_overlaps_are_refused() -> None:
         agreement([1], overlap=0)
     with pytest.raises(ParameterError, match="partitions"):
         Blocks.drawn(5, 2, partitions=0)
+
+
+def test_an_integer_of_numpy_is_an_integer() -> None:
+    answer = ask(lambda block: np.int64(block.sum()), np.arange(4))
+    assert (answer, type(answer)) == (6, int)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -18,6 +19,7 @@ from deniable_central.stability import (
     DeltaError,
     RowsError,
     Subsample,
+    subsample,
     subsample_aggregate,
 )
 from deniable_central.stability.sample_aggregate import BlockAnswer
@@ -189,3 +191,12 @@ def test_impossible_sizes_are_refused() -> None:
         Subsample(Fraction(9), 64, 1, 96).release(np.zeros(63), first)
     with pytest.raises(ParameterError, match="cases are enumerated"):
         subsample_pmf(Subsample(Fraction(1), 64, 4, 64), np.zeros(64), first)
+
+
+def test_a_majority_of_all_trials_has_no_tail() -> None:
+    assert subsample._binomial_tail(10, Decimal("0.1"), 10) == 0
+
+
+def test_a_tail_of_few_terms_is_summed_to_its_end() -> None:
+    chance = Decimal("0.25")
+    assert float(subsample._binomial_tail(4, chance, 2)) == pytest.approx(13 / 256)

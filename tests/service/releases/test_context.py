@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -264,3 +265,16 @@ def test_nothing_is_over_before_the_first_epoch_is(tmp_path: Path) -> None:
             epochs(world, EpochSelection())
         with pytest.raises(Problem, match=f"epoch {TODAY} takes reports"):
             epochs(world, over(TODAY))
+
+
+def test_epochs_without_a_report_are_too_few(tmp_path: Path) -> None:
+    with opened(tmp_path) as world, pytest.raises(Problem, match="hold 0 reports"):
+        context.context_of(world.service.running.store, world.collection, [FIRST - 5])
+
+
+def test_reports_that_went_since_they_were_counted_are_not_released(tmp_path: Path) -> None:
+    with opened(tmp_path) as world:
+        store = world.service.running.store
+        read = context.context_of(store, world.collection, [FIRST])
+        with pytest.raises(context.ReportsGoneError):
+            context.tallies_of(store, world.collection, replace(read, n=read.n + 1))

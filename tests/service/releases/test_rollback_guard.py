@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access.audit import AuditEntry, parse
-from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.base.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.operations.backup import copying
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.queries.accounts import account_of
 from deniable_aggregator.queries.releases import release as stored_release
 from deniable_aggregator.releases.context import ReleaseEpochs
+from deniable_aggregator.releases.rollback_guard import database_check, heads_file
 from deniable_aggregator.releases.rollback_guard import heads as heads_document
-from deniable_aggregator.releases.rollback_guard import heads_file
+from deniable_aggregator.releases.rollback_guard.reconcile import reconcile
 from deniable_gateway.problem import Problem
 from support.builders.api_world import World, authored, opened
 from support.builders.ledgers import admitted
@@ -286,3 +287,74 @@ def test_a_damaged_file_is_an_error_and_not_a_new_beginning(restarted: Restarted
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(StoreError, match="damaged"):
         restarted.release("0.25")
+
+
+def test_a_file_of_a_later_program_is_refused(restarted: Restarted) -> None:
+    restarted.release("0.125")
+    path = restarted.settings.data / "heads.json"
+    path.write_bytes(path.read_bytes().replace(b"deniable/heads/1", b"deniable/heads/9"))
+    with pytest.raises(StoreError, match="must be deniable/heads/1, it is 'deniable/heads/9'"):
+        restarted.release("0.25")
+
+
+def test_without_a_file_there_is_nothing_to_reconcile(restarted: Restarted) -> None:
+    restarted.release("0.25")
+    heads_file.remove(restarted.settings.data)
+    store, collections = restarted.spender.service.running.store, [restarted.spender.collection]
+    gap = reconcile(restarted.settings.data, store, collections, 0, audit=None)
+    assert (gap.charged, gap.exhausted, gap.lost) == ((), (), ())
+    assert restarted.spent() == Fraction(1, 4)
+
+
+def test_a_reconciliation_that_was_interrupted_charges_nothing_twice(
+    restarted: Restarted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heads_document, "RECENT", 2)
+    restarted.save()
+    for epsilon in ("0.125", "0.0625", "0.03125"):
+        restarted.release(epsilon)
+    restarted.go_back()
+
+    def full(*arguments: object) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(heads_file, "write", full)
+        with pytest.raises(OSError, match="no space"):
+            restarted.spender.service.running.reconcile(audit=None)
+    charged = restarted.spender.service.running.store.charges(restarted.spender.collection.id)
+    restarted.spender.service.running.reconcile(audit=None)
+    again = restarted.spender.service.running.store.charges(restarted.spender.collection.id)
+    assert charged
+    assert again == charged
+    assert restarted.refused() == "budget-exhausted"
+
+
+def test_a_database_that_does_not_answer_decides_nothing(
+    restarted: Restarted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = restarted.spender.service.running
+
+    def away() -> None:
+        raise StoreUnavailableError("the connection was refused")
+
+    monkeypatch.setattr(running.store, "ping", away)
+    with pytest.raises(StoreUnavailableError):
+        running.database.check()
+    assert running.suspension.reason(database_check.NAME) is None
+
+
+def test_a_database_that_cannot_be_read_takes_no_uploads(
+    restarted: Restarted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = restarted.spender.service.running
+
+    def broken() -> None:
+        raise StoreError("a page is malformed")
+
+    monkeypatch.setattr(running.store, "ping", broken)
+    assert not running.database.check()
+    assert running.suspension.reason(database_check.NAME) == database_check.UNREADABLE
+    monkeypatch.undo()
+    assert running.database.check()
+    assert running.suspension.reason(database_check.NAME) is None

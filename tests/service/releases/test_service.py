@@ -25,6 +25,7 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.service import FAILED
 from deniable_aggregator.store.rows import ChargeCheck, ChargeRow
+from deniable_central.errors import AccountError
 from deniable_central.guarantee import pure_rho
 from deniable_gateway.problem import Problem
 from deniable_shared.randomness.coins import Coins
@@ -390,3 +391,25 @@ def test_a_budget_with_delta_takes_approximate_releases_within_its_own_half(tmp_
             )
         problem = refused(release_world, asked("0.12", delta="1/1000000"))
         assert (problem.extra["currency"], problem.extra["left"]) == ("delta", "0")
+
+
+def test_what_the_account_does_not_take_is_refused_and_nothing_charged(
+    release_world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise AccountError("deltas must add up to less than 1")
+
+    monkeypatch.setattr("deniable_aggregator.releases.service._BudgetCheck.__call__", refuse)
+    assert refused(release_world, asked()).slug == "invalid-argument"
+    assert release_world.charges == 0
+
+
+def test_what_cannot_be_said_of_a_release_is_refused_before_the_charge(
+    release_world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unspeakable(*arguments: object, **named: object) -> None:
+        raise AccountError("local must lie in (0, 20]")
+
+    monkeypatch.setattr("deniable_aggregator.releases.service.planned_document", unspeakable)
+    assert refused(release_world, asked()).slug == "invalid-argument"
+    assert release_world.charges == 0

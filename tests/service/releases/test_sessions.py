@@ -291,3 +291,33 @@ def test_a_crash_before_the_result_leaves_no_record_and_the_session_opens_for_no
 
 def _lost(*_: object) -> None:
     raise OSError("the disk is gone")
+
+
+def test_a_session_that_others_ask_all_the_time_is_to_be_asked_again(
+    release_world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, other = talk(release_world), restarted(release_world)
+    monkeypatch.setattr(sessions, "ATTEMPTS", 2)
+    honest, labels = Conversation.ask, iter([1, 0])
+
+    def overtaken(self: Conversation, question: Mapping[str, object]) -> object:
+        with monkeypatch.context() as patch:
+            patch.setattr(Conversation, "ask", honest)
+            ask(other, release, next(labels))
+        return honest(self, question)
+
+    monkeypatch.setattr(Conversation, "ask", overtaken)
+    with pytest.raises(Problem, match="is being asked by others: ask again") as problem:
+        ask(release_world, release, 0)
+    assert (problem.value.slug, problem.value.retry_after) == ("unavailable", 1)
+
+
+def test_a_session_over_deleted_tallies_takes_no_more_questions(
+    release_world: ReleaseWorld,
+) -> None:
+    release = talk(release_world)
+    ask(release_world, release, 0)
+    store, collection = release_world.service.running.store, release_world.collection
+    assert store.expire_epoch(collection.id, FIRST, release_world.service.clock())
+    with pytest.raises(Problem, match="reads epochs whose tallies are deleted"):
+        ask(release_world, release, 1)

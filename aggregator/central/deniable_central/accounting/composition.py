@@ -48,20 +48,18 @@ def basic(guarantees: Iterable[Guarantee]) -> Guarantee:
     if delta >= 1:
         raise AccountError(f"deltas must add up to less than 1, got {float(delta):.3g}")
     epsilons = [part.epsilon for part in parts if part.epsilon is not None]
-    rhos = [rho for part in parts if (rho := concentration(part)) is not None]
+    rho = sum(map(concentration, parts), Fraction(0))
     return Guarantee(
         sum(epsilons, Fraction(0)) if len(epsilons) == len(parts) else None,
-        sum(rhos, Fraction(0)) if len(rhos) == len(parts) and not delta else None,
+        None if delta else rho,
         delta,
         adjacencies.pop(),
     )
 
 
-def concentration(guarantee: Guarantee) -> Fraction | None:
+def concentration(guarantee: Guarantee) -> Fraction:
     """ρ but with probability δ: an (ε, δ) release is, so often, one of pure ε."""
-    if guarantee.rho is not None:
-        return guarantee.rho
-    return None if guarantee.epsilon is None else pure_rho(guarantee.epsilon)
+    return pure_rho(guarantee.epsilon or Fraction(0)) if guarantee.rho is None else guarantee.rho
 
 
 def advanced_epsilon(epsilon: Epsilon, *, releases: int, delta: Delta) -> Fraction:

@@ -55,10 +55,7 @@ class Spending:
 @lru_cache(maxsize=1024)
 def _cost(guarantee: Guarantee, reports: int) -> Spending:
     group = group_guarantee(replacement_guarantee(guarantee), reports)
-    rho = concentration(group)
-    if rho is None:
-        raise AccountError("a guarantee must claim epsilon or rho, got neither")
-    return Spending(group.epsilon, rho, group.delta)
+    return Spending(group.epsilon, concentration(group), group.delta)
 
 
 NOTHING = Spending(Fraction(0), Fraction(0), Fraction(0))

@@ -271,3 +271,9 @@ def test_results_are_json_and_the_expected_bar_is_finite() -> None:
     json.dumps(dict(drawn.result), allow_nan=False)
     assert drawn.error_bars == release.expected
     assert 0 < release.expected[0].upper < 10
+
+
+def test_a_law_of_too_many_outcomes_of_all_epochs_is_refused() -> None:
+    release = shared(SMALL["grr-2"], 4, epochs=2)
+    with pytest.raises(ParameterError, match="farthest must allow at most 65,536 outcomes"):
+        release.pmf(parts((1, 1), (1, 1)), farthest=10)

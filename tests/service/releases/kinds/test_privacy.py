@@ -18,6 +18,7 @@ from deniable_aggregator.releases.kinds.selection import PreparedSelection
 from deniable_central.accounting import contracted_guarantee
 from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
 from deniable_central.pmf import Pmf
+from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.protocols import Mechanism
 from support.builders.release_contexts import PRICES, Vector, context, messages, neighbours, tallies
 from support.builders.small_mechanisms import (
@@ -275,4 +276,11 @@ def test_what_was_one_report_in_two_parts_is_read_as_their_sum() -> None:
     release = planned(SMALL["grr-4"], 3, "exponential", {"score": "mode"}, "1")
     whole = tallies((1, 0, 2, 0), 3)
     parts = Tallies(tallies((1, 0, 0, 0), 1).parts + tallies((0, 0, 2, 0), 2).parts)
+    assert whole.n == parts.n == 3
     assert release.pmf(whole) == release.pmf(parts)
+
+
+def test_a_law_of_too_many_outcomes_is_refused() -> None:
+    release = planned(SMALL["grr-4"], 2, "histogram", {}, "1")
+    with pytest.raises(ParameterError, match="farthest must allow at most 65,536 outcomes"):
+        release.pmf(tallies((1, 1, 0, 0), 2), farthest=8)
