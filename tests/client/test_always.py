@@ -185,6 +185,6 @@ def test_no_default_is_recorded_after_another_process_denied(make_device: MakeDe
         other.consent("denied")
         return consent(name, value)
 
-    client._recorder.examine = denied_meanwhile  # type: ignore[method-assign, assignment]
+    client._recorder.examine = denied_meanwhile  # type: ignore[method-assign, assignment]  # a call in between
     assert client.record("settings", SETTINGS) is Outcome.NO_CONSENT
     assert [epoch for epoch, _ in rows(device)] == [int(device.clock() // DAY) - 3]

@@ -239,7 +239,7 @@ class LockedLog:
     def execute(self, statement: str, *arguments: object) -> object:
         if "wal_checkpoint" in statement:
             raise sqlite3.OperationalError("database table is locked")
-        return self._inner.execute(statement, *arguments)  # type: ignore[arg-type]
+        return self._inner.execute(statement, *arguments)  # type: ignore[arg-type]  # as sqlite3 takes them
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._inner, name)
@@ -247,7 +247,7 @@ class LockedLog:
 
 def test_a_log_that_cannot_be_copied_only_postpones_the_tidying(device: Device) -> None:
     client = device.granted()
-    client._state._db = LockedLog(client._state._db)  # type: ignore[arg-type, assignment]
+    client._state._db = LockedLog(client._state._db)  # type: ignore[arg-type, assignment]  # a double of the connection
     assert client.record("settings", SETTINGS) is Outcome.QUEUED
     assert client.flush(early=True).accepted == 1
 
