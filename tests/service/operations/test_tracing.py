@@ -44,13 +44,11 @@ class Day:
 @pytest.fixture(scope="module")
 def traced_day(tmp_path_factory: pytest.TempPathFactory) -> Day:
     found = Day()
-    with opened(
-        tmp_path_factory.mktemp("spans"), tracer=found.traced.tracer(), threads=4
-    ) as service:
-        uploads(service, found)
-        estimates(service, found)
-        releases(service, found)
-        found.secrets |= {role: token.encode() for role, token in service.tokens.items()}
+    with opened(tmp_path_factory.mktemp("spans"), tracer=found.traced.tracer()) as world:
+        uploads(world, found)
+        estimates(world, found)
+        releases(world, found)
+        found.secrets |= {role: token.encode() for role, token in world.tokens.items()}
     return found
 
 

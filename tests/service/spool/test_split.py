@@ -251,7 +251,7 @@ def test_a_database_that_refuses_loses_nothing(
 
     split.take(3)
     with monkeypatch.context() as patched:
-        patched.setattr(split.world.running.ingest._commits, "_commit_reports", full)
+        patched.setattr(split.world.running.ingest, "_commit", full)
         with pytest.raises(Problem, match="could not be stored"):
             split.consumer.run_once()
     assert len(split.waiting()) == 3
