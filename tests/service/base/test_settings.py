@@ -50,8 +50,8 @@ def test_what_is_given_to_the_constructor_is_checked_too() -> None:
 
 
 def test_a_named_file_is_read_instead_of_the_one_in_the_directory(tmp_path: Path) -> None:
-    path = written(tmp_path, f'data = "{tmp_path / "d"}"\nport = 4\n')
-    assert Settings.load({}, path) == Settings(data=tmp_path / "d")
+    path = written(tmp_path, f'data = "{tmp_path / "d"}"\nrotate_keys_days = 4\n')
+    assert Settings.load({}, path) == Settings(data=tmp_path / "d", rotate_keys_days=4)
 
 
 def test_the_file_of_a_directory_below_home_is_read(
@@ -128,9 +128,9 @@ def test_a_removed_setting_is_an_error_that_names_its_successor(name: str, tmp_p
     assert f"| `{variable}` |" in MOVED
 
 
-def test_no_removed_setting_is_one_and_there_are_eighteen() -> None:
+def test_no_removed_setting_is_one_and_there_are_seventeen() -> None:
     names = {field.name for field in fields(Settings)}
-    assert len(names) == 18
+    assert len(names) == 17
     assert not names & REMOVED.keys()
 
 

@@ -131,8 +131,8 @@ def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_co
 ) -> None:
     monkeypatch.setattr(front, "Bounds", lambda: Bounds(uploads=2))
     with opened(tmp_path, trusted_proxy=True) as service, ThreadPoolExecutor(2) as pool:
-        found = world.register(authored())
-        reports = [world.report(found, BITS) for _ in range(3)]
+        found = service.register(authored())
+        reports = [service.report(found, BITS) for _ in range(3)]
         arrived, through = threading.Semaphore(0), threading.Semaphore(0)
         commit = service.running.store.commit
 
