@@ -201,7 +201,7 @@ def test_by_the_view_a_commit_lies_in_its_upload(tmp_path: Path) -> None:
     found = Day()
     with opened(tmp_path, tracer=found.traced.tracer()) as world:
         collection = world.register(authored())
-        world.app = create_app(world.service)
+        world.app = create_app(world.running)
         report = world.report(collection, {"dark_mode": True, "beta": False})
         send(world, collection.id, encode_upload([report]))
     commit, upload = found.traced.spans

@@ -100,5 +100,5 @@ def with_front(app: Flask) -> Flask:
         upload = upload_collection(environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""))
         return (flask if upload is None else front)(environ, start_response)
 
-    app.wsgi_app = wsgi_app  # type: ignore[method-assign]
+    app.wsgi_app = wsgi_app  # type: ignore[method-assign]  # Flask says so: the way to wrap an application
     return app
