@@ -92,7 +92,7 @@ async def reset(target: Target, streams: Streams) -> None:
 
 async def slow_reader(target: Target, streams: Streams) -> None:
     """Asks for the largest file there is, and reads a byte of it a second."""
-    streams[0]._transport.pause_reading()  # type: ignore[attr-defined]
+    streams[0]._transport.pause_reading()  # type: ignore[attr-defined]  # no public way to stop reading
     streams[1].write(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 4)
     await _wait(target, streams)
 
