@@ -20,7 +20,7 @@ from deniable_shared.errors import DeniableError
 
 T = TypeVar("T", RelayOptions, IntakeOptions, Listening)
 
-RELAY = "deniable_gateway.relay.wsgi:app"
+RELAY = "deniable_gateway.relay.asgi:app"
 INTAKE = "deniable_gateway.spool.intake:app"
 
 
@@ -157,7 +157,6 @@ def _add_intake(intake: ArgumentParser) -> None:
 def _add_listening(command: ArgumentParser, *, port: int) -> None:
     command.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="listens there")
     command.add_argument("--port", type=int, default=port, help="listens there")
-    command.add_argument("--threads", type=int, default=32, help="uploads at a time")
     command.add_argument("--access-log", action="store_true", help="log requests, no addresses")
 
 

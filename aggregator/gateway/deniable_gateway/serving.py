@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import sys
 from collections.abc import Mapping
@@ -21,27 +22,23 @@ The path is quoted (`r`) and cut: no line break in it forges a line, no long one
 """
 WORKER_KILL_SECONDS = 12
 """A worker that does not end by itself is killed after that, so that the server ends within 15."""
-SPARE_THREADS = 8
-"""For requests that are no uploads, and to refuse uploads while all threads wait for the disk."""
-LEAST_CONNECTIONS = 512
-"""A worker holds so many, and never fewer than two for each of its threads."""
+CONNECTIONS = 10_000
+"""A worker holds so many, idle ones included, where it may open as many files."""
+READ_BYTES = 65_536
+"""What is read ahead of a connection: 10,000 of them that send as fast as they can hold 0.6 GB."""
+OTHER_FILES = 256
+"""Files that a worker opens besides: its database, its logs, what it connects to itself."""
 PREFIX = "DENIABLE_"
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server listens, and how much it handles at once."""
+    """Where a server listens, and how many processes serve."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     workers: int = 1
-    threads: int = 32
     access_log: bool = False
-
-    @property
-    def connections(self) -> int:
-        """Most connections of a worker, idle ones included."""
-        return max(LEAST_CONNECTIONS, 2 * (self.threads + SPARE_THREADS))
 
 
 def granian_arguments(
@@ -49,12 +46,12 @@ def granian_arguments(
 ) -> list[str]:
     """Everything granian is given; every limit it would otherwise leave open is set."""
     return [
-        *("--interface", "wsgi", "--http", "1", "--no-ws", "--factory"),
+        *("--interface", "asginl", "--http", "1", "--no-ws", "--factory"),
         *("--host", listening.host, "--port", str(listening.port)),
         *("--workers", str(listening.workers)),
-        *("--blocking-threads", str(listening.threads + SPARE_THREADS)),
         *(("--respawn-failed-workers",) if listening.workers > 1 else ()),
-        *("--backpressure", str(listening.connections)),
+        *("--backpressure", str(most_connections())),
+        *("--http1-buffer-size", str(READ_BYTES)),
         *("--workers-kill-timeout", str(WORKER_KILL_SECONDS)),
         *("--http1-header-read-timeout", str(HEADER_MILLISECONDS)),
         *("--log-level", "error"),  # below that it only says that it starts and stops
@@ -63,6 +60,22 @@ def granian_arguments(
         "--access-log" if listening.access_log else "--no-access-log",
         factory,
     ]
+
+
+def most_connections() -> int:
+    """What a worker may hold: each connection is an open file, and the system bounds these."""
+    _, allowed = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return CONNECTIONS
+    return max(1, min(CONNECTIONS, allowed - OTHER_FILES))
+
+
+def allow_open_files() -> None:
+    """Let this process, and what it starts, open so many files, where the system allows it."""
+    now, allowed = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most_connections() + OTHER_FILES
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, allowed))
 
 
 def replace_process(
@@ -75,6 +88,7 @@ def replace_process(
     """
     arguments = granian_arguments(listening, factory=factory)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    allow_open_files()
     os.chdir(directory)
     os.execve(  # noqa: S606  (our own interpreter and module)
         sys.executable,

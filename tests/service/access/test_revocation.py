@@ -31,7 +31,7 @@ def server(
     """Two threads over SQLite, which one process has open; two workers over PostgreSQL."""
     folder: Path = tmp_path_factory.mktemp("revocation")
     if request.param == "sqlite":
-        settings = replace(prepared_at(folder, time.time()), threads=2, port=free_port())
+        settings = replace(prepared_at(folder, time.time()), port=free_port())
     else:
         store = postgres_server.empty()
         settings = replace(prepared_at(folder, time.time(), store), workers=2, port=free_port())

@@ -43,15 +43,15 @@ def test_a_switch_takes_the_words_that_people_write(text: str, value: bool) -> N
 
 
 def test_what_is_given_to_the_constructor_is_checked_too() -> None:
-    with pytest.raises(SettingsError, match="threads must be a whole number, 1…1024, got 0"):
-        Settings(threads=0)
+    with pytest.raises(SettingsError, match="workers must be a whole number, 1…64, got 0"):
+        Settings(workers=0)
     with pytest.raises(SettingsError, match="must be admin, loopback or off, got 'all'"):
         replace(Settings(), metrics="all")  # type: ignore[arg-type]  # a wrong type is the point
 
 
 def test_a_named_file_is_read_instead_of_the_one_in_the_directory(tmp_path: Path) -> None:
-    path = written(tmp_path, f'data = "{tmp_path / "d"}"\nthreads = 4\n')
-    assert Settings.load({}, path) == Settings(data=tmp_path / "d", threads=4)
+    path = written(tmp_path, f'data = "{tmp_path / "d"}"\nrotate_keys_days = 4\n')
+    assert Settings.load({}, path) == Settings(data=tmp_path / "d", rotate_keys_days=4)
 
 
 def test_the_file_of_a_directory_below_home_is_read(
@@ -95,7 +95,6 @@ def test_what_others_read_from_the_environment_is_left_alone() -> None:
         ({"DENIABLE_PORT": ""}, "port must be a whole number, 1…65535, got ''"),
         ({"DENIABLE_PORT": "0"}, "port must be a whole number, 1…65535, got '0'"),
         ({"DENIABLE_PORT": "65536"}, "port must be a whole number, 1…65535, got '65536'"),
-        ({"DENIABLE_THREADS": "0"}, "threads must be a whole number, 1…1024, got '0'"),
         ({"DENIABLE_TRUSTED_PROXY": "maybe"}, "trusted_proxy must be true or false, got 'maybe'"),
         ({"DENIABLE_DATA": " "}, "data must be a directory, got ' '"),
         ({"DENIABLE_PUBLIC_URL": "telemetry"}, "public_url must be http"),
@@ -129,9 +128,9 @@ def test_a_removed_setting_is_an_error_that_names_its_successor(name: str, tmp_p
     assert f"| `{variable}` |" in MOVED
 
 
-def test_no_removed_setting_is_one_and_there_are_eighteen() -> None:
+def test_no_removed_setting_is_one_and_there_are_seventeen() -> None:
     names = {field.name for field in fields(Settings)}
-    assert len(names) == 18
+    assert len(names) == 17
     assert not names & REMOVED.keys()
 
 

@@ -188,9 +188,8 @@ def test_no_line_of_the_access_log_holds_an_address(deniable: Deniable) -> None:
 
 
 def test_every_limit_granian_would_leave_open_is_set() -> None:
-    arguments = granian_arguments(Settings(threads=8), access_log=False)
+    arguments = granian_arguments(Settings(), access_log=False)
     for option in (
-        "--blocking-threads",
         "--backpressure",
         "--workers-kill-timeout",
         "--http1-header-read-timeout",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
+from deniable_aggregator.ingest.checks import HeaderGroups, Upload, UploadContext, check_reports
 from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.store.rows import AcceptedReport
@@ -46,10 +46,13 @@ def outcomes(
     reports: Sequence[Report], context: UploadContext
 ) -> list[AcceptedReport | ReportError]:
     """Of each report of an upload what is committed or the code that it is answered with."""
-    arrivals, failed = check_reports(Upload.decode(encode_upload(reports)), context)
-    found: dict[bytes, AcceptedReport | ReportError] = {each.report_id: each for each in arrivals}
-    found |= {status.report_id: ReportError(status.error) for status in failed}
-    assert len(arrivals) + len(failed) == len(reports) == len(found)
+    checked = check_reports(Upload.decode(encode_upload(reports)), context, {})
+    found: dict[bytes, AcceptedReport | ReportError] = {
+        each.report_id: each for each in checked.accepted
+    }
+    found |= {status.report_id: ReportError(status.error) for status in checked.rejected}
+    assert checked.ids == [each.report_id for each in checked.accepted]
+    assert len(checked.ids) + len(checked.rejected) == len(reports) == len(found)
     return [found[report.header.report_id] for report in reports]
 
 
@@ -252,6 +255,25 @@ def test_headers_that_share_their_terms_are_checked_once_and_each_opened(
 
     reports = [bare_service.report(payload=bytes([number << 5])) for number in range(8)]
     upload = Upload.decode(encode_upload(reports))
-    arrivals, failed = check_reports(upload, context(bare_service, opener))
-    assert (failed, asked) == ([], [1])
-    assert [arrival.payload[0] >> 5 for arrival in arrivals] == list(range(8))
+    checked = check_reports(upload, context(bare_service, opener), {})
+    assert (checked.rejected, asked) == ([], [1])
+    assert [arrival.payload[0] >> 5 for arrival in checked.accepted] == list(range(8))
+
+
+def test_uploads_that_are_checked_together_share_what_is_found_for_their_terms(
+    bare_service: World,
+) -> None:
+    asked: list[int] = []
+
+    def opener(key_id: int) -> Opener | None:
+        asked.append(key_id)
+        return bare_service.running.keys.opener(key_id)
+
+    groups: HeaderGroups = {}
+    together = context(bare_service, opener)
+    refused = replace(together, token_error=ReportError.TOKEN_INVALID)
+    for each in (together, together, refused):
+        upload = Upload.decode(encode_upload([bare_service.report()]))
+        checked = check_reports(upload, each, groups)
+        assert len(checked.accepted) == (each is together)
+    assert (asked, len(groups)) == ([1], 2)

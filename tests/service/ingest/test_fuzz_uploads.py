@@ -7,9 +7,9 @@ honest device can make.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.web.app import upload_endpoint
+from deniable_aggregator.web.app import create_app
+from deniable_aggregator.web.front import front_of
 from deniable_shared.errors import DecodeError
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import (
@@ -29,10 +30,11 @@ from deniable_shared.wire.report import (
 )
 from support.builders import service_world
 from support.builders.service_world import World
+from support.doubles.asgi_as_wsgi import AsgiAsWsgi
 from support.tiers import by_tier
 
 if TYPE_CHECKING:
-    from wsgiref.types import StartResponse, WSGIEnvironment
+    pass
 
 PATH = "/v1/collections/settings/reports"
 PAYLOADS = tuple(bytes([bits << 5]) for bits in range(8))
@@ -44,10 +46,6 @@ EXAMPLES = by_tier(30, 150)
 quick = settings(
     max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
-
-
-def nobody(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    raise AssertionError("an upload was passed on")
 
 
 @dataclass
@@ -62,6 +60,10 @@ class Relayed:
     honest: dict[bytes, bytes]
     kept: dict[bytes, bytes] = field(default_factory=dict)
 
+    @cached_property
+    def front(self) -> AsgiAsWsgi:
+        return AsgiAsWsgi(front_of(create_app(self.world.running)))
+
     def post(self, body: bytes) -> tuple[int, bytes]:
         """Status and body of the answer."""
         environ = {
@@ -74,8 +76,7 @@ class Relayed:
             "wsgi.input": BytesIO(body),
         }
         answers: list[str] = []
-        endpoint = upload_endpoint(self.world.running, nobody)
-        chunks = endpoint(environ, lambda status, headers, _=None: answers.append(status))  # type: ignore[arg-type]  # a double of start_response
+        chunks = self.front(environ, lambda status, headers, _=None: answers.append(status))  # type: ignore[arg-type]  # a double of start_response
         [status] = answers
         return int(status.split()[0]), b"".join(chunks)
 

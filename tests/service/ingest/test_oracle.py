@@ -113,9 +113,9 @@ def test_checks_have_the_oracles_outcomes(
         subject.context(kind, token), closed={(subject.reports.collection(kind), CLOSED)}
     )
     outcomes = [(each, oracle.outcome(each, context)) for each in reports]
-    arrivals, failed = check_reports(Upload.decode(encode_upload(reports)), context)
-    assert arrivals == [each for _, each in outcomes if isinstance(each, AcceptedReport)]
-    assert [(each.report_id, each.error) for each in failed] == [
+    checked = check_reports(Upload.decode(encode_upload(reports)), context, {})
+    assert checked.accepted == [each for _, each in outcomes if isinstance(each, AcceptedReport)]
+    assert [(each.report_id, each.error) for each in checked.rejected] == [
         (report.header.report_id, each)
         for report, each in outcomes
         if isinstance(each, ReportError)

@@ -85,7 +85,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
         collection = world.register(authored(valid_from=begin, expires=end))
         epoch = int(time.time()) // collection.manifest.epoch_seconds
         report = world.report(collection, {"dark_mode": True, "beta": False}, epoch=epoch)
-    settings = Settings(data=folder / "data", port=free_port(), threads=4)
+    settings = Settings(data=folder / "data", port=free_port())
     log = folder / "log"
     with log.open("wb") as file:
         process = subprocess.Popen(

@@ -37,9 +37,7 @@ BITS = {"dark_mode": True, "beta": False}
 @pytest.fixture(params=[1, 3], ids=["sqlite", "postgres, 3 workers"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
     store = "" if request.param == 1 else postgres_server.empty()
-    yield Settings(
-        data=tmp_path / "data", store=store, workers=request.param, port=free_port(), threads=8
-    )
+    yield Settings(data=tmp_path / "data", store=store, workers=request.param, port=free_port())
     if store:
         postgres_server.drop(store)
 
@@ -121,7 +119,7 @@ def test_every_report_that_was_acknowledged_before_a_sigterm_is_counted(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="says which thread a signal is for")
 def test_a_worker_ends_whichever_of_its_threads_the_sigterm_was_given_to(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path / "data", port=free_port(), threads=8)
+    settings = Settings(data=tmp_path / "data", port=free_port())
     with opened(tmp_path, now=time.time()):
         pass
     process = subprocess.Popen(

@@ -19,6 +19,8 @@ from deniable_aggregator.store.postgres import store as postgres_store
 from deniable_aggregator.store.postgres.store import PostgresStore
 from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from deniable_gateway.upload import front
+from deniable_gateway.upload.front import Bounds
 from support.builders.api_world import DAY, TODAY, World, authored, opened
 from support.builders.two_services import pair
 from support.processes import postgres_server
@@ -127,8 +129,8 @@ def test_a_disk_that_is_full_refuses_and_goes_on_when_there_is_room(tmp_path: Pa
 def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(tmp_path) as service, ThreadPoolExecutor(2) as pool:
-        monkeypatch.setattr(service.running.ingest._commits, "_max_waiting", 1)
+    monkeypatch.setattr(front, "Bounds", lambda: Bounds(uploads=2))
+    with opened(tmp_path, trusted_proxy=True) as service, ThreadPoolExecutor(2) as pool:
         found = service.register(authored())
         reports = [service.report(found, BITS) for _ in range(3)]
         arrived, through = threading.Semaphore(0), threading.Semaphore(0)
@@ -143,8 +145,7 @@ def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_co
         first = pool.submit(service.upload, found, reports[0])
         assert arrived.acquire(timeout=LONG)
         second = pool.submit(service.upload, found, reports[1])
-        commits = service.running.ingest._commits
-        while not commits._waiting:
+        while not service.running.arrivals.waiting:
             threading.Event().wait(0.005)
         refused(service.upload(found, reports[2]))
         through.release(2)

@@ -98,7 +98,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Day:
         note(found, world, reports)
         addresses = list(templates(world))
         tokens = dict(world.tokens)
-    settings = Settings(data=folder / "data", port=free_port(), threads=4)
+    settings = Settings(data=folder / "data", port=free_port())
     log = folder / "log"
     with log.open("wb") as file, served(settings, file):
         ask = Asker(settings.port, found)

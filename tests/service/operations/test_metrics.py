@@ -172,11 +172,12 @@ def test_reports_that_wait_for_the_disk_are_a_gauge(
     service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = service.register(authored())
-    assert scraped(service)["deniable_reports_waiting"] == 0
-    free = threading.Event()
+    assert scraped(service)["deniable_uploads_waiting"] == 0
+    free, begun = threading.Event(), threading.Event()
     commit = service.running.store.commit
 
     def slow(*arguments: Any) -> Any:
+        begun.set()
         assert free.wait(60)
         return commit(*arguments)
 
@@ -185,13 +186,15 @@ def test_reports_that_wait_for_the_disk_are_a_gauge(
         threading.Thread(target=service.upload, args=(found, service.report(found, VALUE)))
         for _ in range(4)
     ]
-    for upload in uploads:
+    uploads[0].start()
+    assert begun.wait(60)
+    for upload in uploads[1:]:
         upload.start()
-    wait_until("three wait", lambda: scraped(service)["deniable_reports_waiting"] == 3)
+    wait_until("three wait", lambda: scraped(service)["deniable_uploads_waiting"] == 3)
     free.set()
     for upload in uploads:
         upload.join()
-    assert scraped(service)["deniable_reports_waiting"] == 0
+    assert scraped(service)["deniable_uploads_waiting"] == 0
 
 
 def test_keys_tell_their_age_and_until_when_they_hold(service: World) -> None:

@@ -45,6 +45,7 @@ from support.builders.data_directory import (
     prepared_at,
     prepared_on_postgres,
 )
+from support.doubles.asgi_as_wsgi import with_front
 from support.doubles.browser import Browser
 from support.processes import postgres_server
 
@@ -270,7 +271,7 @@ def _opened(
     try:
         yield World(
             service,
-            create_app(service),
+            with_front(create_app(service)),
             clock,
             read_seed(folder / "operator.key"),
             _tokens(service, clock),

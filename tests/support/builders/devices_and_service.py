@@ -39,6 +39,7 @@ from deniable_shared.wire.report import (
 )
 from deniable_shared.wire.voucher import format_key, issue
 from support.builders.api_world import INGEST, Moment, authored, prepared
+from support.doubles.asgi_as_wsgi import with_front
 from support.doubles.dying_connections import Fuse, Killed, killable, mortal_clients
 
 __all__ = ["CEILING", "VALUES", "Device", "Sent", "Spine", "Upload"]
@@ -102,7 +103,7 @@ class Spine:
         if self.service is None:
             store = self.open_store()
             self.service = Service.open(self.settings, clock=self.clock, store=store)
-            self.app = create_app(self.service)
+            self.app = with_front(create_app(self.service))
             self.http = HttpTransport(httpx.WSGITransport(app=self.app.wsgi_app))
             self._keep_openers()
 

@@ -25,6 +25,7 @@ from support.builders.devices_and_service import Spine
 from support.builders.devices_and_workers import SharedSpine
 from support.builders.exactly_once_machine import DEVICES, ExactlyOnce, flipped
 from support.doubles import s3_server
+from support.doubles.asgi_as_wsgi import AsgiAsWsgi
 from support.doubles.dying_connections import Killed
 from support.processes import postgres_server
 
@@ -68,7 +69,7 @@ class SplitSpine(Spine):
         alive = self.consumer is not None
         if alive and self.fuse.left is None:
             self.tell_the_intake()
-        intake = HttpTransport(httpx.WSGITransport(app=self._opened().app))
+        intake = HttpTransport(httpx.WSGITransport(app=AsgiAsWsgi(self._opened().app)))
         reply = intake.request(method, url, body=body, content_type=content_type)
         if alive and self.fuse.left is not None:
             self.drain()

@@ -22,6 +22,7 @@ from deniable_client.transport import HttpTransport
 from support.builders.data_directory import prepared_on_postgres
 from support.builders.devices_and_service import Spine
 from support.builders.exactly_once_machine import ExactlyOnce
+from support.doubles.asgi_as_wsgi import with_front
 from support.doubles.dying_connections import killable_postgres
 from support.processes import postgres_server
 
@@ -66,7 +67,7 @@ class SharedSpine(Spine):
             self.waiting.append(self.service)
         if self.waiting:
             self.service = self.waiting.popleft()
-            self.app = create_app(self.service)
+            self.app = with_front(create_app(self.service))
             self.http = HttpTransport(httpx.WSGITransport(app=self.app.wsgi_app))
 
     def end(self) -> None:

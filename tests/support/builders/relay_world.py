@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 
+from deniable_gateway.relay.asgi import MIRROR_SECONDS, Relay
 from deniable_gateway.relay.forwarder import UpstreamReply
 from deniable_gateway.relay.options import RelayOptions
 from deniable_gateway.relay.upstream import Send
-from deniable_gateway.relay.wsgi import MIRROR_SECONDS, Relay
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import (
     MEDIA_TYPE,
@@ -27,6 +27,7 @@ from deniable_shared.wire.report import (
 )
 from support.builders import api_world
 from support.builders.data_directory import Moment
+from support.doubles.asgi_as_wsgi import as_wsgi
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -152,7 +153,7 @@ def tell(
     address: str = DEVICE,
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> Answer:
-    """One request to a WSGI application, with all a device's request could give away."""
+    """One request to an application, with all a device's request could give away."""
     said: list[Any] = []
     environ = {
         "REQUEST_METHOD": method,
@@ -167,13 +168,13 @@ def tell(
         "wsgi.input": io.BytesIO(body),
         **{f"HTTP_{name.upper()}": value for name, value in headers.items()},
     }
-    answer = b"".join(app(environ, lambda *started: said.extend(started)))
+    answer = b"".join(as_wsgi(app)(environ, lambda *started: said.extend(started)))
     return Answer(int(said[0].split()[0]), dict(said[1]), answer)
 
 
 def sender_to(app: WSGIApplication) -> Send:
     """The requests of a relay as calls of an application, with no header of the test's own."""
-    client = httpx.Client(transport=httpx.WSGITransport(app=app))
+    client = httpx.Client(transport=httpx.WSGITransport(app=as_wsgi(app)))
 
     def send(request: urllib.request.Request) -> UpstreamReply:
         content = cast("bytes | None", request.data)

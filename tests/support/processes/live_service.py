@@ -24,7 +24,7 @@ from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.wire import dsse
 from support.processes.deniable_command import SETTINGS_TOML
 
-__all__ = ["Live", "bodies_within", "live", "prepare"]
+__all__ = ["Live", "bounded", "live", "prepare"]
 
 
 @dataclass
@@ -74,11 +74,12 @@ def prepare(settings: Settings, *, ahead: float = 0.0) -> Manifest:
 
 
 @contextmanager
-def bodies_within(seconds: int) -> Iterator[None]:
-    """Services that start within the block give a request's body so many seconds."""
-    arguments = partial(serving.granian_arguments, factory="support.processes.slow_body_app:app")
+def bounded(*, body_seconds: float, uploads: int) -> Iterator[None]:
+    """Services that start within the block give bodies so long, and hold so many uploads."""
+    arguments = partial(serving.granian_arguments, factory="support.processes.bounded_app:app")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TEST_BODY_SECONDS", str(seconds))
+        patch.setenv("TEST_BODY_SECONDS", str(body_seconds))
+        patch.setenv("TEST_UPLOADS", str(uploads))
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
         patch.setattr(serving, "granian_arguments", arguments)
         yield

@@ -6,7 +6,7 @@ that come while a block is being written go into the next one; where each block 
 object store, the first of a block also waits for others, for a while. Whether a report opens, and
 whether its id is new, the consumer of the spool checks.
 
-granian --interface wsgi --factory deniable_gateway.spool.intake:app
+granian --interface asgi --factory deniable_gateway.spool.intake:app
 """
 
 from __future__ import annotations
@@ -17,12 +17,7 @@ import time
 from collections.abc import Sequence
 from functools import cache
 
-from deniable_gateway.background_threads import (
-    LOOK_SECONDS,
-    PeriodicThread,
-    default_sigterm,
-    start_threads,
-)
+from deniable_gateway.background_threads import PeriodicThread, default_sigterm, start_threads
 from deniable_gateway.clock.watch import ClockWatch
 from deniable_gateway.spool.address import open_spool
 from deniable_gateway.spool.block_files import require_format, write_block
@@ -31,10 +26,12 @@ from deniable_gateway.spool.notices import CLOSED, RELAYS, decode_closed, notice
 from deniable_gateway.spool.options import IntakeOptions
 from deniable_gateway.spool.relay_tokens import NO_RELAYS, RelayTokens
 from deniable_gateway.suspension import Suspension
-from deniable_gateway.upload.app import GatewayApp
-from deniable_gateway.upload.group_commit import BatchWindow
+from deniable_gateway.upload.front import Front
+from deniable_gateway.upload.gate import UploadGate
 from deniable_gateway.upload.mirror import fetch_mirror
+from deniable_gateway.upload.published import PublishedPages
 from deniable_gateway.upload.sealed_uploads import SealedReport, SealedUploads, UploadLimits
+from deniable_gateway.upload.upload_queue import UploadQueue
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest.epochs import Clock
 
@@ -64,8 +61,6 @@ class KeylessIntake:
         suspension = Suspension()
         self._clock_watch = ClockWatch(clock, boot_clock, suspension=suspension)
         self._relays = NO_RELAYS
-        # Once every thread has an upload that waits, nothing more can come.
-        window = BatchWindow(options.threads, options.wait_ms / 1_000)
         self.uploads = SealedUploads(
             self._write,
             limits=UploadLimits(
@@ -75,13 +70,17 @@ class KeylessIntake:
             ),
             clock=self._clock_watch.now,
             anonymous=False,
-            window=window if self._spool.batches_uploads else None,
         )
-        self.app = GatewayApp(
-            self.uploads,
-            trusted_proxy=options.trusted_proxy,
+        self._arrivals = UploadQueue(
+            self.uploads.take,
             suspension=suspension,
-            is_relay=self._is_relay,
+            window_seconds=options.wait_ms / 1_000 if self._spool.batches_uploads else 0.0,
+        )
+        limiter = None if options.trusted_proxy else self.uploads.limiter
+        self.app = Front(
+            self._arrivals,
+            PublishedPages(self.uploads, suspension=suspension),
+            gate=UploadGate(suspension, limiter, is_relay=self._is_relay),
         )
 
     def tick(self) -> None:
@@ -97,6 +96,10 @@ class KeylessIntake:
         self._relays, self.uploads.relays_only = relays, relays.relays_only
         self.uploads.mirror, self.uploads.closed = mirror, closed
 
+    def close(self) -> None:
+        """Store what waits."""
+        self._arrivals.stop()
+
     def _is_relay(self, credential: str, collection: str) -> bool:
         return self._relays.accept(
             credential, self.uploads.find_id(collection), self._clock_watch.now()
@@ -109,13 +112,9 @@ class KeylessIntake:
 
 
 @cache
-def app() -> GatewayApp:
+def app() -> Front:
     """The intake of this process, with the options its starter gave."""
     with default_sigterm():
         intake = KeylessIntake(IntakeOptions.load())
-    start_threads(
-        PeriodicThread(intake.tick, every_seconds=TICK_SECONDS),
-        PeriodicThread(intake.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
-        finish=lambda: None,
-    )
+    start_threads(PeriodicThread(intake.tick, every_seconds=TICK_SECONDS), finish=intake.close)
     return intake.app

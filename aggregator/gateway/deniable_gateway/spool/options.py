@@ -21,7 +21,7 @@ class IntakeOptions:
     """`spool` is the address of the spool, `data` a directory whose keys must not be readable.
 
     `block_format` is "block" or "parquet". Reports for one object of an object store are gathered
-    for `wait_ms`, far less than consumers allow for, or until all `threads` wait.
+    for `wait_ms`, far less than consumers allow for.
     `reports_per_minute_per_prefix` is what one network may send, and
     `reports_per_minute_per_collection` what one collection takes from all; 0 is no limit. With
     `trusted_proxy` a proxy limits networks.
@@ -31,7 +31,6 @@ class IntakeOptions:
     data: str = "data"
     block_format: str = "block"
     wait_ms: int = 1_000
-    threads: int = 32
     trusted_proxy: bool = False
     reports_per_minute_per_prefix: int = 300_000
     reports_per_minute_per_collection: int = 0

@@ -1,9 +1,11 @@
 """Uploads, up to where a key is needed. The aggregator uses the same parts for its own uploads.
 
+front                 the way in: holds what is slow, on an event loop
 request, paths        what a request must be
-slow_body_guard       ends connections whose body does not arrive
-limiter, admission    how much one network, one collection and all together may send
-group_commit          one write for all uploads that wait
-mirror                the copy of what an aggregator publishes
-sealed_uploads, app   uploads that are checked without a key
+gate, limiter         who may send, and how much
+in_hand               how much is held at once
+upload_queue          uploads that wait, and the one thread that stores them
+storing               one write for all of them
+mirror, published     the copy of what an aggregator publishes
+sealed_uploads        uploads that are checked without a key
 """

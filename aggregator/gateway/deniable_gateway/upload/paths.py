@@ -7,12 +7,8 @@ a proxy, a limit or a router looked at.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from deniable_gateway.problem import Problem
-
-if TYPE_CHECKING:
-    from wsgiref.types import WSGIEnvironment
 
 _UNUSUAL = re.compile(r"//|\\|/\.|%")
 """In none of the usual paths: one search is all that an upload costs."""
@@ -20,19 +16,15 @@ _UNUSUAL = re.compile(r"//|\\|/\.|%")
 _HIDDEN = re.compile(r"%(?:2e|2f|5c)", re.IGNORECASE)
 """A dot, a slash or a backslash that is percent-encoded."""
 
-_RAW = ("RAW_URI", "REQUEST_URI")
-"""Where servers keep the target as it was sent. Granian keeps it nowhere."""
 
-
-def require_normal_path(environ: WSGIEnvironment) -> None:
+def require_normal_path(path: str, as_sent: str = "") -> None:
     """Raises Problem("not-found") for a path that a proxy could read in another way.
 
     That is one with an empty or a dot segment, a backslash, or an encoded dot, slash or backslash.
     One slash at the end is normal. Not 400: a device drops its report for that, and here only the
-    address is wrong.
+    address is wrong. `as_sent` is the target with its escapes, where the server keeps it.
     """
-    path: str = environ.get("PATH_INFO", "")
-    if _is_normal(path) and not _HIDDEN.search(_as_sent(environ)):
+    if _is_normal(path) and not _HIDDEN.search(as_sent.partition("?")[0]):
         return
     raise Problem(
         "not-found",
@@ -48,9 +40,3 @@ def _is_normal(path: str) -> bool:
         return True
     dots = not {".", ".."}.isdisjoint(path.split("/"))
     return not (dots or "//" in path or "\\" in path or _HIDDEN.search(path))
-
-
-def _as_sent(environ: WSGIEnvironment) -> str:
-    """The path with its escapes, or nothing where the server does not keep it."""
-    sent = next((environ[name] for name in _RAW if name in environ), "")
-    return str(sent).partition("?")[0]

@@ -1,55 +1,46 @@
-"""An upload as a request: which collection it is for, its whole body, a problem as an answer."""
+"""An upload as a request: which collection it is for, its length, a problem as an answer."""
 
 from __future__ import annotations
 
 import json
-from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from deniable_gateway.problem import Problem
 from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE
 from deniable_shared.wire.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
 
-if TYPE_CHECKING:
-    from wsgiref.types import WSGIEnvironment
-
-    from deniable_gateway.upload.slow_body_guard import SlowBodyGuard
-
 PATH_START, PATH_END = "/v1/collections/", "/reports"
 
 Headers = list[tuple[str, str]]
+Reply = tuple[int, Headers, bytes]
+"""Status, header fields and body of an answer."""
 
 
-def content_length(environ: WSGIEnvironment) -> int:
-    """The announced length; Problem for one that is not accepted and for another media type."""
-    _check_content_type(environ.get("CONTENT_TYPE", ""))
-    return _parse_length(environ.get("CONTENT_LENGTH", ""))
+def content_length(content_type: str, announced: str) -> int:
+    """The announced length; Problem for one that is not accepted and for another media type.
+
+    Either is "" where the request does not say it.
+    """
+    if content_type != MEDIA_TYPE and _normalize(content_type) != MEDIA_TYPE:
+        raise Problem(
+            "unsupported-media-type",
+            f"Content-Type must be {MEDIA_TYPE}, got {content_type[:100]!r}",
+        )
+    return _parse_length(announced)
 
 
-def read_body(environ: WSGIEnvironment, length: int, guard: SlowBodyGuard) -> bytes:
-    """The whole body, of the length that was announced."""
-    body = guard.read(environ["wsgi.input"], length, environ.get("REMOTE_ADDR", ""))
-    if len(body) != length:
-        raise Problem("invalid-message", f"the body has {len(body)} bytes, {length} were announced")
-    return body
-
-
-def upload_collection(environ: WSGIEnvironment) -> str | None:
+def upload_collection(method: str, path: str) -> str | None:
     """The collection an upload is for; None for any other request."""
-    path: str = environ.get("PATH_INFO", "")
-    if environ["REQUEST_METHOD"] != "POST" or not path.endswith(PATH_END):
+    if method != "POST" or not path.endswith(PATH_END):
         return None
     name = path[len(PATH_START) : -len(PATH_END)]
     return name if path.startswith(PATH_START) and name and "/" not in name else None
 
 
-def _check_content_type(given: str) -> None:
-    if given == MEDIA_TYPE:
-        return
-    if _normalize(given) != MEDIA_TYPE:
-        raise Problem(
-            "unsupported-media-type", f"Content-Type must be {MEDIA_TYPE}, got {given[:100]!r}"
-        )
+def require_whole(body: bytes, length: int) -> bytes:
+    """The body; Problem("invalid-message") where it ended before the announced length."""
+    if len(body) != length:
+        raise Problem("invalid-message", f"the body has {len(body)} bytes, {length} were announced")
+    return body
 
 
 def _normalize(media_type: str) -> str:
@@ -69,8 +60,7 @@ def _parse_length(given: str) -> int:
     return int(given)
 
 
-def problem_response(problem: Problem) -> tuple[str, Headers, bytes]:
-    """Status line, headers and body of the response that reports a problem."""
+def problem_reply(problem: Problem) -> Reply:
+    """A problem as an answer."""
     headers = [("Content-Type", PROBLEM_MEDIA_TYPE), *problem.headers()]
-    body = json.dumps(problem.document()).encode()
-    return f"{problem.status} {HTTPStatus(problem.status).phrase}", headers, body
+    return problem.status, headers, json.dumps(problem.document()).encode()

@@ -13,9 +13,11 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 from deniable_gateway.problem import Problem, jittered
-from deniable_gateway.upload.group_commit import BatchWindow, GroupCommit
+from deniable_gateway.upload.gate import Arrival, Sender
 from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter
 from deniable_gateway.upload.mirror import Mirror, MirroredCollection
+from deniable_gateway.upload.storing import Checked, store_together
+from deniable_gateway.upload.upload_queue import Outcome
 from deniable_shared.errors import DecodeError
 from deniable_shared.manifest.epochs import Clock, closes_at, starts_too_early
 from deniable_shared.wire.problems import ReportError
@@ -49,7 +51,7 @@ class UploadLimits:
 
 
 class SealedUploads:
-    """Takes uploads. Thread-safe; an upload returns once its report is durable."""
+    """Takes uploads. Thread-safe; they are settled once their reports are durable."""
 
     def __init__(
         self,
@@ -59,16 +61,14 @@ class SealedUploads:
         clock: Clock,
         waiting: int = 0,
         anonymous: bool = True,
-        window: BatchWindow | None = None,
     ) -> None:
         """`store` puts reports on disk and says which were new; `waiting` of them are there.
 
         `anonymous`: reports hide among each other.
-        `window`: how long reports wait for each other.
         """
-        self._limiter = PrefixLimiter(limits.per_minute, clock=clock)
+        self.limiter = PrefixLimiter(limits.per_minute, clock=clock)
         self._shares = CollectionLimiter(limits.per_minute_of_collection, clock=clock)
-        self._commits = GroupCommit(store, window=window)
+        self._store = store
         self._clock = clock
         self._anonymous = anonymous
         self._max_waiting = limits.waiting
@@ -77,40 +77,34 @@ class SealedUploads:
         self.closed: Container[tuple[str, int]] = frozenset()
         self.waiting = waiting
 
-    def upload(
-        self,
-        collection: str,
-        body: bytes,
-        *,
-        prefix: str | None,
-        relay: bool = False,
-        token_refused: bool = False,
-    ) -> list[ReportStatus]:
-        """Keep reports; the statuses of those that are refused. A retry is accepted and kept once.
+    def take(self, arrivals: Sequence[Arrival]) -> Sequence[Outcome]:
+        """Keep the reports of uploads, in one write; an outcome for each, in their order.
 
-        `prefix`, `relay` and `token_refused` are those of an aggregator's upload. Raises Problem
-        for the request as a whole.
+        A retry is accepted and kept once.
         """
-        reports = self._decode(body, None if relay else prefix)
-        collection_id, mirrored = self._require_collection(collection)
+        return store_together(arrivals, check=self._check, store=self._keep)
+
+    def _keep(self, reports: Sequence[SealedReport]) -> Sequence[ReportError | None]:
+        self.waiting += sum(self._store(reports))
+        return [None] * len(reports)
+
+    def _check(self, arrival: Arrival) -> Checked[SealedReport]:
+        """Raises Problem for the request as a whole."""
+        sender = arrival.sender
+        reports = self._decode(arrival.body, sender.prefix)
+        collection_id, mirrored = self._require_collection(arrival.collection)
         self._require_open(collection_id, mirrored)
         self._shares.admit(collection_id, len(reports))
         self._require_room()
-        token_error = self._token_error(len(reports), relay=relay, refused=token_refused)
-        errors = [
-            token_error or self._error(collection_id, mirrored, each.header) for each in reports
-        ]
-        kept = [
-            SealedReport(collection_id, each)
-            for each, error in zip(reports, errors, strict=True)
-            if error is None
-        ]
-        self.waiting += sum(self._commits.submit(kept))
-        return [
-            ReportStatus(each.header.report_id, error)
-            for each, error in zip(reports, errors, strict=True)
-            if error is not None
-        ]
+        token_error = self._token_error(len(reports), sender)
+        checked: Checked[SealedReport] = Checked()
+        for each in reports:
+            error = token_error or self._error(collection_id, mirrored, each.header)
+            if error is None:
+                checked.accept(each.header.report_id, SealedReport(collection_id, each))
+            else:
+                checked.rejected.append(ReportStatus(each.header.report_id, error))
+        return checked
 
     def require_mirror(self) -> Mirror:
         """The copy of what the aggregator publishes; Problem("unavailable") before the first."""
@@ -128,15 +122,13 @@ class SealedUploads:
         return None if match is None else match[0]
 
     def _decode(self, body: bytes, prefix: str | None) -> list[Report]:
-        """One report is charged before anything is read, the others as soon as they are known."""
-        if prefix is not None:
-            self._limiter.admit(prefix)
+        """The first report was charged before the body came; the others are now."""
         try:
             reports = decode_upload(body)
         except DecodeError as error:
             raise Problem("invalid-message", str(error)) from error
         if prefix is not None and len(reports) > 1:
-            self._limiter.admit(prefix, len(reports) - 1)
+            self.limiter.admit(prefix, len(reports) - 1)
         return reports
 
     def _require_collection(self, collection: str) -> tuple[str, MirroredCollection]:
@@ -145,11 +137,11 @@ class SealedUploads:
             raise Problem("unknown-collection", "no collection has this id or name")
         return match
 
-    def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:
-        if refused:
+    def _token_error(self, reports: int, sender: Sender) -> ReportError | None:
+        if sender.token_refused:
             return ReportError.TOKEN_INVALID
         needed = reports > 1 or self.relays_only
-        return ReportError.TOKEN_REQUIRED if needed and not relay else None
+        return ReportError.TOKEN_REQUIRED if needed and not sender.relay else None
 
     def _require_open(self, collection_id: str, mirrored: MirroredCollection) -> None:
         newest = mirrored.newest

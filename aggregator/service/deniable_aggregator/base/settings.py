@@ -46,7 +46,7 @@ class Settings:
     the values that `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
     `metrics` says who reads /metrics: "admin" (with a token), "loopback" (also programs on this
     machine), "off" (nobody).
-    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with `threads`.
+    `store` and `oidc_client_secret` are not shown; `workers` processes serve.
     """
 
     data: Path = Path("data")
@@ -54,7 +54,6 @@ class Settings:
     public_url: str = ""
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65_535)] = 8000
-    threads: Annotated[int, Meta(ge=1, le=1_024)] = 32
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
     trusted_proxy: bool = False
     reports_per_minute_per_prefix: Annotated[int, Meta(ge=1, le=10**9)] = 300_000

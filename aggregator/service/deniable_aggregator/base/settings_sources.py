@@ -24,14 +24,15 @@ _OF_OTHERS = {
 }
 REMOVED = {
     "body_seconds": "a body may take 10 s; a proxy in front may wait longer",
-    "connections": "a worker holds 512, and never fewer than two for each of its threads",
-    "max_waiting_reports": "50,000 reports of a worker may wait for the disk",
+    "connections": "a worker holds 10,000, where the system lets it open as many files",
+    "max_waiting_reports": "2,048 uploads of a worker may be in hand",
     "oidc_name_claim": "write name=CLAIM in oidc_claims",
     "oidc_role_claim": "write role=CLAIM in oidc_claims",
     "oidc_scope": "write scope=SCOPES in oidc_claims",
     "session_hours": "a person stays signed in for 12 hours",
     "spool_format": "give --spool-format to `deniable serve --spool`",
     "spool_wait_ms": "give --spool-wait-ms to `deniable serve --spool`",
+    "threads": "uploads need no threads, and 11 answer all other requests of a worker",
 }
 
 

@@ -58,7 +58,6 @@ def relay() -> None:
 @directory_option
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS")
 @click.option("--port", type=click.IntRange(1, 65535), default=8100, show_default=True)
-@click.option("--threads", type=click.IntRange(1, 1024), default=32, show_default=True)
 @click.option(
     "--trusted-proxy", is_flag=True, help="A proxy in front limits by address; this does not."
 )
@@ -77,7 +76,6 @@ def serve(  # noqa: PLR0913  (click passes each option by name)
     data: Path,
     host: str,
     port: int,
-    threads: int,
     trusted_proxy: bool,
     reports_per_minute: int,
     access_log: bool,
@@ -101,7 +99,7 @@ def serve(  # noqa: PLR0913  (click passes each option by name)
         trusted_proxy=trusted_proxy,
         reports_per_minute=reports_per_minute,
     )
-    run_relay(options, Listening(host, port, threads=threads, access_log=access_log))
+    run_relay(options, Listening(host, port, access_log=access_log))
 
 
 @relay.command(epilog=example("deniable relay status", "deniable relay status --json"))

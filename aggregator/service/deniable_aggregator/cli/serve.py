@@ -121,7 +121,6 @@ def _serve_without_keys(
     intake = IntakeOptions(
         spool=spool,
         data=str(settings.data.absolute()),
-        threads=settings.threads,
         trusted_proxy=settings.trusted_proxy,
         reports_per_minute_per_prefix=settings.reports_per_minute_per_prefix,
         reports_per_minute_per_collection=settings.reports_per_minute_per_collection,

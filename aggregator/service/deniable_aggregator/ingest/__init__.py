@@ -1,7 +1,7 @@
 """From the bytes of an upload to counted reports, in the order of PROTOCOL §4.
 
-endpoint    content type and length, and the relay's token
-upload      rate → message → collection → `checks` → commit
+`deniable_gateway.upload.gate`   content type and length, the relay's token, the first report's rate
+take                             message → rate of the rest → collection → `checks` → commit
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.base.spans import Tracer
-from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
+from deniable_aggregator.ingest.checks import HeaderGroups, Upload, UploadContext, check_reports
 from deniable_aggregator.ingest.extensions import Verifier
-from deniable_aggregator.store.rows import AcceptedReport, CommitStatus
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKey
 from deniable_gateway.problem import Problem
-from deniable_gateway.upload.group_commit import GroupCommit
+from deniable_gateway.upload.gate import Arrival, Sender
 from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter
+from deniable_gateway.upload.storing import Checked, store_together
+from deniable_gateway.upload.upload_queue import Outcome
 from deniable_shared.errors import DecodeError
 from deniable_shared.manifest.epochs import Clock, closes_at
 from deniable_shared.wire.problems import ReportError
@@ -78,7 +81,7 @@ class ReportKeys:
 
 
 class Ingest:
-    """Takes uploads. Thread-safe; an upload returns once its reports are durable."""
+    """Takes uploads. Thread-safe; they are settled once their reports are durable."""
 
     def __init__(
         self,
@@ -98,16 +101,20 @@ class Ingest:
         self._clock = clock
         self._metrics = observers.metrics
         self._tracer = observers.tracer
-        self._limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
+        self.limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
         self._shares = CollectionLimiter(settings.reports_per_minute_per_collection, clock=clock)
-        self._commits = GroupCommit(self._commit)
         self._relays_only = settings.relay_batch > 0
         self._closed: set[tuple[str, int]] = set()
 
-    @property
-    def waiting(self) -> int:
-        """Opened reports that wait for the disk."""
-        return self._commits.waiting
+    def take(self, arrivals: Sequence[Arrival]) -> Sequence[Outcome]:
+        """Count the reports of uploads, in one commit; an outcome for each, in their order.
+
+        It is the statuses of those that were not accepted, or the Problem of the request as a
+        whole. A duplicate is accepted and counted once.
+        """
+        groups: HeaderGroups = {}
+        checks = partial(self._check, groups=groups)
+        return store_together(arrivals, check=checks, store=self._commit)
 
     def upload(
         self,
@@ -118,20 +125,23 @@ class Ingest:
         relay: bool,
         token_refused: bool = False,
     ) -> list[ReportStatus]:
-        """Count the reports of one request; the statuses of those that were not accepted.
+        """Count the reports of one request by itself; the statuses of those not accepted.
 
         `prefix` is the sender's network, None where a proxy limits. `relay`: the request has a
         valid relay token, which more than one report needs; `token_refused`: its token is not
-        valid. Raises Problem for the request as a whole. A duplicate is accepted and counted once.
+        valid. Raises Problem for the request as a whole.
         """
-        decoded = self._decode(body, None if relay else prefix)
-        registered = self.registry.get(collection, version=decoded.newest)
-        now = self._clock()
-        _require_open(registered, now)
-        self._shares.admit(registered.id, len(decoded.frames))
-        self._commits.require_room()
-        token_error = self._token_error(len(decoded.frames), relay=relay, refused=token_refused)
-        return self._check_and_commit(decoded, self._context(registered, now, token_error))
+        charged = None if relay else prefix
+        if charged is not None:
+            self.limiter.admit(charged)
+        return self.take_one(Arrival(collection, body, Sender(charged, relay, token_refused)))
+
+    def take_one(self, arrival: Arrival) -> list[ReportStatus]:
+        """As `take`, of an upload whose first report was charged; raises its Problem."""
+        [outcome] = self.take([arrival])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def count(self, collection: str, body: bytes, *, now: float) -> list[ReportStatus]:
         """Count reports that a keyless intake took before, without rates and tokens.
@@ -139,27 +149,52 @@ class Ingest:
         `now` is a moment at which they were neither too early nor too late; an epoch that is closed
         in the store stays closed.
         """
-        decoded = Upload.decode(body)
-        registered = self.registry.get(collection, version=decoded.newest)
-        return self._check_and_commit(decoded, self._context(registered, now, None))
+
+        def check(arrival: Arrival) -> Checked[AcceptedReport]:
+            decoded = Upload.decode(arrival.body)
+            registered = self.registry.get(collection, version=decoded.newest)
+            return self._checked(decoded, self._context(registered, now, None), {})
+
+        arrival = Arrival(collection, body, Sender())
+        [outcome] = store_together([arrival], check=check, store=self._commit)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _check(self, arrival: Arrival, *, groups: HeaderGroups) -> Checked[AcceptedReport]:
+        """The checks of PROTOCOL §4 in their order; raises Problem for the request as a whole."""
+        sender = arrival.sender
+        decoded = self._decode(arrival.body, sender.prefix)
+        registered = self.registry.get(arrival.collection, version=decoded.newest)
+        now = self._clock()
+        _require_open(registered, now)
+        self._shares.admit(registered.id, len(decoded.frames))
+        token_error = self._token_error(len(decoded.frames), sender)
+        return self._checked(decoded, self._context(registered, now, token_error), groups)
+
+    def _checked(
+        self, decoded: Upload, context: UploadContext, groups: HeaderGroups
+    ) -> Checked[AcceptedReport]:
+        checked = check_reports(decoded, context, groups)
+        if checked.rejected:
+            self._count_rejected(context.collection.id, checked.rejected)
+        return checked
 
     def _decode(self, body: bytes, prefix: str | None) -> Upload:
-        """One report is charged before anything is read, the others as soon as they are known."""
-        if prefix is not None:
-            self._limiter.admit(prefix)
+        """The first report was charged before the body came; the others are now."""
         try:
             decoded = Upload.decode(body)
         except DecodeError as error:
             raise Problem("invalid-message", str(error)) from error
         if prefix is not None and len(decoded.frames) > 1:
-            self._limiter.admit(prefix, len(decoded.frames) - 1)
+            self.limiter.admit(prefix, len(decoded.frames) - 1)
         return decoded
 
-    def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:
-        if refused:
+    def _token_error(self, reports: int, sender: Sender) -> ReportError | None:
+        if sender.token_refused:
             return ReportError.TOKEN_INVALID
         needed = reports > 1 or self._relays_only
-        return ReportError.TOKEN_REQUIRED if needed and not relay else None
+        return ReportError.TOKEN_REQUIRED if needed and not sender.relay else None
 
     def _context(
         self, registered: Collection, now: float, token_error: ReportError | None
@@ -174,33 +209,34 @@ class Ingest:
             cohorts=self._cohorts,
         )
 
-    def _check_and_commit(self, decoded: Upload, context: UploadContext) -> list[ReportStatus]:
-        """Check the reports and commit those that pass; the statuses of the others."""
-        reports, rejected = check_reports(decoded, context)
-        for report, status in zip(reports, self._commits.submit(reports), strict=True):
-            if status in _REJECTIONS:
-                rejected.append(ReportStatus(report.report_id, _REJECTIONS[status]))
-                if status is CommitStatus.CLOSED:
-                    self._closed.add((report.key.collection, report.key.epoch))
-        if rejected:
-            self._record_rejections(context.collection.id, rejected)
-        return rejected
-
-    def _commit(self, reports: Sequence[AcceptedReport]) -> list[CommitStatus]:
-        """Of all uploads that wait; one thread at a time."""
+    def _commit(self, reports: Sequence[AcceptedReport]) -> list[ReportError | None]:
+        """Of all uploads that are taken together; why each report is refused, if it is."""
         with self._tracer.span("commit") as span, self._metrics.commit(len(reports)):
             span.reports = len(reports)
             statuses = self._store.commit(reports, self.registry.tally)
             span.outcome = "durable"
-        collections = [report.key.collection for report in reports]
-        pairs = Counter(zip(collections, statuses, strict=True))
+        cells = [report.key for report in reports]
+        pairs = Counter(zip([key.collection for key in cells], statuses, strict=True))
         for (collection, status), n in pairs.items():
             if status in _ACCEPTED:
                 self._metrics.count_reports(collection, status.value, n)
-        return statuses
+            else:
+                self._count_reasons(collection, Counter({_REJECTIONS[status].slug: n}))
+        if CommitStatus.CLOSED in statuses:
+            self._remember_closed(cells, statuses)
+        return [_REJECTIONS.get(status) for status in statuses]
 
-    def _record_rejections(self, collection: str, rejected: Sequence[ReportStatus]) -> None:
-        reasons = Counter(ReportError(each.error).slug for each in rejected)
+    def _remember_closed(self, cells: Sequence[TallyKey], statuses: Sequence[CommitStatus]) -> None:
+        self._closed.update(
+            (key.collection, key.epoch)
+            for key, status in zip(cells, statuses, strict=True)
+            if status is CommitStatus.CLOSED
+        )
+
+    def _count_rejected(self, collection: str, rejected: Sequence[ReportStatus]) -> None:
+        self._count_reasons(collection, Counter(ReportError(each.error).slug for each in rejected))
+
+    def _count_reasons(self, collection: str, reasons: Counter[str]) -> None:
         for reason, n in reasons.items():
             self._metrics.count_reports(collection, reason, n)
         self._store.count_rejections(collection, reasons)

@@ -3,8 +3,9 @@
     header   token → epoch → manifest version → key → header extensions
     report   opens → plaintext extensions → payload
 
-Reports of one request share few headers, so a header is checked once for its HeaderGroup. The first
-check that fails gives the answer. `Ingest.upload` has what comes before and after.
+Reports that are checked together share few headers, so a header is checked once for its
+HeaderGroup. The first check that fails gives the answer. `Ingest.take` has what comes before and
+after.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.ingest.extensions import Verifier, checked_serial
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
+from deniable_gateway.upload.storing import Checked
 from deniable_shared.errors import DecodeError, EnvelopeError
 from deniable_shared.manifest.epochs import closes_at, starts_too_early
 from deniable_shared.manifest.model import Manifest
@@ -74,20 +76,30 @@ class UploadContext:
     cohorts: Cohorts
 
 
+HeaderGroups = dict[tuple[Collection, ReportError | None, bytes], "HeaderGroup"]
+"""Those of uploads that are checked together, by collection, error of the token, and terms."""
+
+
 def check_reports(
-    upload: Upload, context: UploadContext
-) -> tuple[list[AcceptedReport], list[ReportStatus]]:
-    """The reports to commit, and the failed ones with their codes; both in the upload's order."""
-    groups = {terms: HeaderGroup(header, context) for terms, header in upload.headers.items()}
-    accepted: list[AcceptedReport] = []
-    rejected: list[ReportStatus] = []
+    upload: Upload, context: UploadContext, groups: HeaderGroups
+) -> Checked[AcceptedReport]:
+    """The reports to commit, and the failed ones with their codes; both in the upload's order.
+
+    Uploads that are checked together share `groups`.
+    """
+    for terms, header in upload.headers.items():
+        key = context.collection, context.token_error, terms
+        if key not in groups:
+            groups[key] = HeaderGroup(header, context)
+    checked: Checked[AcceptedReport] = Checked()
     for frame in upload.frames:
-        outcome = groups[frame.header_rest].check(frame)
+        group = groups[context.collection, context.token_error, frame.header_rest]
+        outcome = group.check(frame)
         if isinstance(outcome, AcceptedReport):
-            accepted.append(outcome)
+            checked.accept(frame.report_id, outcome)
         else:
-            rejected.append(ReportStatus(frame.report_id, outcome))
-    return accepted, rejected
+            checked.rejected.append(ReportStatus(frame.report_id, outcome))
+    return checked
 
 
 class HeaderGroup:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.rollback_guard.database_check import NAME as DATABASE
 from deniable_gateway.clock.watch import REASON as CLOCK
+from deniable_gateway.upload.upload_queue import REASON as UPLOADS
 from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
@@ -47,7 +48,13 @@ class Readiness:
             "keys": self._keys(),
             "disk": _disk(self.settings),
             "clock": self._clock(),
+            **self._uploads(),
         }
+
+    def _uploads(self) -> dict[str, str]:
+        """Nothing while the thread that stores uploads lives."""
+        reason = self.suspension.reason(UPLOADS)
+        return {} if reason is None else {"uploads": f"are refused: {reason}"}
 
     def _database(self) -> str:
         reason = self.suspension.reason(DATABASE)

@@ -12,6 +12,8 @@ from deniable_aggregator.base.spans import NO_TRACER, Tracer
 from deniable_aggregator.collections.registry import Collection, Registration, Registry
 from deniable_aggregator.ingest import Ingest, Observers, ReportKeys
 from deniable_aggregator.ingest.extensions import VoucherVerifier
+from deniable_aggregator.ingest.relays import relay_check
+from deniable_aggregator.ingest.watch import IngestWatch
 from deniable_aggregator.keys import Keys
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.vouchers import VoucherKeys
@@ -28,6 +30,8 @@ from deniable_gateway.clock.watch import ClockWatch
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
 from deniable_gateway.suspension import Suspension
+from deniable_gateway.upload.gate import UploadGate
+from deniable_gateway.upload.upload_queue import UploadQueue
 from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
@@ -102,6 +106,13 @@ class Service:
             clock=self.clock_watch.now,
             observers=Observers(self.metrics, tracer),
         )
+        self.gate = UploadGate(
+            self.suspension,
+            None if settings.trusted_proxy else self.ingest.limiter,
+            is_relay=relay_check(lambda: self.tokens, self.registry),
+        )
+        self.watch = IngestWatch(self.registry, self.metrics, tracer)
+        self.arrivals = UploadQueue(self.ingest.take, suspension=self.suspension)
         self.readiness = Readiness(
             settings,
             store=store,
@@ -276,7 +287,7 @@ class Service:
 
         return ServiceGauges(
             self.settings.data,
-            ingest=self.ingest,
+            arrivals=self.arrivals,
             store_health=self.store_health,
             guard=self.rollback_guard,
             keys=self.keys,
@@ -325,7 +336,8 @@ class Service:
         self.rollback_guard.try_advance()
 
     def close(self) -> None:
-        """Write what is in memory, close the store, let the directory go."""
+        """Store uploads that wait and what is in memory, close the store, let the directory go."""
+        self.arrivals.stop()
         try:
             self.store.close()
         finally:

@@ -155,14 +155,14 @@ def _check_collection(
     if context is None:
         ended = collection in loaded.ended
         return Counter({ReportError.COLLECTION_EXPIRED.slug if ended else UNKNOWN: len(frames)})
-    arrivals, failed = check_reports(Upload(frames), context)
+    checked = check_reports(Upload(frames), context, {})
     seen: set[tuple[int, bytes]] = set()
-    for arrival in arrivals:
+    for arrival in checked.accepted:
         key = (arrival.key.epoch, arrival.report_id)
         if key not in seen:
             seen.add(key)
             cells[arrival.key][arrival.report_id] = arrival.payload
-    return Counter(ReportError(status.error).slug for status in failed)
+    return Counter(ReportError(status.error).slug for status in checked.rejected)
 
 
 def _encode_part(loaded: LoadedContext, cell: TallyKey, reports: dict[bytes, bytes]) -> PartFields:

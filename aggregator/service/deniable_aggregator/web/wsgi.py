@@ -1,7 +1,9 @@
-"""The way in for WSGI servers: one process, one service, two threads that keep house.
+"""The way in for WSGI servers: one process, one service, a thread that keeps house.
 
-    granian --interface wsgi --factory deniable_aggregator.web.wsgi:app
-    gunicorn "deniable_aggregator.web.wsgi:app()"
+    gunicorn --threads 32 "deniable_aggregator.web.wsgi:app()"
+
+`deniable serve` uses `web.asgi` instead. A proxy that hands on whole bodies only must stand before
+a WSGI server: without one, a few connections that send nothing hold all its threads.
 
 Importing this module opens nothing; calling `app` does. Servers that want an object instead of a
 factory find it under the name `application`.
@@ -12,12 +14,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from deniable_gateway.background_threads import (
-    LOOK_SECONDS,
-    PeriodicThread,
-    default_sigterm,
-    start_threads,
-)
+from deniable_gateway.background_threads import PeriodicThread, default_sigterm, start_threads
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -43,21 +40,16 @@ def _open() -> Flask:
 
 
 def with_maintenance(service: Service) -> Flask:
-    """The application of a service, with threads that keep house until this process ends."""
+    """The application of a service, with a thread that keeps house until this process ends."""
     from deniable_aggregator.web.app import create_app
 
     application = create_app(service)
-    body_guard = application.extensions["deniable_body_guard"]
 
     def finish() -> None:
         service.close()
         service.tracer.close()
 
-    start_threads(
-        PeriodicThread(service.tick),
-        PeriodicThread(body_guard.cut_off, every_seconds=LOOK_SECONDS),
-        finish=finish,
-    )
+    start_threads(PeriodicThread(service.tick), finish=finish)
     return application
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from deniable_gateway.relay.forwarder import Forwarder, UpstreamReply
 from deniable_gateway.relay.queue import NAME, ReportQueue
+from deniable_gateway.upload.gate import Arrival, Sender
 from deniable_gateway.upload.mirror import Mirror, MirroredCollection
 from deniable_gateway.upload.sealed_uploads import SealedUploads, UploadLimits
 from deniable_shared.manifest.model import Manifest
@@ -67,7 +68,7 @@ class Rig:
 
     def take(self, *reports: Report) -> None:
         for report in reports:
-            assert self.intake.upload(ID, encode_upload([report]), prefix=None) == []
+            assert self.intake.take([Arrival(ID, encode_upload([report]), Sender())]) == [[]]
             self.acknowledged.append(report)
 
     def run(self) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from deniable_aggregator.collections.registry import Collection
+from deniable_gateway.relay.asgi import MIRROR_SECONDS
 from deniable_gateway.relay.queue import NAME
-from deniable_gateway.relay.wsgi import MIRROR_SECONDS
 from deniable_shared.wire.report import Report
 from support.builders import api_world, relay_world
 from support.builders.relay_reports import YES, sent
@@ -110,7 +110,7 @@ def test_nobody_else_may_read_the_file_and_a_report_that_went_is_gone_from_it(
 
 def test_a_second_relay_on_the_directory_is_refused(relay: RelayWorld) -> None:
     from deniable_gateway.errors import LockedError
-    from deniable_gateway.relay.wsgi import Relay
+    from deniable_gateway.relay.asgi import Relay
 
     with pytest.raises(LockedError):
         Relay(relay.options, clock=relay.clock)

@@ -9,7 +9,7 @@ import pytest
 from deniable_aggregator.collections.registry import Collection
 from deniable_gateway.clock import record
 from deniable_gateway.clock.reading import Reading, boot_id
-from deniable_gateway.relay.wsgi import Relay
+from deniable_gateway.relay.asgi import Relay
 from support.builders.data_directory import DAY, Moment
 from support.builders.relay_reports import YES, sent
 from support.builders.relay_world import BATCH, RelayWorld, sender_to

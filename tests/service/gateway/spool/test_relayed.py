@@ -14,8 +14,8 @@ import pytest
 from deniable_aggregator.operations.process.serving import free_port
 from deniable_gateway.cli import run_intake
 from deniable_gateway.errors import SettingsError, SpoolError
+from deniable_gateway.relay.asgi import MIRROR_SECONDS, Relay
 from deniable_gateway.relay.options import RelayOptions
-from deniable_gateway.relay.wsgi import MIRROR_SECONDS, Relay
 from deniable_gateway.serving import Listening
 from deniable_gateway.spool.intake import KeylessIntake
 from deniable_gateway.spool.options import IntakeOptions
@@ -27,6 +27,7 @@ from support.builders.data_directory import DAY, TODAY
 from support.builders.databases import KINDS
 from support.builders.relay_world import Answer, Wiretap, sender_to, tell
 from support.builders.split_service import Split
+from support.doubles.asgi_as_wsgi import as_wsgi
 
 LIMITS = {"reports_per_minute_per_prefix": 60, "reports_per_minute_per_collection": 120}
 BATCH = 5
@@ -152,7 +153,7 @@ def test_a_relay_before_an_intake_says_nothing_of_devices_and_loses_nothing(
         (tmp_path / "relay").mkdir()
         token = tmp_path / "relay.token"
         token.write_text(split.world.tokens["relay"])
-        wiretap = Wiretap(split.intake.app, split.clock)
+        wiretap = Wiretap(as_wsgi(split.intake.app), split.clock)
         options = RelayOptions(
             "https://door.example.org", str(token), str(tmp_path / "relay"), BATCH
         )

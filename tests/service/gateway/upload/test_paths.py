@@ -5,23 +5,27 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from deniable_aggregator.web.app import upload_endpoint
+from deniable_aggregator.web.app import create_app
+from deniable_aggregator.web.front import front_of
 from deniable_gateway.problem import Problem
 from deniable_gateway.spool.intake import KeylessIntake
 from deniable_gateway.spool.options import IntakeOptions
+from deniable_gateway.upload.front import Front
 from deniable_gateway.upload.paths import require_normal_path
+from deniable_gateway.upload.request import Reply
 from deniable_shared.wire.report import MEDIA_TYPE
 from support.builders import relay_world
 from support.builders.api_world import opened
+from support.doubles.asgi_as_wsgi import AsgiAsWsgi
 
 if TYPE_CHECKING:
-    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+    from wsgiref.types import WSGIApplication
 
 REFUSED = [
     "//v1/collections/settings/reports",
@@ -67,9 +71,9 @@ AS_SENT = [
 """What a server decodes to a normal path, where it says what was sent."""
 
 
-def refused(path: str, **environ: str) -> bool:
+def refused(path: str, as_sent: str = "") -> bool:
     try:
-        require_normal_path({"PATH_INFO": path, **environ})
+        require_normal_path(path, as_sent)
     except Problem as problem:
         return problem.slug == "not-found"
     return False
@@ -82,33 +86,55 @@ def test_an_unusual_path_is_refused(path: str) -> None:
 
 @pytest.mark.parametrize("path", NORMAL)
 def test_a_usual_path_is_not_refused(path: str) -> None:
-    assert not refused(path, RAW_URI=f"{path}?next=/..//%2F")
+    assert not refused(path, f"{path}?next=/..//%2F")
+
+
+@pytest.mark.parametrize("sent", AS_SENT)
+def test_what_was_encoded_is_refused_where_the_server_keeps_it(sent: str) -> None:
+    assert refused("/v1/collections/settings/reports", sent)
 
 
 @pytest.mark.parametrize("name", ["RAW_URI", "REQUEST_URI"])
 @pytest.mark.parametrize("sent", AS_SENT)
-def test_what_was_encoded_is_refused_where_the_server_keeps_it(name: str, sent: str) -> None:
-    assert refused("/v1/collections/settings/reports", **{name: sent})
+def test_either_way_in_looks_at_what_was_sent(tmp_path: Path, name: str, sent: str) -> None:
+    with opened(tmp_path) as world:
+        for way in (world.app.wsgi_app, AsgiAsWsgi(front_of(world.app))):
+            kept = name if way is world.app.wsgi_app else "RAW_URI"
+            path = "/v1/collections/settings/estimates"
+            status, document = asked(way, "GET", path, **{kept: sent})
+            assert (status, document["type"]) == (404, "urn:deniable:problem:not-found")
 
 
-def unreached(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    raise AssertionError("the request was routed")
+class Unreached:
+    """Stands behind a front that passes nothing on."""
+
+    def body_limit(self, method: str, path: str) -> int:
+        raise AssertionError("the request was routed")
+
+    async def answer(self, scope: object, body: bytes) -> Reply:
+        raise AssertionError("the request was routed")
 
 
-@pytest.fixture(params=["aggregator", "intake", "relay"])
+@pytest.fixture(params=["aggregator", "view", "intake", "relay"])
 def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WSGIApplication]:
     """Each of the rooms that face a network."""
     if request.param == "aggregator":
         with opened(tmp_path) as world:
-            yield world.app.wsgi_app
+            yield AsgiAsWsgi(front_of(world.app))
+    elif request.param == "view":
+        with opened(tmp_path) as world:
+            yield create_app(world.running).wsgi_app
     elif request.param == "intake":
-        yield KeylessIntake(IntakeOptions(str(tmp_path), data=str(tmp_path / "nowhere"))).app
+        options = IntakeOptions(str(tmp_path), data=str(tmp_path / "nowhere"))
+        yield AsgiAsWsgi(KeylessIntake(options).app)
     else:
         with relay_world.opened(tmp_path) as relay:
-            yield relay.running.app
+            yield AsgiAsWsgi(relay.running.app)
 
 
-def asked(application: WSGIApplication, method: str, path: str) -> tuple[int, dict[str, object]]:
+def asked(
+    application: WSGIApplication, method: str, path: str, **more: str
+) -> tuple[int, dict[str, object]]:
     """Status and problem document; the body must not be read."""
     answers: list[str] = []
     environ = {
@@ -117,7 +143,11 @@ def asked(application: WSGIApplication, method: str, path: str) -> tuple[int, di
         "CONTENT_TYPE": MEDIA_TYPE,
         "CONTENT_LENGTH": "1",
         "REMOTE_ADDR": "192.0.2.7",
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "80",
+        "wsgi.url_scheme": "http",
         "wsgi.input": io.BytesIO(b"0"),
+        **more,
     }
     take: Callable[..., object] = lambda status, headers, _=None: answers.append(status)  # noqa: E731  (one line shows it)
     body = b"".join(application(environ, take))  # type: ignore[arg-type]  # a double of start_response
@@ -136,23 +166,16 @@ def test_every_room_answers_such_a_path_alike(application: WSGIApplication, meth
 def test_the_web_framework_never_sees_such_a_path(tmp_path: Path, path: str) -> None:
     """What it costs is one check: no routing, no recursion, no log line."""
     with opened(tmp_path) as world:
-        endpoint = upload_endpoint(world.running, unreached)
-        assert asked(endpoint, "POST", path)[0] == 404
-
-
-def test_an_upload_that_reaches_the_frameworks_rule_is_a_problem(tmp_path: Path) -> None:
-    """The rule is there for the other methods; returning the endpoint from it would recurse."""
-    with opened(tmp_path) as world:
-        view = world.app.view_functions["upload"]
-        with pytest.raises(Problem, match="spelled like that"):
-            view(collection="settings")
+        front = Front(world.running.arrivals, Unreached(), gate=world.running.gate)
+        assert asked(AsgiAsWsgi(front), "POST", path)[0] == 404
 
 
 def test_such_requests_are_counted(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
-        asked(world.app.wsgi_app, "POST", "//v1/collections/x/reports")
+        for way in (create_app(world.running).wsgi_app, AsgiAsWsgi(front_of(world.app))):
+            asked(way, "POST", "//v1/collections/x/reports")
         counted = world.running.metrics.requests.labels("none", "404")
-        assert counted._value.get() == 1.0
+        assert counted._value.get() == 2.0
 
 
 def test_pages_and_the_files_they_load_are_where_they_were(tmp_path: Path) -> None:

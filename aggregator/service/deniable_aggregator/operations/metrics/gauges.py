@@ -26,10 +26,10 @@ from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.collections.registry import Registry
-    from deniable_aggregator.ingest import Ingest
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
     from deniable_aggregator.store.protocols import Maintenance
+    from deniable_gateway.upload.upload_queue import UploadQueue
 
 
 class StoreHealth:
@@ -62,7 +62,7 @@ class ServiceGauges(Collector):
     """The parts of one service that the gauges read; `data` is its directory."""
 
     data: Path
-    ingest: Ingest
+    arrivals: UploadQueue
     store_health: StoreHealth
     guard: FileRollbackGuard
     keys: Keys
@@ -77,9 +77,9 @@ class ServiceGauges(Collector):
             {"version": version("deniable-aggregator")},
         )
         yield GaugeMetricFamily(
-            "deniable_reports_waiting",
-            "Opened reports that wait for the commit under way to end.",
-            self.ingest.waiting,
+            "deniable_uploads_waiting",
+            "Uploads that have come whole and wait for those being stored.",
+            self.arrivals.waiting,
         )
         yield from self._store_gauges()
         yield from self._key_gauges()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.operations.service import Service
 
-SERVICE = "deniable_aggregator.web.wsgi:app"
+SERVICE = "deniable_aggregator.web.asgi:app"
 READY_SECONDS = 90.0
 DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
@@ -139,6 +139,7 @@ def running(
     process holds the directory.
     """
     serving.require_free(settings.host, settings.port)
+    serving.allow_open_files()
     token_id, token, link = _local_access(settings)
     arguments = granian_arguments(settings, access_log=access_log)
     process = _spawn(arguments, settings, log, delete_if_orphaned)
@@ -167,7 +168,6 @@ def listening_of(settings: Settings, *, access_log: bool) -> Listening:
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
-        threads=settings.threads,
         access_log=access_log,
     )
 

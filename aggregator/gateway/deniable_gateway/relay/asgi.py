@@ -1,6 +1,6 @@
 """A relay as a process: its queue, its housekeeping thread, its application.
 
-granian --interface wsgi --factory deniable_gateway.relay.wsgi:app
+granian --interface asgi --factory deniable_gateway.relay.asgi:app
 """
 
 from __future__ import annotations
@@ -11,12 +11,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-from deniable_gateway.background_threads import (
-    LOOK_SECONDS,
-    PeriodicThread,
-    default_sigterm,
-    start_threads,
-)
+from deniable_gateway.background_threads import PeriodicThread, default_sigterm, start_threads
 from deniable_gateway.clock.watch import ClockWatch
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
@@ -25,9 +20,12 @@ from deniable_gateway.relay.options import RelayOptions
 from deniable_gateway.relay.queue import NAME, ReportQueue
 from deniable_gateway.relay.upstream import Send, Upstream
 from deniable_gateway.suspension import Suspension
-from deniable_gateway.upload.app import GatewayApp
+from deniable_gateway.upload.front import Front
+from deniable_gateway.upload.gate import UploadGate
 from deniable_gateway.upload.mirror import fetch_mirror
+from deniable_gateway.upload.published import PublishedPages
 from deniable_gateway.upload.sealed_uploads import SealedUploads, UploadLimits
+from deniable_gateway.upload.upload_queue import UploadQueue
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest.epochs import Clock
 
@@ -71,8 +69,12 @@ class Relay:
         self._forwarder = Forwarder(
             self.queue, self._upstream.post, min_batch=options.batch, clock=clock
         )
-        self.app = GatewayApp(
-            self.uploads, trusted_proxy=options.trusted_proxy, suspension=suspension
+        limiter = None if options.trusted_proxy else self.uploads.limiter
+        self._arrivals = UploadQueue(self.uploads.take, suspension=suspension)
+        self.app = Front(
+            self._arrivals,
+            PublishedPages(self.uploads, suspension=suspension),
+            gate=UploadGate(suspension, limiter),
         )
 
     def tick(self) -> None:
@@ -88,7 +90,8 @@ class Relay:
             self.uploads.waiting = self.queue.waiting()
 
     def close(self) -> None:
-        """Close the file, let the directory go."""
+        """Store what waits, close the file, let the directory go."""
+        self._arrivals.stop()
         self.queue.close()
         self._lock.release()
 
@@ -104,13 +107,12 @@ class Relay:
 
 
 @cache
-def app() -> GatewayApp:
+def app() -> Front:
     """The relay of this process, with the options its starter gave."""
     with default_sigterm():
         relay = Relay(RelayOptions.load())
     start_threads(
         PeriodicThread(relay.tick, every_seconds=TICK_SECONDS),
-        PeriodicThread(relay.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
         finish=relay.close,
     )
     return relay.app

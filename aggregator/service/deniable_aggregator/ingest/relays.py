@@ -1,0 +1,27 @@
+"""Whether a token is a relay's, and good for the collection that it sends to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.base.roles import RELAY
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.tokens import Tokens
+    from deniable_aggregator.collections.registry import Registry
+    from deniable_gateway.upload.gate import IsRelay
+
+
+def relay_check(tokens: Callable[[], Tokens], registry: Registry) -> IsRelay:
+    """Looks in the store at every call; raises UnknownCollection for a token that is limited."""
+
+    def is_relay(credential: str, collection: str) -> bool:
+        token = tokens().authenticate(credential)
+        if token is None or token.role != RELAY:
+            return False
+        if token.collections is None:
+            return True
+        return token.identity.may_see(registry.get(collection).id)
+
+    return is_relay

@@ -1,0 +1,127 @@
+"""Flask behind the event loop: called by a few threads, with bodies that have come whole.
+
+There are places of three kinds. What calculates estimates or releases takes long, and has places of
+its own; the others are for what is quick, and a few for probes, which nothing may hold up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import RequestRedirect
+from werkzeug.test import run_wsgi_app
+
+from deniable_aggregator.web.api.operations import MAX_JSON_BYTES, operation_of
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from deniable_gateway.upload.front import Scope
+    from deniable_gateway.upload.request import Reply
+
+THREADS = {"alive": 1, "probes": 2, "quick": 4, "long": 4}
+PLACES = {
+    "health.healthz": "alive",
+    "health.readyz": "probes",
+    "metrics.metrics": "probes",
+    "dashboard.static": "quick",
+}
+QUICK = frozenset(
+    (
+        *("audit", "collections", "description", "keys", "log", "oidc"),
+        *("signin", "tokens", "users", "vouchers"),
+    )
+)
+"""Blueprints whose views calculate nothing. What has no view is quick, too."""
+
+_NAMES = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
+
+
+class FlaskThreads:
+    """As `deniable_gateway.upload.front.Others`."""
+
+    def __init__(self, app: Flask, *, threads: Mapping[str, int] = THREADS) -> None:
+        """`threads` by kind of place."""
+        self._app = app
+        self._wsgi = app.wsgi_app
+        self._routes = app.url_map.bind("")
+        self._pools = {
+            kind: ThreadPoolExecutor(number, thread_name_prefix=kind)
+            for kind, number in threads.items()
+        }
+
+    def body_limit(self, method: str, path: str) -> int:
+        """What the operation says; that of JSON and forms for all others."""
+        endpoint = self._endpoint(method, path)
+        declared = operation_of(self._app.view_functions.get(endpoint or ""))
+        return MAX_JSON_BYTES if declared is None else declared.max_body
+
+    async def answer(self, scope: Scope, body: bytes) -> Reply:
+        """What Flask answers, whole, on a thread of the right kind."""
+        pool = self._pools[self._place(scope["method"], scope["path"])]
+        environ = environ_of(scope, body)
+        return await asyncio.get_running_loop().run_in_executor(pool, self._call, environ)
+
+    def _call(self, environ: dict[str, Any]) -> Reply:
+        chunks, status, headers = run_wsgi_app(self._wsgi, environ)
+        try:
+            return int(status[:3]), list(headers), b"".join(chunks)
+        finally:
+            close = getattr(chunks, "close", None)
+            if close is not None:
+                close()
+
+    def _place(self, method: str, path: str) -> str:
+        endpoint = self._endpoint(method, path)
+        if endpoint is None:
+            return "quick"
+        quick = endpoint.partition(".")[0] in QUICK
+        return PLACES.get(endpoint, "quick" if quick else "long")
+
+    def _endpoint(self, method: str, path: str) -> str | None:
+        try:
+            endpoint, _ = self._routes.match(path, method)
+        except (HTTPException, RequestRedirect):
+            return None
+        return str(endpoint)
+
+
+def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
+    """The WSGI environment of a request whose body has come whole."""
+    host, port = scope.get("server") or ("localhost", 80)
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": scope["path"].encode().decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port),
+        "REMOTE_ADDR": (scope.get("client") or ("",))[0],
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.get("scheme", "http"),
+        "wsgi.input": BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope["headers"]:
+        _add_field(environ, name.decode("latin-1"), value.decode("latin-1"))
+    return environ
+
+
+def _add_field(environ: dict[str, Any], name: str, value: str) -> None:
+    """One header field; another of the same name is added to it."""
+    if "_" in name:  # it would be taken for the one that is spelled with hyphens
+        return
+    key = _NAMES.get(name) or f"HTTP_{name.upper().replace('-', '_')}"
+    before = environ.get(key)
+    separator = "; " if name == "cookie" else ","
+    environ[key] = value if before is None else f"{before}{separator}{value}"

@@ -1,0 +1,179 @@
+"""What slow, idle and many connections of one network cost devices of another.
+
+python -m benchmarks.attacks [--seconds 20] [--connections 45 500 2000] [--kinds …]
+
+50 devices of another loopback network send at a fixed rate, and a probe asks /healthz. A table with
+one line for each attack: uploads that were taken, the probe, memory, how soon all was well again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.attackers import HOST, KINDS, head
+from benchmarks.server import Served
+from benchmarks.worker import seal
+from benchmarks.world import Deployment, deployment
+from deniable_shared.wire.report import MEDIA_TYPE
+
+DEVICES, PER_SECOND = 50, 150
+NETWORK, PROBE = "127.0.9.1", "127.0.8.1"
+TIME_OUT = 10.0
+PROBE_SECONDS = 0.1
+RECOVERY_SECONDS = 8.0
+WELL = 0.1
+
+
+@dataclass
+class Seen:
+    """What devices and the probe saw."""
+
+    sent: int = 0
+    taken: int = 0
+    cut: int = 0
+    refused: int = 0
+    uploads: list[float] = field(default_factory=list)
+    probes: list[float] = field(default_factory=list)
+
+
+async def asked(port: int, source: str, data: bytes) -> int:
+    """The status of one request on a connection of its own; 0 where it was cut."""
+    reader, writer = await asyncio.open_connection(HOST, port, local_addr=(source, 0))
+    try:
+        writer.write(data)
+        answer = await reader.read(4_096)
+    finally:
+        writer.close()
+    return int(answer[9:12]) if len(answer) > 12 else 0
+
+
+async def timed(port: int, source: str, data: bytes) -> tuple[int, float]:
+    """Its status and how long it took; 0 and the time-out where there was no answer."""
+    begun, status = time.perf_counter(), 0
+    with suppress(OSError, TimeoutError):
+        status = await asyncio.wait_for(asked(port, source, data), TIME_OUT)
+    return status, (time.perf_counter() - begun) if status else TIME_OUT
+
+
+async def devices(made: Deployment, bodies: Iterator[bytes], seen: Seen, until: float) -> None:
+    """Each device sends at its own moments of every period."""
+
+    async def device(number: int) -> None:
+        period = DEVICES / PER_SECOND
+        await asyncio.sleep(period * number / DEVICES)
+        while time.monotonic() < until:
+            next_at = time.monotonic() + period
+            body = next(bodies)
+            data = head(made.path, MEDIA_TYPE, len(body)) + body
+            seen.sent += 1
+            status, seconds = await timed(made.settings.port, NETWORK, data)
+            seen.taken += status == 200
+            seen.cut += status == 0
+            seen.refused += status not in (0, 200)
+            seen.uploads.append(seconds)
+            await asyncio.sleep(max(0.0, next_at - time.monotonic()))
+
+    await asyncio.gather(*(device(number) for number in range(DEVICES)))
+
+
+async def probe(port: int, seen: Seen, until: float) -> None:
+    while time.monotonic() < until:
+        seen.probes.append(
+            (await timed(port, PROBE, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"))[1]
+        )
+        await asyncio.sleep(PROBE_SECONDS)
+
+
+async def recovery(made: Deployment, bodies: Iterator[bytes]) -> float:
+    """Seconds until an upload is taken within a tenth of one."""
+    begun = time.monotonic()
+    while time.monotonic() < begun + RECOVERY_SECONDS:
+        body = next(bodies)
+        data = head(made.path, MEDIA_TYPE, len(body)) + body
+        status, seconds = await timed(made.settings.port, NETWORK, data)
+        if status == 200 and seconds < WELL:
+            break
+    return time.monotonic() - begun
+
+
+def measured(
+    made: Deployment, served: Served, bodies: Iterator[bytes], attack: Sequence[str], seconds: float
+) -> str:
+    """One line of the table."""
+    seen = Seen()
+    attacker = _attacker(made, attack, seconds) if attack else None
+    memory = asyncio.run(_watched(made, served, bodies, seen, time.monotonic() + seconds))
+    if attacker is not None:
+        attacker.wait()
+    after = asyncio.run(recovery(made, bodies))
+    probes, uploads = sorted(seen.probes), sorted(seen.uploads)
+    late = sum(each > WELL for each in probes)
+    name = " ".join(attack) or "nobody"
+    return (
+        f"| {name} | {seen.taken} of {seen.sent} | {seen.cut} | {seen.refused} "
+        f"| {uploads[len(uploads) // 2] * 1e3:.0f} / {uploads[-1] * 1e3:.0f} "
+        f"| {late} of {len(probes)} | {probes[-1] * 1e3:.0f} | {memory:.0f} | {after:.1f} |"
+    )
+
+
+async def _watched(
+    made: Deployment, served: Served, bodies: Iterator[bytes], seen: Seen, until: float
+) -> float:
+    """Devices and the probe until then; the most memory that was seen, in MB."""
+    most = 0.0
+
+    async def watch() -> None:
+        nonlocal most
+        while time.monotonic() < until:
+            most = max(most, served.rss_mb())
+            await asyncio.sleep(0.5)
+
+    await asyncio.gather(
+        devices(made, bodies, seen, until), probe(made.settings.port, seen, until), watch()
+    )
+    return most
+
+
+def _attacker(made: Deployment, attack: Sequence[str], seconds: float) -> subprocess.Popen[bytes]:
+    kind, connections = attack
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "benchmarks.attackers", kind, connections),
+            *(str(made.settings.port), made.path, str(seconds)),
+        ],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--connections", nargs="+", default=["45", "500", "2000"])
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
+    given = parser.parse_args()
+    attacks: list[list[str]] = [[]]
+    attacks += [[kind, number] for kind in given.kinds for number in given.connections]
+    print(
+        "| attack | uploads taken | cut | refused | p50 / most ms | probes over 100 ms | most ms "
+        "| memory MB | well again s |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    with deployment() as made, made.serve() as served:
+        wanted = int(len(attacks) * (given.seconds * PER_SECOND * 1.2 + 200))
+        bodies = iter(seal(wanted, made.target))
+        for attack in attacks:
+            print(measured(made, served, bodies, attack, given.seconds), flush=True)
+
+
+if __name__ == "__main__":
+    main()
