@@ -53,6 +53,7 @@ LOOKS = {
 
 MORE_VIEWS = {
     "audit": ["?verify=yes"],
+    "collection": ["?view=table"],
     "compare": ["?view=table", "?family=each&confidence=0.8"],
     "health": ["?live=off"],
     "ledger": ["?collection=settings", "?collection=quiet"],
@@ -61,6 +62,7 @@ MORE_VIEWS = {
         "?cost=true&epsilon=0.1",
         "?cost=true&epsilon=3",
         "?cost=true&epsilon=x",
+        "?cost=true&question=top&epsilon=0.1",
         "?mechanism=mwem",
     ],
     "set_up": ["?name=lunch&labels=soup%0Asalad&repeat=memoized", "?labels=soup&epsilon=50"],

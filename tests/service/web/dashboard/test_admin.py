@@ -118,8 +118,8 @@ def test_no_secret_reaches_the_audit_log_or_the_page_s_address(
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"act": "settings-changed"}, "act must be one of"),
-        ({"act": "token-made", "role": "viewer"}, "label must be"),
+        ({"act": "settings-changed"}, "Act must be one of"),
+        ({"act": "token-made", "role": "viewer"}, "Must be 1 to 64"),
         ({"act": "token-made", "role": "viewer", "label": "a", "expires_days": "0"}, "1 to 3650"),
         ({"act": "token-made", "role": "viewer", "label": "a", "collections": "nix"}, "nix"),
         ({"act": "token-revoked", "id": "0" * 12}, "No token has the id"),
@@ -136,7 +136,20 @@ def test_what_cannot_be_done_is_refused_as_a_page_and_leaves_no_entry(
     answer = admin.post("/access", **fields)
     assert answer.status_code in (400, 404)
     assert said in answer.text
+    assert '<p class="refusal" role="alert">' in answer.text
     assert entries(service) == before
+
+
+def test_a_refused_form_marks_its_field_and_keeps_what_was_written(admin: Browser) -> None:
+    fields = {"act": "token-made", "role": "viewer", "label": "notebook", "expires_days": "0"}
+    text = admin.post("/access", **fields).text
+    assert re.search(r'<small class="wrong" id="wrong-expires_days">Must be 1 to 3650 days', text)
+    assert 'name="label" maxlength="64" required autocomplete="off" value="notebook"' in text
+    fields = {"act": "user-added", "name": "Ada", "role": "viewer", "password": "short"}
+    text = admin.post("/access", **fields).text
+    assert re.search(r'<small class="wrong" id="wrong-password">Must be 12 to 256', text)
+    assert "short&#39;" not in text
+    assert 'value="Ada"' in text
 
 
 def test_the_newest_entries_come_first_and_every_one_is_on_some_page(

@@ -7,6 +7,7 @@ Whoever is limited to collections administers nothing, here as there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -23,6 +24,11 @@ from deniable_gateway.problem import Problem, refuse
 
 ACT = "act"
 """The field of a form that says which of the page's acts it is for."""
+
+_NOT_OF_A_FORM = ("forbidden", "unauthorized", "unavailable", "internal")
+_NEVER_SHOWN = (FIELD, ACT, "password")
+_WRITTEN = ("label", "expires_days", "name", "password")
+"""Fields that people write; a refusal of one is said there."""
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Action = Callable[[AuditEntry], Context]
@@ -47,6 +53,37 @@ def read_form(model: type[Form]) -> Form:
         if name not in (FIELD, ACT)
     ]
     return from_pairs([(name, values) for name, values in given if values], model)
+
+
+@dataclass(frozen=True, slots=True)
+class FormRefusal:
+    """A form that did nothing: its act, what was filled in, and what is wrong with which field.
+
+    `text` is about none of its fields; empty where one is marked.
+    """
+
+    act: str
+    filled: Mapping[str, str]
+    wrong: Mapping[str, str]
+    text: str
+
+
+def refused_form(problem: Problem) -> Context:
+    """What a page shows of a refusal beside its form; what is no matter of a form is raised."""
+    if problem.slug in _NOT_OF_A_FORM:
+        raise problem
+    name, _, rest = problem.detail.partition(" ")
+    if name in _NEVER_SHOWN:
+        rest = rest.partition(", got ")[0]
+    marked = name in _WRITTEN
+    text = f"{problem.detail[:1].upper()}{problem.detail[1:]}"
+    refusal = FormRefusal(
+        act=request.form.get(ACT, ""),
+        filled={field: text for field, text in request.form.items() if field not in _NEVER_SHOWN},
+        wrong={name: f"{rest[:1].upper()}{rest[1:]}"} if marked else {},
+        text="" if marked else text,
+    )
+    return {"refusal": refusal, "status": problem.status}
 
 
 def perform(actions: Mapping[str, Action]) -> Context:

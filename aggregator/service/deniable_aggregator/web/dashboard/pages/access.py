@@ -5,6 +5,7 @@ A secret is in the answer to the form that made it, and nowhere else: no address
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from flask import Response, request
@@ -25,8 +26,15 @@ from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import current_session, see_other
 from deniable_aggregator.web.auth.signin import link_path
-from deniable_aggregator.web.dashboard.admin_forms import administrator, perform, read_form
+from deniable_aggregator.web.dashboard.admin_forms import (
+    Action,
+    administrator,
+    perform,
+    read_form,
+    refused_form,
+)
 from deniable_aggregator.web.dashboard.page import Context, Page, Post
+from deniable_gateway.problem import Problem
 
 CollectionNames = Annotated[
     list[str], Meta(max_length=100, description="ids or names of at most 100 collections")
@@ -87,16 +95,10 @@ def view(query: Arguments) -> Context:  # noqa: ARG001  (every view takes the qu
 
 def act() -> Context | Response:
     """Make or end something; with a secret the page is shown at once, else asked for anew."""
-    secret = perform(
-        {
-            "token-made": _make_token,
-            "token-revoked": _revoke_token,
-            "user-added": _add_user,
-            "user-removed": _remove_user,
-            "session-ended": _end_session,
-            "sign-in-link-made": _make_link,
-        }
-    )
+    try:
+        secret = perform(_ACTIONS)
+    except Problem as problem:
+        return {**view(Arguments()), **refused_form(problem)}
     return {**view(Arguments()), **secret} if secret else see_other(request.path)
 
 
@@ -164,6 +166,15 @@ def _make_link(audit: AuditEntry) -> Context:
     )
     return {"made_link": made, "link_name": body.name}
 
+
+_ACTIONS: Mapping[str, Action] = {
+    "token-made": _make_token,
+    "token-revoked": _revoke_token,
+    "user-added": _add_user,
+    "user-removed": _remove_user,
+    "session-ended": _end_session,
+    "sign-in-link-made": _make_link,
+}
 
 PAGE = Page(
     path="/access", title="Access", view=view, role="admin", menu=70, post=Post("admin", act)

@@ -13,6 +13,7 @@ from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEsti
 from deniable_aggregator.queries import estimates as queries
 from deniable_aggregator.queries.labels import label_series
 from deniable_aggregator.queries.pooled_tallies import readable_rows
+from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.web.application import CSV, JSON, service
 from deniable_aggregator.web.auth.guard import collection_of
 from deniable_aggregator.web.dashboard import known_truth, span_presets
@@ -45,6 +46,7 @@ from deniable_aggregator.web.dashboard.row_selection import (
     matching_rows,
     series_labels,
 )
+from deniable_aggregator.web.dashboard.span_presets import SpanPreset
 from deniable_aggregator.web.formats import estimates_as
 from deniable_gateway.problem import Problem
 from deniable_shared.domains import Record
@@ -100,9 +102,7 @@ def _collection_context(page_view: PageView, wrong: Mapping[str, str]) -> Contex
         "can_test": can_test(collection),
         "address": page_view.address,
         "spans": spans,
-        "steps": (None, None)
-        if wrong
-        else span_presets.neighbour_spans(collection, rows, query.first, query.last),
+        "steps": (None, None) if wrong else _steps(page_view, rows),
         "first_day": span_presets.day_text(collection, query.first),
         "last_day": span_presets.day_text(collection, query.last),
         "wrong": wrong,
@@ -111,6 +111,14 @@ def _collection_context(page_view: PageView, wrong: Mapping[str, str]) -> Contex
         "crossed_attributes": page_view.crossed_attributes,
         "combinations": collection.estimator.estimand != "tables",
     }
+
+
+def _steps(
+    page_view: PageView, rows: Sequence[EpochRow]
+) -> tuple[SpanPreset | None, SpanPreset | None]:
+    """The periods before and after the one that is shown."""
+    query = page_view.query
+    return span_presets.neighbour_spans(page_view.collection, rows, query.first, query.last)
 
 
 def _estimates_context(page_view: PageView) -> Context:

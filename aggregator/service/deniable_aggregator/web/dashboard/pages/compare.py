@@ -166,11 +166,12 @@ def _needed_text(document: ComparisonDocument) -> str:
     points = document.unit == "share"
     digits = digits_for([(100 if points else 1) * (row.upper - row.lower)])
     moved = signed_text(row.difference, digits, points=points)
+    unit = " points" if points else ""
     people = "people" if document.repeat == "once" else "reports"
     return (
-        f"The largest of them is {display_name(document, row.label)}, {moved}"
-        f"{' points' if points else ''}. If it is real, about {count(reports)} {people} in each "
-        "period would show it."
+        f"The largest difference without evidence is “{display_name(document, row.label)}”, "
+        f"{moved}{unit}. If it is real, about {count(reports)} {people} in each period would "
+        "show it."
     )
 
 

@@ -6,6 +6,8 @@ same act as the API's; it ends at the release's own address, so that loading aga
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from flask import Response, request, url_for
 from msgspec import structs
 
@@ -81,42 +83,58 @@ def act(collection: str) -> Context | Response:
 def _page_context(
     collection: Collection, query: ReleasesArguments, *, refused: Problem | None = None
 ) -> Context:
-    summaries, seconds = (
-        releases(service().store, collection).releases,
-        collection.manifest.epoch_seconds,
-    )
-    part = paginate(summaries[::-1], query.page, ROWS)
-    asks, offered = visitor_may("analyst"), questions_of(collection)
+    offered = questions_of(collection)
     query = resolve_question(query, offered)
-    days = day_span(query.first, query.last, seconds)
+    days = day_span(query.first, query.last, collection.manifest.epoch_seconds)
     query = structs.replace(query, first=days.first, last=days.last)
     price: Context = {"quote": None}
     status = refused.status if refused else 200
-    if query.cost and refused is None and asks and not days.wrong:
+    if query.cost and refused is None and visitor_may("analyst") and not days.wrong:
         price, refused = _quote_context(collection, query)
-    hint = budget_hint(collection) if asks else None
-    wrong = {} if refused is None else field_refusal(refused, _argument_names(query))
     return {
         "collection": collection,
         "manifest": collection.manifest,
         "query": query,
-        "asks": asks,
+        "asks": visitor_may("analyst"),
         "questions": offered,
+        "status": status,
+        **price,
+        **_form_context(collection, query, refused, days.wrong),
+        **_list_context(collection, query),
+    }
+
+
+def _form_context(
+    collection: Collection,
+    query: ReleasesArguments,
+    refused: Problem | None,
+    wrong_days: Mapping[str, str],
+) -> Context:
+    """The fields with what is wrong, and a refusal that is about none of them."""
+    hint = budget_hint(collection) if visitor_may("analyst") else None
+    wrong = {} if refused is None else field_refusal(refused, _argument_names(query))
+    seconds = collection.manifest.epoch_seconds
+    return {
         "other": OTHER,
         "unavailable": unavailable(collection),
         "kinds": kind_options(),
         "hint": hint,
         "fields": form_fields(query, suggested=hint.suggested if hint else "", wrong=wrong),
-        "wrong": {**days.wrong, **wrong},
+        "wrong": {**wrong_days, **wrong},
         "first_day": span_presets.day_text(collection, query.first),
         "last_day": span_presets.day_text(collection, query.last),
+        "refused": refused,
+        "refusal_text": "" if refused is None or wrong else with_days(refused.detail, seconds),
+    }
+
+
+def _list_context(collection: Collection, query: ReleasesArguments) -> Context:
+    """The releases that were made, the newest first, by what they were asked."""
+    part = paginate(releases(service().store, collection).releases[::-1], query.page, ROWS)
+    return {
         "part": part,
         "titles": {row.release: release_title(row) for row in part.items},
         "address": here("dashboard.releases", query, collection=collection.id),
-        "status": status,
-        **price,
-        "refused": refused,
-        "refusal_text": "" if refused is None or wrong else with_days(refused.detail, seconds),
     }
 
 
