@@ -278,12 +278,8 @@ class Registry:
     def _reload(self) -> None:
         """Read what the store has and memory has not; no manifest where the log has not grown."""
         rows = self._store.collections()
-        for collection_id in [
-            collection_id
-            for collection_id in self._collections
-            if self._is_deleted(collection_id, rows)
-        ]:
-            self._forget(collection_id)
+        for gone in [each for each in self._collections if self._is_deleted(each, rows)]:
+            self._forget(gone)
         size, _ = self._store.log_head()
         if size != self._log_size:
             for row in self._store.manifests():
