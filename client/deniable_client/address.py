@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable_client.errors import ConfigurationError
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.ingest_origins import MAX_ORIGINS, parse_origins
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
 
 __all__ = ["Address", "parse_address", "parse_addresses", "parse_trust", "route"]
 

@@ -7,12 +7,14 @@ millionths here and in Fractions outside.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
 
 __all__ = ["Budget", "budget_of", "join_account", "millionths"]
 

@@ -11,12 +11,15 @@ This finds accidents. It is no protection from a person who may write the file.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from deniable_client.errors import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["CREATE", "begin", "check", "damaged", "register"]
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from deniable_client import consent, opt_outs
@@ -30,12 +27,16 @@ from deniable_client.state import State
 from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import HttpTransport, Transport
 from deniable_client.uploader import Uploader
-from deniable_client.vouching import Vouchers
-from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+    from types import TracebackType
+
     from deniable_client.explanation import Explanation
     from deniable_client.sender import ReportSender
+    from deniable_client.vouching import Vouchers
+    from deniable_shared.manifest.epochs import Clock
 
 __all__ = ["Client"]
 

@@ -13,13 +13,16 @@ next key.
 
 from __future__ import annotations
 
-import sqlite3
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from deniable_client import keychain
 from deniable_client.consent import Consent
 from deniable_shared.manifest.epochs import epoch_at
-from deniable_shared.manifest.model import Manifest
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from deniable_shared.manifest.model import Manifest
 
 __all__ = ["CollectionState", "join", "save"]
 

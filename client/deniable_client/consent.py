@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from deniable_client import keychain
 from deniable_client.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import sqlite3
 
 __all__ = ["Consent", "deny", "grant", "parse_consent"]
 

@@ -7,20 +7,23 @@ payload and the id are wiped, so that nothing on the device links it to the repo
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable_client.budget import Budget
-from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
-from deniable_client.prepared_collection import PreparedCollection
 from deniable_shared.analysis.posterior import max_posterior, max_posterior_percent
 from deniable_shared.domains import Bits
-from deniable_shared.manifest.model import Manifest
 from deniable_shared.randomness.dyadic import format_epsilon
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from deniable_client.ceiling import Ceiling
+    from deniable_client.prepared_collection import PreparedCollection
+    from deniable_shared.manifest.model import Manifest
 
 __all__ = ["CollectionExplanation", "Explanation", "LogHead", "ReportExplanation", "explain"]
 

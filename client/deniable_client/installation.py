@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable_client import opt_outs
 from deniable_client.consent import Consent
 from deniable_client.outcome import Outcome
-from deniable_client.state import State
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from deniable_client.state import State
 
 __all__ = ["LEASE_SECONDS", "ConsentGate", "declare_fork", "release_lease", "take_lease"]
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_client import installation, manifests
-from deniable_client.ceiling import Ceiling
 from deniable_client.errors import (
     ClientError,
     ConfigurationError,
@@ -18,13 +16,19 @@ from deniable_client.errors import (
     RefusedError,
     StorageError,
 )
-from deniable_client.manifests import Offer
 from deniable_client.outcome import Outcome
 from deniable_client.prepared_collection import PreparedCollection, prepare
-from deniable_client.state import State
 from deniable_client.vouching import Vouchers, require_able
-from deniable_shared.manifest.epochs import Clock
-from deniable_shared.manifest.model import Manifest
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from deniable_client.ceiling import Ceiling
+    from deniable_client.manifests import Offer
+    from deniable_client.state import State
+    from deniable_shared.manifest.epochs import Clock
+    from deniable_shared.manifest.model import Manifest
 
 __all__ = ["KnownCollections", "Source"]
 

@@ -7,11 +7,10 @@ body for ever for one (collection, version), and a newer version that only chang
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from deniable_client import collection_state
 from deniable_client.budget import join_account
@@ -20,6 +19,10 @@ from deniable_shared.errors import DeniableError, ManifestError
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.manifest.rules import check_successor
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Sequence
 
 __all__ = [
     "Offer",

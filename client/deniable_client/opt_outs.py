@@ -12,7 +12,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["denial", "policy_files", "unreadable"]
 

@@ -11,9 +11,11 @@ the aggregator's clock is past `closes_at` too, or this one has been for a week.
 
 from __future__ import annotations
 
-import sqlite3
 from hashlib import sha256
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import sqlite3
 
 __all__ = [
     "MAX_WAITING",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from deniable_client.errors import ClientError
+if TYPE_CHECKING:
+    from deniable_client.errors import ClientError
 
 __all__ = ["FlushResult", "Outcome", "RefreshResult"]
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable_client.budget import millionths
-from deniable_client.ceiling import Ceiling
 from deniable_client.repeat_rules import REPEAT_RULES, RepeatRule, ReportingPeriod
 from deniable_shared.domains import encode
 from deniable_shared.manifest.epochs import closes_at, day_start, epoch_at, epoch_end
-from deniable_shared.manifest.model import Manifest
 from deniable_shared.manifest.rules import epochs_open
-from deniable_shared.manifest.schedule import Schedule
-from deniable_shared.mechanisms import Mechanism
 from deniable_shared.randomness.dyadic import SCALE
+
+if TYPE_CHECKING:
+    from deniable_client.ceiling import Ceiling
+    from deniable_shared.manifest.model import Manifest
+    from deniable_shared.manifest.schedule import Schedule
+    from deniable_shared.mechanisms import Mechanism
 
 __all__ = ["Encoded", "PreparedCollection", "prepare"]
 

@@ -6,15 +6,17 @@ same report, on this device, its clone or its restored backup.
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from deniable_client import keychain
-from deniable_client.collection_state import CollectionState
 from deniable_client.outcome import Outcome
-from deniable_client.prepared_collection import Encoded, PreparedCollection
-from deniable_client.repeat_rules import ReportingPeriod
-from deniable_shared.mechanisms import Chain
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from deniable_client.collection_state import CollectionState
+    from deniable_client.prepared_collection import Encoded, PreparedCollection
+    from deniable_client.repeat_rules import ReportingPeriod
+    from deniable_shared.mechanisms import Chain
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["EpochResult", "begins_hold", "randomize"]
 
@@ -96,7 +98,7 @@ def _memoize(
     key: bytes,
 ) -> EpochResult:
     encoded, canonical = answer
-    chain = cast(Chain, prepared.mechanism)
+    chain = cast("Chain", prepared.mechanism)
     permanent = chain.memoize(encoded, *_derive_coins(prepared, key, period, canonical))
     state = state._replace(tossed=period.hold, permanent=permanent)
     return _rerandomize(prepared, state, period, Outcome.QUEUED)._replace(paid=True)
@@ -122,7 +124,7 @@ def _rerandomize(
     coins = keychain.renewal_coins(
         key, identity=prepared.identity, epoch=epoch, permanent=permanent
     )
-    payload = cast(Chain, prepared.mechanism).rerandomize(permanent, coins)
+    payload = cast("Chain", prepared.mechanism).rerandomize(permanent, coins)
     report_id = keychain.report_id(key, collection=prepared.manifest.collection, epoch=epoch)
     state = state._replace(epoch_key=keychain.step(key), epoch_at=epoch + 1)
     return EpochResult(outcome, state, False, payload, report_id)

@@ -10,13 +10,16 @@ memoized   one toss a hold, from the first value recorded in it; each epoch in w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from deniable_client.collection_state import CollectionState
 from deniable_client.outcome import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_client.collection_state import CollectionState
 
 __all__ = ["REPEAT_RULES", "Fresh", "Memoized", "Once", "RepeatRule", "ReportingPeriod"]
 

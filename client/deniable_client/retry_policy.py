@@ -21,11 +21,14 @@ of proxies. Backing off ends when the epoch closes. No action randomizes anythin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from deniable_shared.wire.problems import ReportError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "BACK_OFF_BASE_SECONDS",

@@ -7,9 +7,12 @@ process.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Scheduler"]
 

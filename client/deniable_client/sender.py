@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_client import manifests, outbox, retry_policy
 from deniable_client.address import Address, route
@@ -16,18 +14,11 @@ from deniable_client.errors import (
     RejectedError,
     TransportError,
 )
-from deniable_client.outbox import OutboxRow, QueuedReport
 from deniable_client.retry_policy import Action
-from deniable_client.server_keys import ServerKeys
-from deniable_client.state import State
-from deniable_client.timed_transport import TimedTransport
-from deniable_client.transport import Reply
 from deniable_client.vouching import Vouchers, extensions_for
 from deniable_shared.errors import EnvelopeError
-from deniable_shared.manifest.epochs import Clock
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.wire.envelope import seal
-from deniable_shared.wire.key_list import PublicKey
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.replies import header_field, read_problem, read_statuses
 from deniable_shared.wire.report import (
@@ -40,6 +31,18 @@ from deniable_shared.wire.report import (
     padded_size,
     seal_info,
 )
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from deniable_client.outbox import OutboxRow, QueuedReport
+    from deniable_client.server_keys import ServerKeys
+    from deniable_client.state import State
+    from deniable_client.timed_transport import TimedTransport
+    from deniable_client.transport import Reply
+    from deniable_shared.manifest.epochs import Clock
+    from deniable_shared.wire.key_list import PublicKey
 
 __all__ = ["Decision", "ReportSender", "SendResult"]
 

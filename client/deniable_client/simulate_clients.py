@@ -26,17 +26,20 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from deniable_client.ceiling import Ceiling
 from deniable_client.client import Client
 from deniable_client.errors import ClientError, ConfigurationError
 from deniable_client.outcome import Outcome
 from deniable_client.transport import HttpTransport, Reply, Transport
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from deniable_shared.manifest.epochs import Clock
 
 __all__ = ["CachingTransport", "ClientSimulation", "Totals", "main", "run"]
 

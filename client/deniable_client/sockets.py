@@ -12,18 +12,19 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import certifi
 
-from deniable_client.calls import Call
-
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import httpcore
     import httpx
+
+    from deniable_client.calls import Call
 else:
     try:
         import httpcore2 as httpcore

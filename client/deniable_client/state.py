@@ -18,11 +18,14 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from deniable_client import checksum, schema, statefile
 from deniable_client.errors import ClosedError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 __all__ = ["State"]
 

@@ -7,16 +7,20 @@ assert reports[0].collection == "settings"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from deniable_client.client import Client
 from deniable_client.errors import TransportError
-from deniable_client.outcome import Outcome
 from deniable_client.transport import Reply
 from deniable_shared.wire.report import ERRORS_MEDIA_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from deniable_client.outcome import Outcome
 
 __all__ = ["FakeClock", "Recorded", "RecordingTransport", "Request", "accepted", "recorded"]
 

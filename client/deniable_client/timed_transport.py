@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from deniable_client.calls import Call, Calls
 from deniable_client.errors import HaltedError, TransportError
 from deniable_client.transport import HttpTransport, Reply, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_client.calls import Call, Calls
 
 __all__ = ["TimedTransport"]
 

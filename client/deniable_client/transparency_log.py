@@ -11,16 +11,20 @@ Every key list is signed over the log's size and head. A list that speaks of mor
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable_client.address import Address
 from deniable_client.errors import LogForkedError, RefusedError
-from deniable_client.timed_transport import TimedTransport
 from deniable_shared.errors import DeniableError, ForkError
 from deniable_shared.wire.key_list import KeyList, verify_key_list
 from deniable_shared.wire.key_succession import check_successor_keys
 from deniable_shared.wire.transparency_log import extend, parse_log_page, verify_extension
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from deniable_client.address import Address
+    from deniable_client.timed_transport import TimedTransport
 
 __all__ = ["LogSnapshot", "check_list", "check_log", "read_snapshot"]
 

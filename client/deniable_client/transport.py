@@ -8,7 +8,6 @@ up to 1 MiB, and the time-out is that of the whole exchange.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +17,8 @@ from deniable_client.errors import TransportError
 from deniable_shared.wire.replies import header_field
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     import httpx
     import httpx2
 

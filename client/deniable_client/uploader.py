@@ -24,14 +24,14 @@ from deniable_client.errors import (
 from deniable_client.installation import LEASE_SECONDS, ConsentGate
 from deniable_client.outbox import OutboxRow
 from deniable_client.outcome import FlushResult
-from deniable_client.state import State
-from deniable_client.timed_transport import TimedTransport
-from deniable_shared.manifest.epochs import Clock
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.wire.replies import read_date
 
 if TYPE_CHECKING:
     from deniable_client.sender import ReportSender, SendResult
+    from deniable_client.state import State
+    from deniable_client.timed_transport import TimedTransport
+    from deniable_shared.manifest.epochs import Clock
 
 __all__ = ["Uploader"]
 

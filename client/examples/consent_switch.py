@@ -10,14 +10,17 @@ setting calls `record()`, whatever the switch says: the client decides.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from deniable_client import Ceiling, Client, Consent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 COLLECTION = "settings"
 SETTINGS = ("dark_mode", "beta")

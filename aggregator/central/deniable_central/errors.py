@@ -24,9 +24,12 @@ so it is a function of public facts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import DeniableError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 class CentralError(DeniableError):

@@ -7,13 +7,15 @@ with, and what an owner of the data plans with.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Outcome = TypeVar("Outcome")
 

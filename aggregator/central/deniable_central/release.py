@@ -8,11 +8,14 @@ a selection fell short, how many reports would turn it) is a function elsewhere,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_central.guarantee import Adjacency, Guarantee
 
 Result = TypeVar("Result")
 

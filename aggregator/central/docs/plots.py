@@ -7,12 +7,11 @@ stays text, there is no background, and the colours can be read on white and on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,9 @@ from deniable_central import (
 )
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 matplotlib: Any = import_module("matplotlib")
 matplotlib.use("svg")

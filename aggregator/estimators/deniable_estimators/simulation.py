@@ -113,7 +113,9 @@ def _checked(mechanism: Mechanism, values: Counts, people: Counts) -> tuple[Coun
 
 def _form(mechanism: Mechanism) -> Memoizable:
     """The mechanism whose payload a report has."""
-    return mechanism.first if isinstance(mechanism, MemoizedChain) else cast(Memoizable, mechanism)
+    return (
+        mechanism.first if isinstance(mechanism, MemoizedChain) else cast("Memoizable", mechanism)
+    )
 
 
 def _bits(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:

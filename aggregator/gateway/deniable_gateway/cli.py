@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from deniable_gateway.relay.options import RelayOptions
 from deniable_gateway.relay.queue import NAME, read_counts
@@ -17,6 +16,9 @@ from deniable_gateway.spool.address import open_spool
 from deniable_gateway.spool.block_files import FORMATS, require_format
 from deniable_gateway.spool.options import IntakeOptions
 from deniable_shared.errors import DeniableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T", RelayOptions, IntakeOptions, Listening)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import os
-from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from deniable_gateway.errors import DataDirectoryError, LockedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAME = "lock"
 

@@ -12,10 +12,13 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_gateway.errors import GatewayError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOST_FRAMES = 12
 """Frames of one exception, the innermost ones."""

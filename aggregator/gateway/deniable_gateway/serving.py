@@ -6,12 +6,14 @@ import os
 import resource
 import socket
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from deniable_gateway.errors import ListenError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 HEADER_MILLISECONDS = 10_000
 LOGGING = Path(__file__).parent / "logging.json"

@@ -8,13 +8,15 @@ lanes, which add up without carrying, and are reduced once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from operator import add, mul, xor
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_shared.algebra.finite_fields import FiniteField, finite_field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["InnerProducts", "inner_products", "logarithms"]
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["bit_information", "encoding_information", "output_information", "symbol_information"]
 

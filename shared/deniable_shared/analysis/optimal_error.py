@@ -19,11 +19,14 @@ Sources: Ye, Barg 2018; Gentle 2025; Pan 2026; local-dp §5 and §17.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.dyadic import exp_bounds
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["best_subset_size", "design_error", "least_error", "ratio_to_optimum", "total_error"]
 

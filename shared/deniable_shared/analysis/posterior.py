@@ -5,9 +5,12 @@ Someone who thinks two answers equally likely is at most e^ε/(1 + e^ε) sure af
 
 from __future__ import annotations
 
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_shared.randomness.dyadic import exp_bounds
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["max_posterior", "max_posterior_percent"]
 

@@ -21,13 +21,16 @@ Sources: Hay et al. 2010; Cormode, Kulkarni, Srivastava 2019; local-dp §11.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from deniable_shared.analysis.optimal_error import best_subset_size
 from deniable_shared.randomness.dyadic import SCALE, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "best_fan_out",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains.labels import bytes_for, index_labels, read_labels
 from deniable_shared.errors import DomainError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["MAX_CHOICES", "Choice"]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import ManifestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["MAX_LABEL_BYTES", "bytes_for", "check_fields", "index_labels", "pack", "read_labels"]
 

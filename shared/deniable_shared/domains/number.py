@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains.choice import MAX_CHOICES
 from deniable_shared.domains.labels import bytes_for, check_fields
 from deniable_shared.errors import DomainError, ManifestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Number", "decimal_text"]
 

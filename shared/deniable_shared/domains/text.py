@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains.labels import MAX_LABEL_BYTES, check_fields
 from deniable_shared.errors import DomainError, ManifestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["Text", "is_text"]
 

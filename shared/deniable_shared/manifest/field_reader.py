@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.fields import check_supported
 from deniable_shared.randomness.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.wire.canonical import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["FieldReader"]
 

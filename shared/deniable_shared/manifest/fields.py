@@ -5,14 +5,17 @@ Identity, `check_successor`, the check of names and the table in PROTOCOL.md com
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import ManifestError
 from deniable_shared.wire.canonical import canonical_json, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "EPSILON_RANGE",

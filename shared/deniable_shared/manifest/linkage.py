@@ -30,9 +30,13 @@ summed over classes of outputs that are as likely.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 __all__ = ["linkage"]
 

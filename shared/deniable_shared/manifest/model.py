@@ -5,16 +5,12 @@ Signatures are not looked at here: `dsse.verify` gives the body, `manifest_parse
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
-from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from deniable_shared import mechanisms
-from deniable_shared.domains import Domain
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.epochs import day_start, epoch_at
 from deniable_shared.manifest.fields import (
@@ -23,11 +19,18 @@ from deniable_shared.manifest.fields import (
 )
 from deniable_shared.manifest.linkage import linkage
 from deniable_shared.manifest.schedule import Schedule
-from deniable_shared.mechanisms import Chain, Mechanism
 from deniable_shared.randomness.dyadic import SCALE
 from deniable_shared.wire.canonical import strict_json
 from deniable_shared.wire.extensions import encoded_bytes, identifying
 from deniable_shared.wire.report import padded_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+    from fractions import Fraction
+
+    from deniable_shared.domains import Domain
+    from deniable_shared.mechanisms import Chain, Mechanism
 
 __all__ = ["MANIFEST_TYPE", "MAX_BODY_BYTES", "Manifest"]
 
@@ -122,7 +125,7 @@ class Manifest:
         """The same for a memoized collection; ManifestError for another one."""
         if self.epsilon_permanent is None:
             raise ManifestError(f'a collection of repeat = "{self.repeat}" has no permanent answer')
-        return cast(Chain, self._mechanism)
+        return cast("Chain", self._mechanism)
 
     @property
     def identified(self) -> bool:

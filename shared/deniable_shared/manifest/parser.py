@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from deniable_shared import mechanisms
 from deniable_shared.domains import parse_domain
@@ -16,6 +15,9 @@ from deniable_shared.manifest.ingest_origins import parse_origins
 from deniable_shared.manifest.model import MAX_BODY_BYTES, Manifest
 from deniable_shared.manifest.rules import check_limits
 from deniable_shared.wire.canonical import canonical_json, strict_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["parse_manifest"]
 
@@ -88,7 +90,7 @@ def _parse(body: bytes) -> Manifest:
 def _requires(read: FieldReader, values: Mapping[str, object]) -> tuple[str, ...]:
     if "requires" not in values:
         return ()
-    return tuple(map(str, cast(list[object], read.supported("requires"))))
+    return tuple(map(str, cast("list[object]", read.supported("requires"))))
 
 
 def _previous(read: FieldReader, values: Mapping[str, object]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -22,6 +21,8 @@ from deniable_shared.mechanisms import Mechanism, pinned_parameters
 from deniable_shared.wire.canonical import canonical_json, quote
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from deniable_shared.manifest.model import Manifest
 
 __all__ = [

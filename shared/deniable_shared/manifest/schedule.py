@@ -13,9 +13,12 @@ answer, for nothing: it depends on no new data.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_shared.manifest.epochs import hold_at, hold_end, hold_start, holds_in
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["Schedule"]
 

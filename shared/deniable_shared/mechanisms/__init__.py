@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from math import prod
 from types import MappingProxyType
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
-from deniable_shared.domains import Domain
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.cms import CountMeanSketch
@@ -43,6 +41,11 @@ from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 from deniable_shared.mechanisms.tree import TreeResponse
 from deniable_shared.randomness.dyadic import parse_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_shared.domains import Domain
 
 __all__ = [
     "Chain",

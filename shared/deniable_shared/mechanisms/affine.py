@@ -20,19 +20,22 @@ Sources: Carter, Wegman 1979; Feldman, Talwar 2021; Pan 2026; local-dp §4.4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from math import isqrt
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.analysis.optimal_error import best_subset_size
 from deniable_shared.domains import INDEXED, bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import Design
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["MAX_AFFINE_DOMAIN", "AffineResponse", "prime_from"]
 

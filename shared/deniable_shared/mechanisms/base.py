@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from deniable_shared.errors import DecodeError
-from deniable_shared.mechanisms.structure import MessageStructure
 from deniable_shared.randomness.dyadic import SCALE
+
+if TYPE_CHECKING:
+    from deniable_shared.mechanisms.structure import MessageStructure
 
 __all__ = ["MechanismBase", "PackedBits"]
 

@@ -18,18 +18,21 @@ Sources: Erlingsson, Pihur, Korolova 2014; Apple 2017; Pan 2024 (errors in it); 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_shared.domains import MAX_LABEL_BYTES, Text, bytes_for
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.structure import IndependentBits, OneOfParts
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["MOST_CELLS", "MOST_TABLES", "BitSketch", "cell_of", "check_shape", "check_text"]
 

@@ -10,12 +10,14 @@ Sources: Apple, *Learning with privacy at scale*, 2017; local-dp §8.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.mechanisms.bit_sketch import BitSketch, cell_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["CountMeanSketch"]
 

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_shared.algebra.difference_sets import difference_set
 from deniable_shared.mechanisms.geometric import GeometricResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["MAX_CYCLIC_CODES", "CyclicResponse"]
 

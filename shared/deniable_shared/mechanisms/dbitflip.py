@@ -16,15 +16,17 @@ Sources: Ding, Kulkarni, Yekhanin 2017; local-dp §9.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import MAX_BITS
 from deniable_shared.errors import DomainError, ParameterError
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.structure import SampledBits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
 
 __all__ = ["BucketFlips"]
 

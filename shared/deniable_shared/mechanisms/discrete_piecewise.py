@@ -12,15 +12,17 @@ References: Wang et al. 2019 (the piecewise mechanism, of which this is the disc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.windowed_mean import WindowedMean
 from deniable_shared.randomness.dyadic import SCALE, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["MAX_OUTPUTS", "PiecewiseMean", "best_window", "worst_variance"]
 

@@ -11,16 +11,19 @@ References: Duchi, Jordan, Wainwright 2013; Ding, Kulkarni, Yekhanin 2017; local
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import Window
 from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["MAX_VALUES", "OneBitMean"]
 

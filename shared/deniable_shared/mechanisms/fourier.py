@@ -18,19 +18,22 @@ Source: Cormode, Kulkarni, Srivastava 2018 (InpHT); local-dp §13.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.protocols import check_radices
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
 

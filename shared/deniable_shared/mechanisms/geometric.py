@@ -21,12 +21,10 @@ Sources: Feldman, Nelson, Nguyen, Talwar 2022; Park, Nam, Lee 2023; local-dp §7
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.algebra.difference_sets import hyperplane_size
 from deniable_shared.algebra.finite_fields import prime_power
@@ -36,8 +34,13 @@ from deniable_shared.domains import INDEXED, bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import Design
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import exp_bounds, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["GeometricResponse", "best_space"]
 

@@ -8,17 +8,20 @@ References: Warner 1965 (d = 2); Kairouz, Bonawitz, Ramage 2016.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import OneOf
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["GeneralizedResponse"]
 

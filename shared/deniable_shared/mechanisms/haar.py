@@ -16,18 +16,21 @@ p and q are those of the bit. Payload: 2(2^l − 1 + j) + b, big-endian, in as f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.analysis.range_error import error_of_contrasts
 from deniable_shared.domains import bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
 

@@ -16,17 +16,20 @@ Sources: Bassily, Nissim, Stemmer, Thakurta 2017; Acharya, Sun, Zhang 2019; loca
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import Design
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["HadamardResponse"]
 

@@ -13,17 +13,20 @@ Sources: Apple, *Learning with privacy at scale*, 2017; local-dp §8.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import Text, bytes_for
 from deniable_shared.mechanisms.bit_sketch import cell_of, check_shape, check_text
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.mechanisms.symbol_payload import SymbolPayload
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["HadamardSketch"]
 

@@ -26,12 +26,10 @@ Sources: Wang, Blocki, Li, Jha 2017; Arcolezi, Pinzón, Palamidessi, Gambs 2023;
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.algebra.finite_fields import prime_power
 from deniable_shared.algebra.inner_products import inner_products
@@ -41,8 +39,13 @@ from deniable_shared.domains import INDEXED, bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import exp_bounds, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["MAX_HASHED_CODES", "LocalHashing", "best_family"]
 

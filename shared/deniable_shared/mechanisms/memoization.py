@@ -13,18 +13,19 @@ reported at all. Sources: Erlingsson, Pihur, Korolova 2014; the exact second rou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, renewal_threshold
 
 if TYPE_CHECKING:  # the registry of mechanisms imports this module
+    from collections.abc import Iterator, Sequence
+
     from deniable_shared.mechanisms.protocols import Memoizable
     from deniable_shared.mechanisms.structure import MessageStructure
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["MAX_HISTORIES", "MemoizedChain"]
 

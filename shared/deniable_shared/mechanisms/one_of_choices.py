@@ -18,18 +18,21 @@ padded to the longest.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_shared.domains import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.structure import OneOfParts
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.symbol_payload import IndexInput
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["OneOfChoices"]
 

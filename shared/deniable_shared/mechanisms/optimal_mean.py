@@ -15,16 +15,18 @@ References: local-dp §10 and §19; Zheng et al. 2025 (optimal piecewise mechani
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.analysis.optimal_mean_scores import scores_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import windowed_mean
 from deniable_shared.randomness.dyadic import exp_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["MAX_OUTPUTS", "OptimalMean", "best_shape", "worst_case"]
 

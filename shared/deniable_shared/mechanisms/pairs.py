@@ -13,12 +13,11 @@ Sources: Nguyên et al. 2016; Cormode, Kulkarni, Srivastava 2018; local-dp §13.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from math import prod
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.domains import mixed_radix_digits
@@ -26,6 +25,9 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 from deniable_shared.mechanisms.protocols import check_radices
 from deniable_shared.mechanisms.subset import MAX_SUBSET_DOMAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["MAX_PAIR_TALLY", "SampledPairs"]
 

@@ -34,14 +34,16 @@ from fractions import Fraction
 from hashlib import sha256
 from itertools import pairwise
 from math import isqrt
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import MAX_LABEL_BYTES, Text, bytes_for
 from deniable_shared.errors import DomainError, ParameterError
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.mechanisms.symbol_payload import SymbolPayload
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["PrefixHash", "best_base", "entry"]
 

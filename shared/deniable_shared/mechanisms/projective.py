@@ -17,15 +17,17 @@ Sources: Feldman, Nelson, Nguyen, Talwar 2022; local-dp §7.1.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, product
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_shared.algebra.inner_products import inner_products
 from deniable_shared.algebra.recurrences import point_count
 from deniable_shared.mechanisms.geometric import GeometricResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 __all__ = ["ProjectiveResponse"]
 

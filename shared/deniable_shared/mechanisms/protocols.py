@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_shared.domains import MAX_ATTRIBUTES, MAX_CHOICES
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.structure import MessageStructure
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
+
+    from deniable_shared.mechanisms.structure import MessageStructure
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = [
     "Chain",

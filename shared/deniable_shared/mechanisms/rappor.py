@@ -17,14 +17,16 @@ Sources: Erlingsson, Pihur, Korolova 2014; local-dp §9.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import md5
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.bit_sketch import BitSketch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Rappor"]
 

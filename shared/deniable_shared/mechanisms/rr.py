@@ -11,18 +11,21 @@ References: Warner 1965; Erlingsson, Pihur, Korolova 2014 (vectors).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import MAX_BITS, pack
 from deniable_shared.errors import DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase, PackedBits
 from deniable_shared.mechanisms.structure import IndependentBits
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["BitwiseResponse"]
 

@@ -20,19 +20,22 @@ hold 2m − 1. Sources: Nguyên et al. 2016; Cormode, Kulkarni, Srivastava 2018;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from math import comb
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import MAX_BITS, bytes_for, pack
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.structure import SampledBits
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["SampledResponse", "best_sample"]
 

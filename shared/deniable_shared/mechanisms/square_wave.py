@@ -19,17 +19,20 @@ Sources: Li et al. 2020 (square wave, of which this is the discrete form); local
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import bytes_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol, WindowSymbol
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import exp_bounds, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
 

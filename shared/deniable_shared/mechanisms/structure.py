@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.analysis.mutual_information import (
@@ -31,6 +30,9 @@ from deniable_shared.analysis.mutual_information import (
     output_information,
     symbol_information,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "Design",

@@ -17,20 +17,23 @@ Sources: Wang et al. 2016; Ye, Barg 2018; Floyd 1987; local-dp §5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, pairwise
 from math import comb
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.analysis.optimal_error import best_subset_size
 from deniable_shared.domains import INDEXED, bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.structure import Subset
 from deniable_shared.mechanisms.symbol_payload import IndexInput
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["MAX_SUBSET_DOMAIN", "SubsetResponse"]
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_shared.mechanisms.unary import UnaryEncoding
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE
+
+if TYPE_CHECKING:
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["SymmetricUnary"]
 

@@ -11,16 +11,19 @@ follows from that. Where a payload has no public part, there is one place: 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import Window
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["IndexInput", "IndexToSymbol", "SymbolPayload", "WindowSymbol"]
 

@@ -18,10 +18,8 @@ Sources: Hay et al. 2010; Cormode, Kulkarni, Srivastava 2019; local-dp §11.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.analysis.range_error import (
     best_fan_out,
@@ -31,6 +29,10 @@ from deniable_shared.analysis.range_error import (
 )
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
 
 __all__ = ["MAX_LEAVES", "TreeResponse"]
 

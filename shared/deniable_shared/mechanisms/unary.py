@@ -12,18 +12,21 @@ Sources: Erlingsson, Pihur, Korolova 2014; Wang, Blocki, Li, Jha 2017; local-dp 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import INDEXED, MAX_BITS
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.base import PackedBits
 from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.mechanisms.symbol_payload import IndexInput
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["UnaryEncoding"]
 

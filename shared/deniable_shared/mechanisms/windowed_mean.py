@@ -19,18 +19,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.duchi import MAX_VALUES
 from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload, WindowSymbol
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_shared.randomness.coins import Coins
 
 __all__ = ["WindowedMean", "moments", "worst_variance"]
 

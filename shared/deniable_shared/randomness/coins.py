@@ -11,13 +11,16 @@ public parameters only. An instance belongs to one thread and to one answer.
 
 from __future__ import annotations
 
-import builtins
 import os
 from functools import lru_cache
 from hashlib import shake_256
 from struct import unpack
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    import builtins
 
 __all__ = ["PLANES", "Coins"]
 

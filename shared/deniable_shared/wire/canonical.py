@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["MAX_DEPTH", "MAX_JSON_BYTES", "canonical_json", "quote", "strict_json"]
 

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import DecodeError, SignatureError
 from deniable_shared.wire.canonical import canonical_json, quote, strict_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "MEDIA_TYPE",

@@ -7,9 +7,12 @@ nobody can link to the person who got them: see PROTOCOL §4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["EXTENSIONS", "ExtensionKind", "encoded_bytes", "identifying"]
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import DecodeError, SignatureError
 from deniable_shared.wire import dsse
 from deniable_shared.wire.canonical import canonical_json, quote, strict_json
 from deniable_shared.wire.envelope import KEY_BYTES, suites
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "DELEGATION_TYPE",

@@ -9,10 +9,14 @@ id may be taken by another key once the one before it is gone: there are 256.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import ForkError
-from deniable_shared.wire.key_list import KeyList, PublicKey
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_shared.wire.key_list import KeyList, PublicKey
 
 __all__ = ["NEXT_STATES", "check_successor_keys"]
 

@@ -7,11 +7,14 @@ functions recognise may take a report away from its sender; every other reply ke
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import DecodeError
 from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE, PROBLEMS, ProblemType
 from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, ReportStatus, decode_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["header_field", "read_date", "read_problem", "read_statuses"]
 

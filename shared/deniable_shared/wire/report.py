@@ -11,14 +11,16 @@ Every class refuses, with DecodeError, a value that no message can hold, whether
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from deniable_shared.errors import DecodeError
 from deniable_shared.wire.codec import Reader, lp, opaque
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "ERRORS_MEDIA_TYPE",

@@ -10,12 +10,15 @@ log it is shown today is the one of that day, continued.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from deniable_shared.errors import DecodeError, ForkError
 from deniable_shared.wire.canonical import canonical_json, quote, strict_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
     "GENESIS",

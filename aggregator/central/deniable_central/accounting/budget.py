@@ -11,15 +11,19 @@ whoever keeps it commits the new one before the draw.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_central.accounting.parameters import read_count
 from deniable_central.accounting.refusal import BudgetRequest, budget_error
 from deniable_central.accounting.spending import NOTHING, Limit, Spending
 from deniable_central.errors import AccountError
-from deniable_central.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from deniable_central.guarantee import Guarantee
 
 
 @dataclass(frozen=True, slots=True)

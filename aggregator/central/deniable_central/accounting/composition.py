@@ -13,8 +13,8 @@ The last holds for k and ε fixed beforehand; `basic` and Σρ also for those th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_central.accounting.concentrated import epsilon_of
 from deniable_central.accounting.parameters import (
@@ -27,6 +27,9 @@ from deniable_central.accounting.parameters import (
 from deniable_central.accounting.rational_bounds import exp, ln, sqrt, tanh
 from deniable_central.errors import AccountError
 from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho, round_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _MOST_WORK = 20_000
 _BITS = 192

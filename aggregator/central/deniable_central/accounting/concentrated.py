@@ -14,14 +14,17 @@ rounded up. Bun, Steinke 2016; Bun, Dwork, Rothblum, Steinke 2018; Canonne, Kama
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_central.accounting.parameters import Delta, read_delta, read_rho
 from deniable_central.accounting.rational_bounds import exp, ln, sqrt
 from deniable_central.errors import AccountError
 from deniable_central.guarantee import round_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _STEPS = 80
 _GOLDEN = (math.sqrt(5) - 1) / 2

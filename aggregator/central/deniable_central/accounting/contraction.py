@@ -12,13 +12,16 @@ J·ε0 and the group of J.
 
 from __future__ import annotations
 
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_central.accounting.group import replacement_guarantee
 from deniable_central.accounting.parameters import Epsilon, read_epsilon
 from deniable_central.accounting.rational_bounds import Bounds, exp, ln
 from deniable_central.errors import AccountError
 from deniable_central.guarantee import Adjacency, Guarantee, pure_rho, round_up
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 def contracted_guarantee(central: Guarantee, *, local: Epsilon) -> Guarantee:

@@ -16,13 +16,16 @@ above c. Dwork et al. 2015; Jung, Ligett, Neel, Roth, Sharifi-Malvajerdi, Shenfe
 
 from __future__ import annotations
 
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_central.accounting.group import replacement_guarantee
 from deniable_central.accounting.parameters import Epsilon, read_epsilon
 from deniable_central.accounting.rational_bounds import exp, sqrt, tanh
 from deniable_central.errors import AccountError
 from deniable_central.guarantee import Guarantee, round_up
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 def transfer_gap(epsilon: Epsilon) -> Fraction:

@@ -13,10 +13,9 @@ sparse vector as corrected by Lyu, Su, Li 2017; noise is exact and on integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from deniable_central.accounting.generalization import population_error
 from deniable_central.accounting.parameters import Epsilon, read_count, read_epsilon
@@ -24,6 +23,9 @@ from deniable_central.errors import HoldoutError
 from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.samplers.noise import tail_quantile, two_sided_geometric
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
 
 Row = TypeVar("Row")
 

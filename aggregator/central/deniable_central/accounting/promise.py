@@ -13,13 +13,16 @@ of reports are blocks of c0 = J rows (`ptr.Blocks`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_central.accounting.contraction import contracted_guarantee
 from deniable_central.accounting.group import group_guarantee, replacement_guarantee
 from deniable_central.accounting.parameters import Epsilon, read_count, read_epsilon
 from deniable_central.errors import AccountError
 from deniable_central.guarantee import Adjacency, Guarantee
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 READABLE = ("live", "closed", "releases")
 

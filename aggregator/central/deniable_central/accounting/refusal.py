@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from deniable_central.accounting.spending import Limit, Spending
 from deniable_central.errors import BudgetError, Shortage
 from deniable_central.guarantee import at_least, at_most, bounded_range_rho, pure_rho
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_central.accounting.spending import Limit, Spending
 
 _NAMED = 5
 _LARGEST = Fraction(100)

@@ -14,12 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from deniable_central.accounting.composition import concentration
 from deniable_central.accounting.concentrated import epsilon_of
 from deniable_central.accounting.group import group_guarantee, replacement_guarantee
 from deniable_central.errors import AccountError
-from deniable_central.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from deniable_central.guarantee import Guarantee
 
 _STEPS = 64
 

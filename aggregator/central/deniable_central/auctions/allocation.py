@@ -14,9 +14,8 @@ Hsu, Huang, Roth, Roughgarden, Wu 2014; Hsu, Huang, Roth, Wu 2016 (bundles of d 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +26,17 @@ from deniable_central.auctions.demand_noise import DemandNoise, noise_within
 from deniable_central.auctions.menu import Choices, Menu
 from deniable_central.auctions.price_updates import PriceUpdates, checked_supply
 from deniable_central.errors import MarketError
-from deniable_central.guarantee import Guarantee
-from deniable_central.release import Release
 from deniable_central.samplers.uniform import uniform_integers
-from deniable_central.scores import Integers
-from deniable_central.selection.privacy_parameters import Epsilon
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from deniable_central.guarantee import Guarantee
+    from deniable_central.release import Release
+    from deniable_central.scores import Integers
+    from deniable_central.selection.privacy_parameters import Epsilon
 
 ROUNDS = 400
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,12 @@ from deniable_central.accounting.parameters import read_count
 from deniable_central.auctions.demand_noise import MOST_ROUNDS, DemandNoise, drawn
 from deniable_central.auctions.menu import Choices, Menu
 from deniable_central.errors import MarketError
-from deniable_central.guarantee import Guarantee
 from deniable_central.release import Release
 from deniable_central.scores import Integers
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from deniable_central.guarantee import Guarantee
 
 Floats = npt.NDArray[np.float64]
 Board = Floats

@@ -7,12 +7,16 @@ so that no check tells anything about anybody.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.auctions.menu import Choices, Menu
 from deniable_central.errors import MarketError
-from deniable_central.scores import Integers
+
+if TYPE_CHECKING:
+    from deniable_central.auctions.menu import Choices, Menu
+    from deniable_central.scores import Integers
 
 Singles = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from deniable_central.accounting.parameters import read_count
-from deniable_central.auctions.menu import Menu
 from deniable_central.errors import MarketError
 from deniable_central.guarantee import Adjacency, Guarantee, pure_rho
 from deniable_central.samplers.noise import (
@@ -23,10 +22,13 @@ from deniable_central.samplers.noise import (
     discrete_gaussian,
     two_sided_geometric,
 )
-from deniable_central.scores import Integers
 from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON, Epsilon
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon
+
+if TYPE_CHECKING:
+    from deniable_central.auctions.menu import Menu
+    from deniable_central.scores import Integers
+    from deniable_shared.randomness.coins import Coins
 
 MOST_ROUNDS = 100_000
 SMALLEST_RHO = Fraction(1, 10**9)

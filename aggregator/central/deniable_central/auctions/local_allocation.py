@@ -16,30 +16,33 @@ over-demand are as in `course` with Σ_j Var_j ≤ n²·max_o‖o‖²/(|c|·(p 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.accounting.parameters import read_count
 from deniable_central.auctions.allocation import Allocation, settle, singles_for
-from deniable_central.auctions.billboard import Floats
 from deniable_central.auctions.buyers import Buyers
 from deniable_central.auctions.demand_noise import MOST_ROUNDS
-from deniable_central.auctions.menu import Choices, Menu
 from deniable_central.auctions.price_updates import PriceUpdates, checked_supply
 from deniable_central.errors import MarketError
 from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.release import Release
 from deniable_central.samplers.uniform import uniform_order
 from deniable_central.scores import Integers
-from deniable_central.selection.privacy_parameters import Epsilon
 from deniable_shared.mechanisms import build, ids_for_target
-from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from deniable_central.auctions.billboard import Floats
+    from deniable_central.auctions.menu import Choices, Menu
+    from deniable_central.selection.privacy_parameters import Epsilon
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 PROTECTS = "all that one buyer would ever report"
 READERS = "everyone, the server included"

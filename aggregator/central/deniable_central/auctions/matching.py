@@ -10,9 +10,8 @@ Kannan, Morgenstern, Roth, Wu 2015; Azevedo, Leshno 2016 (thresholds).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +21,15 @@ from deniable_central.auctions.demand_noise import noise_within
 from deniable_central.auctions.menu import Choices, Menu
 from deniable_central.auctions.price_updates import checked_supply
 from deniable_central.errors import MarketError
-from deniable_central.release import Release
-from deniable_central.scores import Integers
-from deniable_central.selection.privacy_parameters import Epsilon
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from deniable_central.release import Release
+    from deniable_central.scores import Integers
+    from deniable_central.selection.privacy_parameters import Epsilon
+    from deniable_shared.randomness.coins import Coins
 
 _NEVER = -np.inf
 

@@ -11,12 +11,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.errors import MarketError
-from deniable_central.scores import Integers
+
+if TYPE_CHECKING:
+    from deniable_central.scores import Integers
 
 Choices = npt.NDArray[np.int16]
 

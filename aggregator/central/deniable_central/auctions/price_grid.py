@@ -8,15 +8,19 @@ known share and grows with the logarithm of the range.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable_central.errors import PricesError
-from deniable_central.scores import Integers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from deniable_central.scores import Integers
 
 LARGEST_PRICE = (1 << 31) - 1
 MOST_PRICES = 10**6

@@ -16,17 +16,21 @@ is worth at most 1. With σ² = T/ρ, R falls to √2·B·k/√ρ as T grows, wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.accounting.parameters import read_count
-from deniable_central.auctions.billboard import Floats
-from deniable_central.auctions.menu import Menu
 from deniable_central.errors import MarketError
-from deniable_central.scores import Integers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_central.auctions.billboard import Floats
+    from deniable_central.auctions.menu import Menu
+    from deniable_central.scores import Integers
 
 HIGHEST = 2.0
 

@@ -15,20 +15,15 @@ replaced parts two scores by r_max as one bid does.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.auctions.price_grid import PriceGrid
 from deniable_central.errors import MarketError
-from deniable_central.guarantee import Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.release import Release
-from deniable_central.scores import Integers
 from deniable_central.selection.accuracy import mean_shortfall, shortfall
 from deniable_central.selection.exponential import Exponential
 from deniable_central.selection.privacy_parameters import (
@@ -36,7 +31,15 @@ from deniable_central.selection.privacy_parameters import (
     PrivacyParameters,
     privacy_parameters,
 )
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from deniable_central.auctions.price_grid import PriceGrid
+    from deniable_central.guarantee import Guarantee
+    from deniable_central.scores import Integers
+    from deniable_shared.randomness.coins import Coins
 
 REVENUE = "revenue below that of the best of the prices"
 _MOST_BIDS = 1 << 31

@@ -9,14 +9,17 @@ Rogers, Roth 2014; Rogers, Roth, Ullman, Wu 2015.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.auctions.menu import MOST_OPTIONS, Menu
 from deniable_central.errors import MarketError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 Trip = tuple[str, str]
 Path = tuple[int, ...]

@@ -15,21 +15,16 @@ Huang, Kannan 2012.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.accounting.rational_bounds import exp, ln
 from deniable_central.errors import MarketError
-from deniable_central.guarantee import Guarantee
-from deniable_central.pmf import Pmf
-from deniable_central.release import Release
 from deniable_central.samplers.noise import two_sided_geometric
-from deniable_central.scores import Integers
 from deniable_central.selection.exponential import Exponential
 from deniable_central.selection.privacy_parameters import (
     SMALLEST_EPSILON,
@@ -39,6 +34,14 @@ from deniable_central.selection.privacy_parameters import (
 )
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import parse_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_central.guarantee import Guarantee
+    from deniable_central.pmf import Pmf
+    from deniable_central.release import Release
+    from deniable_central.scores import Integers
 
 PAYMENT_BITS = 64
 _MOST_SCALE = 1 << 20

@@ -10,11 +10,13 @@ L is a vector of integers, so a session that is read back stands exactly where i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_central.queries.online_plan import OnlinePlan
-from deniable_central.queries.workload import Floats, Integers
+if TYPE_CHECKING:
+    from deniable_central.queries.online_plan import OnlinePlan
+    from deniable_central.queries.workload import Floats, Integers
 
 
 def softmax(exponents: Floats) -> Floats:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable_central.queries.database_sizes import Accuracy
 from deniable_central.queries.mwem_bounds import mwem_rows
 from deniable_central.queries.online_plan import online_rows
 from deniable_central.queries.small_db_bounds import closed_form_rows, laplace_rows
 from deniable_central.selection.privacy_parameters import Epsilon, privacy_parameters
+
+if TYPE_CHECKING:
+    from deniable_central.queries.database_sizes import Accuracy
 
 
 @dataclass(frozen=True, slots=True)

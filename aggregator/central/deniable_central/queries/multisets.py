@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations_with_replacement
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from deniable_central.queries.workload import Floats, Integers, Workload
 from deniable_central.samplers.uniform import uniform_multisets
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from deniable_shared.randomness.coins import Coins
 
 ScoreOf = Callable[[Floats], Floats]
 """Scores of answers whose last axis is the queries; exact integers below 2^53 in floats."""

@@ -13,22 +13,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from deniable_central.errors import CountsError
 from deniable_central.guarantee import Adjacency, Guarantee, bounded_range_rho, pure_rho
-from deniable_central.queries.count_data import CountData
 from deniable_central.queries.domain_weights import softmax
 from deniable_central.queries.mwem_bounds import MOST_ROUNDS, best_rounds, mwem_error
-from deniable_central.queries.workload import Floats, Integers, Workload
 from deniable_central.release import ErrorBar, Release
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_central.selection.exponential import Exponential
 from deniable_central.selection.privacy_parameters import Epsilon, privacy_parameters
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from deniable_central.queries.count_data import CountData
+    from deniable_central.queries.workload import Floats, Integers, Workload
 
 CONFIDENCE = 0.95
 STEP = 4

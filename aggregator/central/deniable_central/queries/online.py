@@ -22,14 +22,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.errors import CountsError, SessionError
-from deniable_central.guarantee import Guarantee
-from deniable_central.queries.count_data import CountData
 from deniable_central.queries.domain_weights import OnlineWeights
 from deniable_central.queries.online_journal import (
     AnswerRecord,
@@ -37,11 +35,17 @@ from deniable_central.queries.online_journal import (
     query_key,
     read_journal,
 )
-from deniable_central.queries.online_plan import OnlinePlan
 from deniable_central.queries.workload import Floats, Integers, checked_integers
 from deniable_central.release import ErrorBar
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_central.guarantee import Guarantee
+    from deniable_central.queries.count_data import CountData
+    from deniable_central.queries.online_plan import OnlinePlan
 
 Journal = Callable[[bytes], None]
 """Keeps a record for good before it returns, or raises."""

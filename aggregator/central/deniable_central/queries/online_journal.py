@@ -8,15 +8,18 @@ twice, so that no two processes spend the same updates.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from hashlib import blake2b, sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable_central.errors import SessionError
 from deniable_central.queries.online_plan import OnlinePlan, SessionDemand
-from deniable_central.queries.workload import Integers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from deniable_central.queries.workload import Integers
 
 FORMAT = "deniable-online/1"
 

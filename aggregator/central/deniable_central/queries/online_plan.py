@@ -21,18 +21,22 @@ Hardt, Rothblum 2010; the sparse vector as corrected by Lyu, Su, Li 2017.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_central.errors import CountsError
 from deniable_central.guarantee import Adjacency, Guarantee
-from deniable_central.queries.count_data import CountData
 from deniable_central.queries.database_sizes import Accuracy, read_accuracy
 from deniable_central.queries.small_db_bounds import fewest
 from deniable_central.samplers.noise import tail_quantile
 from deniable_central.selection.privacy_parameters import Epsilon, privacy_parameters
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_central.queries.count_data import CountData
 
 _GRID = 1 << 40
 _MOST_UPDATES = 1 << 20

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -31,13 +31,15 @@ from deniable_central.queries.multisets import (
     multisets,
 )
 from deniable_central.queries.small_db_bounds import selection_error, small_db_error
-from deniable_central.queries.workload import Floats, Integers, Workload
 from deniable_central.release import ErrorBar, Release
 from deniable_central.selection import PrivacyParameters, privacy_parameters
 from deniable_central.selection.exponential import Exponential
-from deniable_central.selection.privacy_parameters import Epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from deniable_central.queries.workload import Floats, Integers, Workload
+    from deniable_central.selection.privacy_parameters import Epsilon
 
 MOST_CANDIDATES = 1 << 24
 _MOST_DRAWN_ROWS = 1 << 27

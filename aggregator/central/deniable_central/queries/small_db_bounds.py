@@ -15,8 +15,8 @@ Blum, Ligett, Roth 2008; for MWEM and the online session see `mwem_bound` and `o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable_central.queries.database_sizes import (
     Accuracy,
@@ -25,6 +25,9 @@ from deniable_central.queries.database_sizes import (
     sampling_size,
 )
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _UP = 1 + 1e-12
 _MOST_ROWS = 1 << 40

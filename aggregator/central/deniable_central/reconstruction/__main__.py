@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from deniable_central.errors import CentralError
 from deniable_central.reconstruction.demonstration import Attempt, Demonstration, demonstrate
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 MOST_ROWS, MOST_QUERIES = 200, 5_000
 COLUMNS = ("answers", "ε in all", "± 1 se", "rows recovered", "share", "any attack")

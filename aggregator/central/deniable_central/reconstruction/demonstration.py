@@ -16,19 +16,23 @@ any attack   on uniform bits behind a release: it tells a bit from its opposite 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
+from typing import TYPE_CHECKING
 
 from deniable_central.accounting import total_variation
-from deniable_central.guarantee import Guarantee
 from deniable_central.reconstruction.least_squares import reconstruct
 from deniable_central.reconstruction.subsets import Integers, PrivateCounts, Subsets
 from deniable_central.samplers.uniform import uniform_integers
-from deniable_central.selection.privacy_parameters import Epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_central.guarantee import Guarantee
+    from deniable_central.selection.privacy_parameters import Epsilon
 
 
 def best_share(guarantee: Guarantee) -> Fraction:

@@ -12,12 +12,15 @@ would keep a linear algebra library's threads waiting for each other.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.errors import SubsetsError
-from deniable_central.reconstruction.subsets import Integers, Subsets
+
+if TYPE_CHECKING:
+    from deniable_central.reconstruction.subsets import Integers, Subsets
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,15 +14,19 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.samplers.noise import WORD_BITS, LazyUniform, decay_bracket
-from deniable_central.scores import Integers
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_central.scores import Integers
+    from deniable_shared.randomness.coins import Coins
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,16 +11,20 @@ McKenna, Sheldon 2020.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.samplers.exponential import CHUNK, Floats, Weights
 from deniable_central.samplers.noise import WORD_BITS, LazyUniform, decay_bracket
-from deniable_central.scores import Integers
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_central.scores import Integers
+    from deniable_shared.randomness.coins import Coins
 
 Bytes = npt.NDArray[np.uint8]
 Depths = npt.NDArray[np.uint64]

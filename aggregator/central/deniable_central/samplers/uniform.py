@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from deniable_shared.randomness.coins import Coins
 
 Integers = npt.NDArray[np.int64]
 

@@ -13,11 +13,15 @@ McSherry, Talwar 2007; permute-and-flip keeps tail and mean.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_central.release import ErrorBar
-from deniable_central.selection.privacy_parameters import PrivacyParameters
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_central.selection.privacy_parameters import PrivacyParameters
 
 _UP = 1 + 1e-12
 

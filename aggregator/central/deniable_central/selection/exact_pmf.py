@@ -7,16 +7,19 @@ probability always lies between. Written from the definitions, not from the samp
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
 from fractions import Fraction
 from itertools import permutations
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from deniable_central.pmf import Pmf
 from deniable_central.samplers.exponential import Weights
 from deniable_central.samplers.noise import decay_bracket
-from deniable_central.scores import Integers
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from deniable_central.scores import Integers
 
 Interval = tuple[int, int]
 Outcome = TypeVar("Outcome")

@@ -15,14 +15,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.errors import ScoresError
 from deniable_central.guarantee import Guarantee
-from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar, Release
 from deniable_central.samplers.exponential import Weights, draw_index
 from deniable_central.scores import Integers, Scores, checked_scores
@@ -35,6 +34,9 @@ from deniable_central.selection.privacy_parameters import (
     privacy_parameters,
 )
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from deniable_central.pmf import Pmf
 
 BaseMeasure = npt.NDArray[np.integer] | Sequence[int] | Sequence[Fraction]
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable_central.guarantee import Guarantee
-from deniable_central.pmf import Pmf
 from deniable_central.release import Release
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_central.scores import Integers, Scores, checked_scores
@@ -33,6 +32,11 @@ from deniable_central.selection.privacy_parameters import (
 )
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_central.pmf import Pmf
 
 _OUT_OF_REACH = np.uint64(1 << 62)  # noise stays below 2^60, so nothing deeper can come first
 

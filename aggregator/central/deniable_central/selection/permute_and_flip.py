@@ -10,10 +10,9 @@ McKenna, Sheldon 2020; Ding et al. 2021 (exponential noise).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_central.guarantee import Guarantee
-from deniable_central.pmf import Pmf
 from deniable_central.release import Release
 from deniable_central.samplers.permute_and_flip import draw_among_heads
 from deniable_central.scores import Scores, checked_scores
@@ -26,6 +25,9 @@ from deniable_central.selection.privacy_parameters import (
     privacy_parameters,
 )
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from deniable_central.pmf import Pmf
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,11 @@ Durfee, Rogers 2019.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from deniable_central.guarantee import Guarantee
-from deniable_central.pmf import Pmf
 from deniable_central.release import Release
 from deniable_central.samplers.exponential import Weights, draw_index
 from deniable_central.scores import Integers, Scores, checked_scores
@@ -29,6 +27,11 @@ from deniable_central.selection.privacy_parameters import (
 )
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_central.pmf import Pmf
 
 
 @dataclass(frozen=True, slots=True)

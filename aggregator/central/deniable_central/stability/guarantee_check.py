@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import TYPE_CHECKING
 
 from deniable_central.guarantee import Adjacency, parse_adjacency
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 Small = tuple[int, ...]
 _MOST_PAIRS = 10**7

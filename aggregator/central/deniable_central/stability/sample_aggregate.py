@@ -20,18 +20,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_central.errors import RowsError
-from deniable_central.release import Release
 from deniable_central.stability.blocks import Blocks
-from deniable_central.stability.parameters import Delta, Epsilon
 from deniable_central.stability.proposals import Proposal
 from deniable_central.stability.stability_test import StabilityTest
 from deniable_shared.errors import ParameterError
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from deniable_central.release import Release
+    from deniable_central.stability.parameters import Delta, Epsilon
+    from deniable_shared.randomness.coins import Coins
 
 BlockAnswer = int | str
 Table = npt.NDArray[np.generic]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_central.errors import DeltaError
 from deniable_central.guarantee import Adjacency, Guarantee, round_up
@@ -29,9 +29,11 @@ from deniable_central.stability.parameters import (
     read_delta,
     read_epsilon,
 )
-from deniable_central.stability.proposals import Answer, Proposal
 from deniable_shared.errors import ParameterError
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from deniable_central.stability.proposals import Answer, Proposal
+    from deniable_shared.randomness.coins import Coins
 
 _LARGEST_DISTANCE = 1 << 60  # noise stays below: a farther answer is certain to pass
 

@@ -6,16 +6,12 @@ single row makes it jump. `StabilityTest.distance_for` says beforehand how stabl
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from deniable_central.errors import AdjacencyError, RowsError
 from deniable_central.guarantee import Adjacency, parse_adjacency
-from deniable_central.release import Release
-from deniable_central.stability.parameters import Delta, Epsilon
 from deniable_central.stability.proposals import (
     Answer,
     Proposal,
@@ -25,6 +21,13 @@ from deniable_central.stability.proposals import (
     propose_quantile,
 )
 from deniable_central.stability.stability_test import StabilityTest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+    from deniable_central.release import Release
+    from deniable_central.stability.parameters import Delta, Epsilon
 
 Data = TypeVar("Data")
 

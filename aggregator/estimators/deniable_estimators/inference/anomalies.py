@@ -14,9 +14,8 @@ Source: local-dp §16 (iv).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -27,7 +26,11 @@ from deniable_estimators.inference.protocols import CodeEstimator, Estimator
 from deniable_estimators.inference.set_laws import permanent_law_of, set_law_of
 from deniable_estimators.inference.sets import tail_of_known
 from deniable_estimators.inference.significance import SupportEvidence, tails_under_null
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 FALSE_ALARMS = 1e-6
 """The most honest estimates in which anything odd is found."""

@@ -18,13 +18,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable_estimators.inference.cell_sums import CellSums
-from deniable_estimators.inference.channel import Floats
-from deniable_estimators.inference.pooled_tables import CellEstimates
 from deniable_estimators.inference.projection import onto_simplex
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Floats
+    from deniable_estimators.inference.pooled_tables import CellEstimates
 
 MAX_TABLE = 1_024
 """Most cells of a table that is tested: their covariance has as many rows."""

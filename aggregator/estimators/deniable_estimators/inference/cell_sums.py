@@ -12,20 +12,24 @@ the frequencies of the combinations moved to the cells that are asked about: f̂
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable_estimators.inference.channel import Channel, Counts, Floats
-from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.designs import covariance_of_sums, design_of, within_reach
 from deniable_estimators.inference.functionals import Functionals
-from deniable_estimators.inference.label_sums import LabelSums
 from deniable_estimators.inference.score_estimates import estimate_of_scores
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_estimators.inference.debias import Estimate
+    from deniable_estimators.inference.label_sums import LabelSums
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _AT_ONCE = 1 << 21
 _MOST = 1 << 28

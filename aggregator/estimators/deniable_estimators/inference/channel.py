@@ -13,12 +13,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

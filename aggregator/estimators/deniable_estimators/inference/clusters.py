@@ -29,18 +29,22 @@ Sources: Lugannani and Rice 1980; Barndorff-Nielsen 1986; Marshall, Olkin and Ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import import_module
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.intervals import distinct
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+    from deniable_estimators.inference.channel import Counts, Floats
 
 _LEAST_Z = 0.05  # r* is 0/0 at its centre: asked for less confidence than 4%, we give 4%
 _STEPS = 150

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable_estimators.inference.channel import Channel, Counts, Floats, independent
-from deniable_estimators.inference.clusters import Clusters
 from deniable_estimators.inference.intervals import clopper_pearson
 from deniable_estimators.inference.manipulation import (
     UNREACHABLE,
@@ -26,6 +26,9 @@ from deniable_estimators.inference.significance import (
     tails_under_null,
 )
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.clusters import Clusters
 
 FAMILIES = ("each", "all")
 PROJECTIONS = ("simplex", "clip", "base-cut")

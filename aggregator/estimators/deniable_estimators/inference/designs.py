@@ -23,17 +23,21 @@ Source: local-dp §0, §4.4, §7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.message_laws import law_of_messages
 from deniable_estimators.inference.protocols import CodeSetEstimator, HasMechanism
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design, IndependentBits, OneOf, Subset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_estimators.inference.channel import Floats
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 def design_of(mechanism: Mechanism) -> tuple[int, int]:

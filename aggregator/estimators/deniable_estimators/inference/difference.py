@@ -29,17 +29,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_estimators.inference.channel import Channel, Counts, Floats
-from deniable_estimators.inference.clusters import Clusters
 from deniable_estimators.inference.debias import Estimate, tail_of
 from deniable_estimators.inference.intervals import clopper_pearson
-from deniable_estimators.inference.protocols import Estimator
-from deniable_estimators.inference.significance import SupportEvidence
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.clusters import Clusters
+    from deniable_estimators.inference.protocols import Estimator
+    from deniable_estimators.inference.significance import SupportEvidence
 
 _Limits = tuple[Floats, Floats]
 

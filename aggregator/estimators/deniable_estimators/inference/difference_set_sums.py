@@ -15,13 +15,16 @@ Source: local-dp §7.3.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_shared.algebra.difference_sets import difference_set, hyperplane_size
 from deniable_shared.algebra.recurrences import point_count
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
 
 _SMALL = 64
 _LIMB = 24

@@ -20,18 +20,21 @@ for the value where that is largest. Source: local-dp §0.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.debias import check_epochs, tail_of
 from deniable_estimators.inference.score_limits import limits
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,15 +19,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.prefix_extension import PrefixExtension
-from deniable_estimators.inference.protocols import TextEstimator
 from deniable_estimators.inference.texts import TextEstimates, TextTally, estimate_texts
-from deniable_estimators.inference.utf8_candidates import Bytes
 from deniable_shared.domains import is_text
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_estimators.inference.protocols import TextEstimator
+    from deniable_estimators.inference.utf8_candidates import Bytes
 
 BEAM = 256
 """Prefixes that are extended, and texts that are kept, at each step."""

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.debias import Estimate, tail_of
 from deniable_estimators.inference.functionals import (
     Cumulative,
@@ -22,11 +21,14 @@ from deniable_estimators.inference.functionals import (
     Repetition,
     checked_weights,
 )
-from deniable_estimators.inference.payload_arrays import Payloads
 from deniable_estimators.inference.projection import top_down
 from deniable_estimators.inference.score_estimates import estimate_of_scores
 from deniable_estimators.inference.strata import Strata
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_estimators.inference.payload_arrays import Payloads
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _AT_ONCE = 1 << 20  # numbers of a block of functionals
 

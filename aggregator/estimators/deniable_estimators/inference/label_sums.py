@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from deniable_estimators.inference.functionals import (
     checked_weights,
 )
 from deniable_estimators.inference.message_laws import TwoLevelLaw, law_of_messages
-from deniable_estimators.inference.protocols import HasMechanism
 from deniable_estimators.inference.quantities import isotonic_regression
 from deniable_estimators.inference.second_moments import (
     numbers_of_a_row,
@@ -39,7 +39,10 @@ from deniable_estimators.inference.second_moments import (
     uniform_moments,
 )
 from deniable_estimators.inference.support_counts import HistogramEstimator, SupportEstimator
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.protocols import HasMechanism
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _MOST_PLACES = 256
 _LEAST_PLACES = 16

@@ -18,14 +18,17 @@ where the likelihood does. Sources: Dempster, Laird, Rubin 1977; Li et al. 2020;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_estimators.inference.channel import Counts, Floats
 
 _MOST_STEPS = 20_000
 _STILL = 1e-3  # nats

@@ -7,13 +7,17 @@ Source: Cao, Jia and Gong 2021; local-dp §16.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Channel, Counts, Floats
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_estimators.inference.channel import Channel, Counts, Floats
 
 UNREACHABLE = int(np.iinfo(np.int64).max)
 _ROUNDINGS = 8 * float(np.finfo(np.float64).eps)  # above what three operations can lose, relatively

@@ -7,26 +7,30 @@ the order of the names asked for, the last one fastest, and are labelled like "o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable_estimators.inference.cell_sums import CellSums
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.label_sums import LabelSums
 from deniable_estimators.inference.payload_arrays import checked_tally
 from deniable_estimators.inference.pooled_tables import PooledTable, ReportGroup
-from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.inference.tables import TableEstimator
 from deniable_shared.analysis.joint_supports import JointSupports
-from deniable_shared.domains import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_estimators.inference.channel import Counts
+    from deniable_estimators.inference.protocols import Estimator
+    from deniable_shared.domains import Record
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 MAX_CELLS = 65_536
 """Most cells of one table."""

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.likelihood import Fit, fit
-from deniable_estimators.inference.protocols import HasMechanism
 from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.protocols import HasMechanism
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _TOLERANCE = 0.02  # standard errors of the gradient: a few nats, in twice the steps of half of one
 _Sums = Callable[[Floats], Floats]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import operator
 from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.clusters import Clusters
 from deniable_estimators.inference.debias import check_epochs
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 Payloads = npt.NDArray[np.uint8]
 

@@ -16,15 +16,17 @@ Sources: local-dp §0 and §13; PROTOCOL §7.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
-from deniable_shared.analysis.joint_supports import JointSupports
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_shared.analysis.joint_supports import JointSupports
 
 
 class CellEstimates(Protocol):

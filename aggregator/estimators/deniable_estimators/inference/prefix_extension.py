@@ -12,17 +12,15 @@ frequent first, and each one's people are taken out of the counts before the nex
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.protocols import PrefixCoding, TableGroup
-from deniable_estimators.inference.texts import TextTally
 from deniable_estimators.inference.utf8_candidates import (
     Bytes,
     PartialCharacter,
@@ -32,6 +30,12 @@ from deniable_estimators.inference.utf8_candidates import (
     partial_character,
 )
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_estimators.inference.channel import Floats
+    from deniable_estimators.inference.texts import TextTally
 
 _LOOKED_FOR = 3.0  # standard errors: the least frequency that is worth a place in the beam
 _STANDS_OUT = 4.5  # standard errors: less, and taking it out would add noise of its own

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from deniable_estimators.inference.channel import Floats
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Floats
 
 
 def onto_box(frequencies: Floats) -> Floats:

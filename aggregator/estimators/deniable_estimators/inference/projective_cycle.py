@@ -7,9 +7,9 @@ v_{t−1−k} = s_{i+k} − Σ_{j<k} c_{t−k+j}·s_{i+j}. So all that is needed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from deniable_shared.algebra.recurrences import (
     primitive_recurrence,
     recurrence_sequence,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _Numbers = npt.NDArray[np.int64]
 

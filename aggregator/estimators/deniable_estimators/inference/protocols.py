@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from deniable_estimators.inference.channel import Counts, Floats
-from deniable_estimators.inference.debias import Estimate
-from deniable_estimators.inference.likelihood import MessageLaw
-from deniable_estimators.inference.payload_arrays import Payloads
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from fractions import Fraction
+
+    from deniable_estimators.inference.debias import Estimate
+    from deniable_estimators.inference.likelihood import MessageLaw
+    from deniable_estimators.inference.payload_arrays import Payloads
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 Numbers = TypeVar("Numbers", Counts, Floats)
 

@@ -15,17 +15,20 @@ within a step. Source: local-dp §11.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
-from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.functionals import Cumulative, LinearEstimator
-from deniable_shared.domains import Number
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_estimators.inference.debias import Estimate
+    from deniable_shared.domains import Number
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """The quantiles of a document."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Counts
-from deniable_shared.mechanisms.structure import Subset
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_estimators.inference.channel import Counts
+    from deniable_shared.mechanisms.structure import Subset
 
 Generator = np.random.Generator  # noqa: TID251  (planning and tests: nothing drawn here is sent)
 

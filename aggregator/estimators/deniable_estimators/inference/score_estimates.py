@@ -7,13 +7,16 @@ channel in which a report moves a frequency from −q/(p − q) to (1 − q)/(p 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable_estimators.inference.channel import Channel, Floats
 from deniable_estimators.inference.debias import Estimate
-from deniable_estimators.inference.functionals import Functionals
 from deniable_estimators.inference.manipulation import influence, reports_to_leave
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.functionals import Functionals
 
 
 def estimate_of_scores(

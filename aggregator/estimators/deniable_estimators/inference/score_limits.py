@@ -17,10 +17,12 @@ few messages. Sources: Wilson 1927; Johnson 1978; Hall 1992.
 from __future__ import annotations
 
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Floats
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Floats
 
 
 def limits(

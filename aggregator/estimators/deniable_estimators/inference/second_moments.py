@@ -13,15 +13,19 @@ of a 2-design bound it, as in `designs`:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.designs import design_of, unary
 from deniable_estimators.inference.protocols import CodeSetEstimator, HasMechanism
 from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Floats
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _MOST_NUMBERS = 1 << 27
 

@@ -11,15 +11,13 @@ from how often each is. Source: local-dp §2, §5, §6, §7.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.designs import spread_within
 from deniable_estimators.inference.payload_arrays import first_round
 from deniable_estimators.inference.protocols import (
@@ -31,8 +29,13 @@ from deniable_estimators.inference.sets import PermanentSetLaw, SetEstimate, Set
 from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 from deniable_shared.mechanisms.structure import Design, IndependentBits, OneOf, Subset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_estimators.inference.channel import Counts
+    from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 
 _MOST_MESSAGES = 1 << 20  # of affine/1: 20 ms
 _Members = npt.NDArray[np.int64]
@@ -142,7 +145,7 @@ def _of_messages(
     structure = mechanism.structure
     if isinstance(structure, Design) and structure.triples is not None:
         return *_of_pairs(mechanism, members), reach, int(held.min()), 0
-    squares, form = held**2, cast(Memoizable, first_round(mechanism))
+    squares, form = held**2, cast("Memoizable", first_round(mechanism))
     levels = _levels(mechanism.p, len(held) * form.support_size // form.alphabet_size, len(held))
     supporting = estimator.code_supports(squares)
     moments = _of_squares(mechanism, supporting, int(squares.sum()), members, levels)

@@ -17,17 +17,21 @@ under any dependence of the labels. Sources: Clopper and Pearson 1934; Holm 1979
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Channel, Counts, Floats
-from deniable_estimators.inference.clusters import Clusters
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_estimators.inference.channel import Channel, Counts, Floats
+    from deniable_estimators.inference.clusters import Clusters
 
 METHODS = ("holm", "bonferroni")
 Flags = npt.NDArray[np.bool_]

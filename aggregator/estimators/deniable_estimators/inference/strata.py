@@ -19,12 +19,11 @@ pull by the mean of theirs, weighted by the variance that each adds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.debias import tail_of
 from deniable_estimators.inference.functionals import (
     Functionals,
@@ -32,6 +31,11 @@ from deniable_estimators.inference.functionals import (
     unknown_functionals,
     with_limits,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_estimators.inference.channel import Counts, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

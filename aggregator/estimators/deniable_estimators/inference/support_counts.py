@@ -8,6 +8,7 @@ Where the tally is the histogram of the payloads, reading them is the same for a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,9 @@ from deniable_estimators.inference.payload_arrays import (
     clusters_of,
 )
 from deniable_shared.errors import DecodeError
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
 

@@ -11,10 +11,9 @@ push it off its interval. Source: local-dp §0 and §16.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,6 +25,9 @@ from deniable_estimators.inference.manipulation import UNREACHABLE
 from deniable_estimators.inference.pooled_tables import CellEstimates, PooledTable, ReportGroup
 from deniable_estimators.inference.projection import onto_box
 from deniable_estimators.inference.score_limits import distances
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ Sources: local-dp §4.3, §8, §9 (finite pools of hashes); the joint debias is 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +35,12 @@ from deniable_estimators.inference.channel import Channel, Counts, Floats
 from deniable_estimators.inference.clusters import Clusters
 from deniable_estimators.inference.debias import Estimate, check_epochs, debias
 from deniable_estimators.inference.projection import onto_box
-from deniable_estimators.inference.protocols import TableGroup, TextCoding, TextEstimator
 from deniable_shared.mechanisms.memoization import MemoizedChain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_estimators.inference.protocols import TableGroup, TextCoding, TextEstimator
 
 _SURE = 3.0
 """Standard errors between the estimate of Σf² and what it is taken for."""

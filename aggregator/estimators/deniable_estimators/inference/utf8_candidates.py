@@ -12,13 +12,15 @@ one of as many bytes. `log_probabilities` says so to a search, which orders its 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from enum import IntEnum, auto
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]

@@ -8,11 +8,14 @@ Products with it are differences of cumulated sums: O(K) for a vector.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Floats
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Floats
 
 
 @dataclass(frozen=True, slots=True)

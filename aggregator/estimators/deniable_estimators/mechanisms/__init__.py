@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from deniable_estimators.inference.protocols import Estimator, checked_repeat
 from deniable_estimators.mechanisms.affine import AffineEstimator
@@ -31,7 +31,11 @@ from deniable_estimators.mechanisms.subset import SubsetEstimator
 from deniable_estimators.mechanisms.sue import SymmetricUnaryEstimator
 from deniable_estimators.mechanisms.tree import TreeEstimator
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 __all__ = ["estimator_for", "mechanism_ids"]
 

@@ -14,15 +14,13 @@ show reports that no honest device sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.label_sums import LabelSums
 from deniable_estimators.inference.message_laws import TwoLevelLaw, one_code_law
 from deniable_estimators.inference.payload_arrays import (
@@ -31,11 +29,16 @@ from deniable_estimators.inference.payload_arrays import (
     checked_tally,
     first_round_as,
 )
-from deniable_estimators.inference.protocols import Numbers
 from deniable_estimators.inference.sampling import Generator, senders
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_estimators.inference.channel import Counts
+    from deniable_estimators.inference.protocols import Numbers
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _SLICE_ROWS = 16_384  # what the steps of a slice touch stays in cache
 _MOST_MESSAGES = 1 << 22  # of 8 bytes each, where messages are counted

@@ -8,14 +8,12 @@ is no search, and no label to estimate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.payload_arrays import (
     Payloads,
     checked_payloads,
@@ -27,7 +25,12 @@ from deniable_estimators.inference.support_counts import SupportEstimator
 from deniable_estimators.mechanisms.rr import column_sums
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.bit_sketch import BitSketch
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_estimators.inference.channel import Counts
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 class Sketch(Protocol):

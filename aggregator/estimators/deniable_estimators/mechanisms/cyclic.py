@@ -6,18 +6,21 @@ c_v = Σ_{δ ∈ D} h[(v + δ) mod K]        and of weights of the codes, Σ_{δ
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.difference_set_sums import (
     reflect,
     shifted_shares,
     shifted_sums,
     spectrum_of,
 )
-from deniable_estimators.inference.sampling import Generator
 from deniable_estimators.mechanisms.geometric import GeometricEstimator, sample_distances
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_estimators.inference.sampling import Generator
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,15 @@ shares add up to 1: they are presented clipped. Tally: the D numbers n_j, then t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.sampling import Generator, people_by_value, senders
 from deniable_estimators.mechanisms.rr_sampled import SampledEstimator
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ frequency, and hold for every distribution of the values.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from deniable_estimators.inference.payload_arrays import (
     clusters_of,
 )
 from deniable_shared.errors import DecodeError
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,13 @@ V_∞ = 1/(P − Q)² − c² of the permanent answer, 1 − c² of the value. T
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain as joined
 from itertools import combinations
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
-from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.payload_arrays import (
     first_round_as,
 )
@@ -32,7 +29,13 @@ from deniable_estimators.inference.walsh import walsh
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.fourier import FourierMarginals, place_of
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_estimators.inference.debias import Estimate
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.label_sums import MessageSums
 from deniable_estimators.inference.message_laws import TwoLevelLaw, two_level_law
 from deniable_estimators.inference.payload_arrays import first_round
@@ -23,7 +22,10 @@ from deniable_estimators.inference.sampling import Generator, senders
 from deniable_shared.algebra.difference_sets import difference_set
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.geometric import GeometricResponse
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,10 @@ A report of y says φ(y) = (a_y − qA)/(p − q) of a sum Σ_v a_v·f_v, where 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.functionals import (
     Cumulative,
     Moments,
@@ -22,7 +21,10 @@ from deniable_estimators.inference.label_sums import RowSums
 from deniable_estimators.inference.message_laws import TwoLevelLaw, two_level_law
 from deniable_estimators.inference.quantities import isotonic_regression
 from deniable_estimators.inference.support_counts import HistogramEstimator
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

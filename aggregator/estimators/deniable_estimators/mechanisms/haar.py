@@ -12,10 +12,10 @@ Source: local-dp §11.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.hierarchy import HierarchyEstimator
 from deniable_estimators.inference.payload_arrays import (
     Payloads,
@@ -28,6 +28,9 @@ from deniable_estimators.inference.strata import Strata, Stratum
 from deniable_estimators.inference.support_counts import histogram
 from deniable_estimators.inference.walsh import walsh
 from deniable_shared.mechanisms.haar import HaarResponse
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
 
 _HALVES = 2
 

@@ -8,18 +8,21 @@ texts from them. Tally: the histogram of the payloads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.payload_arrays import first_round_as
 from deniable_estimators.inference.protocols import TableGroup
 from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_estimators.inference.walsh import walsh
 from deniable_estimators.mechanisms.bit_sketch import SketchCoding, cells_of
 from deniable_shared.mechanisms.hcms import HadamardSketch
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_estimators.inference.channel import Counts
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,10 @@ stand for nothing. The sums are those of `inference.linear_hash_sums`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.linear_hash_sums import (
     cells_of_values,
     hashed,
@@ -24,7 +23,10 @@ from deniable_estimators.inference.payload_arrays import first_round_as
 from deniable_estimators.inference.sampling import Generator, different_cells, senders
 from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_shared.mechanisms.loloha import LocalHashing
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,21 @@ Tally: the P numbers of reports, then for each choice the supports of its codes.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.payload_arrays import Payloads, checked_payloads
 from deniable_estimators.inference.sampling import Generator, sample_sets
 from deniable_estimators.mechanisms.subset import SubsetEstimator
 from deniable_shared.domains import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.one_of_choices import OneOfChoices
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts
+    from deniable_shared.mechanisms.one_of_choices import OneOfChoices
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 def tally_of(payloads: Payloads, form: OneOfChoices) -> Counts:

@@ -8,25 +8,28 @@ its joint codes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts
-from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.payload_arrays import Payloads, checked_tally, first_round_as
 from deniable_estimators.inference.pooled_tables import PooledTable, ReportGroup
-from deniable_estimators.inference.sampling import Generator
 from deniable_estimators.inference.tables import IntervalSettings, one_way_tables
 from deniable_estimators.mechanisms.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.pairs import SampledPairs
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_estimators.inference.channel import Counts
+    from deniable_estimators.inference.debias import Estimate
+    from deniable_estimators.inference.sampling import Generator
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _PAIR = 2
 

@@ -13,22 +13,25 @@ a given list are made of, in `inference.heavy_hitters`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.payload_arrays import first_round_as
 from deniable_estimators.inference.protocols import TableGroup
 from deniable_estimators.inference.sampling import Generator, different_cells, senders
 from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_estimators.inference.channel import Counts
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _ROUNDING = 0.25  # of a report: a count is an integer, and this far off it is none
 

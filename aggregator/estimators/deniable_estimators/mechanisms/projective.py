@@ -13,19 +13,22 @@ values may change places in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.difference_set_sums import (
     reflect,
     shifted_shares,
     shifted_sums,
 )
 from deniable_estimators.inference.projective_cycle import cycle_points
-from deniable_estimators.inference.sampling import Generator
 from deniable_estimators.mechanisms.geometric import GeometricEstimator, sample_distances
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_estimators.inference.sampling import Generator
 
 _Numbers = npt.NDArray[np.int64]
 

@@ -10,16 +10,18 @@ tree is unpacked.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.payload_arrays import Payloads, checked_payloads
 from deniable_estimators.inference.support_counts import SupportEstimator
 from deniable_shared.errors import DecodeError
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _Words = npt.NDArray[np.uint64]
 _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int64)

@@ -11,7 +11,7 @@ estimate. Tally: the m numbers n_j, then the m numbers o_j.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,9 @@ from deniable_estimators.inference.payload_arrays import (
 )
 from deniable_shared.domains import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
 

@@ -20,11 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.debias import Estimate, tail_of
 from deniable_estimators.inference.functionals import (
     Cumulative,
@@ -39,8 +38,11 @@ from deniable_estimators.inference.payload_arrays import (
 from deniable_estimators.inference.score_estimates import estimate_of_scores
 from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_estimators.inference.window_law import WindowLaw
-from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.square_wave import SquareWave
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _PLACES = 32  # of the band at which ramps are compared
 

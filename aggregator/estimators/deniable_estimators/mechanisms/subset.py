@@ -8,12 +8,11 @@ Sets sent as bits are counted as the bits of `rr/1` are, sets of indices by thei
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.label_sums import LabelSums
 from deniable_estimators.inference.message_laws import TwoLevelLaw, one_code_law
 from deniable_estimators.inference.payload_arrays import (
@@ -24,8 +23,11 @@ from deniable_estimators.inference.payload_arrays import (
 )
 from deniable_estimators.mechanisms.rr import BitwiseEstimator
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.subset import SubsetResponse
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes
 

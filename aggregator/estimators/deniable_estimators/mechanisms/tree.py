@@ -21,19 +21,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.hierarchy import HierarchyEstimator
 from deniable_estimators.inference.payload_arrays import Payloads, checked_tally, first_round_as
-from deniable_estimators.inference.sampling import Generator
 from deniable_estimators.inference.strata import Strata, Stratum
 from deniable_estimators.mechanisms.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.tree import TreeResponse
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts, Floats
+    from deniable_estimators.inference.sampling import Generator
+    from deniable_shared.mechanisms.subset import SubsetResponse
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -30,8 +30,10 @@ from deniable_estimators.inference.payload_arrays import (
 from deniable_estimators.inference.score_estimates import estimate_of_scores
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.windowed_mean import WindowedMean, moments
+
+if TYPE_CHECKING:
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class WindowedMeanEstimator:
     @property
     def _first(self) -> WindowedMean:
         chain = self.mechanism
-        return cast(WindowedMean, chain.first if isinstance(chain, MemoizedChain) else chain)
+        return cast("WindowedMean", chain.first if isinstance(chain, MemoizedChain) else chain)
 
     @property
     def channel(self) -> Channel:

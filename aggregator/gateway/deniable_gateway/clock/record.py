@@ -12,9 +12,12 @@ import json
 import math
 import os
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_gateway.clock.reading import Reading
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAME = "clock.json"
 CONFIRMED = "clock-confirmed.json"

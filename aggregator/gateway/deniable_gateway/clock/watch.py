@@ -16,15 +16,19 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_gateway.clock import reading, record
 from deniable_gateway.clock.reading import Reading, age_of, boot_id, boot_time, step_since
 from deniable_gateway.clock.record import ClockRecord
 from deniable_gateway.problem import Problem, jittered
 from deniable_gateway.suspension import RETRY_SECONDS, Suspension
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from deniable_shared.manifest.epochs import Clock
 
 REASON = "clock"
 """The name of its reason in `Suspension`."""

@@ -10,6 +10,7 @@ import math
 import time
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_gateway.background_threads import PeriodicThread, default_sigterm, start_threads
 from deniable_gateway.clock.watch import ClockWatch
@@ -27,7 +28,9 @@ from deniable_gateway.upload.published import PublishedPages
 from deniable_gateway.upload.sealed_uploads import SealedUploads, UploadLimits
 from deniable_gateway.upload.upload_queue import UploadQueue
 from deniable_shared.errors import DeniableError
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_shared.manifest.epochs import Clock
 
 TICK_SECONDS = 30.0
 MIRROR_SECONDS = 60.0

@@ -16,14 +16,17 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable_gateway.problem import jittered
-from deniable_gateway.relay.queue import Batch, ReportQueue
-from deniable_gateway.upload.mirror import Mirror
 from deniable_shared.manifest.epochs import Clock, closes_at
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.replies import header_field, read_problem, read_statuses
 from deniable_shared.wire.report import MAX_REPORTS, MAX_UPLOAD_BYTES, ReportStatus
+
+if TYPE_CHECKING:
+    from deniable_gateway.relay.queue import Batch, ReportQueue
+    from deniable_gateway.upload.mirror import Mirror
 
 BASE_SECONDS, CAP_SECONDS = 5.0, 900.0
 GONE = "collection-closed"

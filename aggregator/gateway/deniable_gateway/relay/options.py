@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from deniable_gateway.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 VARIABLE = "DENIABLE_RELAY"
 LEAST_BATCH = 2

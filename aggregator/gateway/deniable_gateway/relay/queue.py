@@ -12,14 +12,17 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable_gateway.errors import QueueError
-from deniable_gateway.upload.sealed_uploads import SealedReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from deniable_gateway.upload.sealed_uploads import SealedReport
 
 NAME = "relay.db"
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import urllib.request
 from collections.abc import Callable
 from http.client import HTTPException, HTTPMessage
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request
 
 from deniable_gateway.errors import UpstreamError
 from deniable_gateway.relay.forwarder import UpstreamReply
 from deniable_shared.wire.report import MEDIA_TYPE
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 USER_AGENT = "deniable-relay/1"
 TIMEOUT_SECONDS = 30.0

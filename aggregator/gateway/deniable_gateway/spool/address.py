@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from deniable_gateway.errors import ExtraError, SpoolError
 from deniable_gateway.spool.directory import DirectorySpool
 from deniable_gateway.spool.object_store import open_object_store, without_credentials
-from deniable_gateway.spool.protocol import Spool
+
+if TYPE_CHECKING:
+    from deniable_gateway.spool.protocol import Spool
 
 POSTGRES = ("postgresql", "postgres")
 

@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from deniable_gateway.errors import SpoolError
 from deniable_gateway.spool.block_format import SpooledReport, decode_block, encode_block
 from deniable_gateway.spool.object_store import require_pyarrow
 from deniable_gateway.spool.parquet_format import decode_parquet, encode_parquet
-from deniable_gateway.spool.protocol import Spool, SpoolFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from deniable_gateway.spool.protocol import Spool, SpoolFile
 
 FORMATS: Mapping[str, Callable[[Sequence[SpooledReport]], bytes]] = {
     "block": encode_block,

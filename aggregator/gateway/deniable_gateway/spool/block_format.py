@@ -9,12 +9,15 @@ Lengths are a uint8 and a uint32; the checksum is over all that precedes it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from deniable_gateway.errors import SpoolError
 from deniable_shared.wire.codec import opaque
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 MAGIC = b"deniable spool/1\n"
 MAX_RECORDS = 100_000

@@ -14,8 +14,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from deniable_gateway.background_threads import PeriodicThread, default_sigterm, start_threads
 from deniable_gateway.clock.watch import ClockWatch
@@ -33,7 +33,11 @@ from deniable_gateway.upload.published import PublishedPages
 from deniable_gateway.upload.sealed_uploads import SealedReport, SealedUploads, UploadLimits
 from deniable_gateway.upload.upload_queue import UploadQueue
 from deniable_shared.errors import DeniableError
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_shared.manifest.epochs import Clock
 
 TICK_SECONDS = 5.0
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from deniable_gateway.errors import SpoolError
 from deniable_gateway.spool.protocol import NOTICES, Spool
-from deniable_gateway.spool.relay_tokens import RelayTokens
 from deniable_gateway.upload.mirror import Fetch, fetch_mirror
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_gateway.spool.relay_tokens import RelayTokens
 
 RELAYS = "relays"
 """What `notices_reader` is asked for instead of a path: `RelayTokens.encode()`."""

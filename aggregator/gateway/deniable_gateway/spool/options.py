@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from deniable_gateway.errors import SettingsError, SpoolError
 from deniable_gateway.spool.block_files import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 VARIABLE = "DENIABLE_SPOOL"
 _MAX_WAIT_MS = 10_000

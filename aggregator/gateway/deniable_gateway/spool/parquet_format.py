@@ -10,7 +10,6 @@ loaded with the first block.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,8 @@ from deniable_shared.errors import DecodeError
 from deniable_shared.wire.report import split_upload
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     import pyarrow as pa
 
 CHECKSUM = b"deniable.sha256"

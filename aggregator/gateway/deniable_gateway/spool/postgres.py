@@ -6,9 +6,8 @@ A consumer makes the schema when it first writes the notices. An intake's role n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -16,6 +15,9 @@ from psycopg.rows import class_row
 
 from deniable_gateway.errors import SpoolUnavailableError
 from deniable_gateway.spool.protocol import NOTICES, SpoolFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Connection = psycopg.Connection[Any]
 

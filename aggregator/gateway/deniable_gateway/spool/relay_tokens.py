@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from deniable_gateway.errors import SpoolError
 from deniable_gateway.upload.bearer import presented_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deniable_gateway.problem import Problem, jittered
 from deniable_gateway.upload.gate import Arrival, UploadGate
@@ -27,8 +27,10 @@ from deniable_gateway.upload.request import (
     require_whole,
     upload_collection,
 )
-from deniable_gateway.upload.upload_queue import UploadQueue
 from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, encode_errors
+
+if TYPE_CHECKING:
+    from deniable_gateway.upload.upload_queue import UploadQueue
 
 BODY_SECONDS = 10.0
 """How long the body of a request may take."""

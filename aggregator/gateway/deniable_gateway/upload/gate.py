@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable_gateway.suspension import Suspension
 from deniable_gateway.upload.limiter import PrefixLimiter, network_prefix
 from deniable_gateway.upload.request import content_length
+
+if TYPE_CHECKING:
+    from deniable_gateway.suspension import Suspension
 
 IsRelay = Callable[[str, str], bool]
 """Whether an Authorization header carries a relay's token for a collection."""

@@ -11,9 +11,12 @@ import ipaddress
 import math
 import secrets
 import threading
+from typing import TYPE_CHECKING
 
 from deniable_gateway.problem import Problem, jittered
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_shared.manifest.epochs import Clock
 
 WINDOW_SECONDS = 10
 """A burst may use up one window's reports at once: short windows keep bursts short."""

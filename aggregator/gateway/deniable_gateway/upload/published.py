@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -16,6 +15,8 @@ from deniable_gateway.problem import Problem
 from deniable_gateway.upload.request import Reply, problem_reply
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from deniable_gateway.suspension import Suspension
     from deniable_gateway.upload.front import Scope
     from deniable_gateway.upload.sealed_uploads import SealedUploads

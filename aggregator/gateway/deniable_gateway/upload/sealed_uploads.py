@@ -9,15 +9,12 @@ for the batch of the present key. Elsewhere every key that is listed will do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable_gateway.problem import Problem, jittered
-from deniable_gateway.upload.gate import Arrival, Sender
 from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter
-from deniable_gateway.upload.mirror import Mirror, MirroredCollection
 from deniable_gateway.upload.storing import Checked, store_together
-from deniable_gateway.upload.upload_queue import Outcome
 from deniable_shared.errors import DecodeError
 from deniable_shared.manifest.epochs import Clock, closes_at, starts_too_early
 from deniable_shared.wire.problems import ReportError
@@ -27,6 +24,13 @@ from deniable_shared.wire.report import (
     ReportStatus,
     decode_upload,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Sequence
+
+    from deniable_gateway.upload.gate import Arrival, Sender
+    from deniable_gateway.upload.mirror import Mirror, MirroredCollection
+    from deniable_gateway.upload.upload_queue import Outcome
 
 RETRY_SECONDS = 30.0
 MAX_WAITING = 5_000_000

@@ -9,13 +9,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from deniable_gateway.problem import Problem
-from deniable_gateway.upload.gate import Arrival
 from deniable_gateway.upload.upload_queue import Outcome, not_stored
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import ReportStatus
+
+if TYPE_CHECKING:
+    from deniable_gateway.upload.gate import Arrival
 
 A = TypeVar("A")
 

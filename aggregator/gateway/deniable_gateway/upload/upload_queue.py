@@ -14,11 +14,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
 from deniable_gateway.problem import Problem, jittered
-from deniable_gateway.suspension import Suspension
 from deniable_gateway.upload.gate import Arrival
 from deniable_shared.wire.report import ReportStatus
+
+if TYPE_CHECKING:
+    from deniable_gateway.suspension import Suspension
 
 BATCH_BYTES = 524_288
 """No more than some 4,000 reports are stored at once: bounds how long the last one waits."""

@@ -12,14 +12,18 @@ behind the act, as in housekeeping.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.access.rows import AuditRow
 from deniable_shared.errors import DecodeError, ForkError
 from deniable_shared.wire.canonical import canonical_json, strict_json
 from deniable_shared.wire.transparency_log import GENESIS, LogEntry, extend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from deniable_aggregator.access.rows import AuditRow
 
 ACTS = (
     "clock-confirmed",

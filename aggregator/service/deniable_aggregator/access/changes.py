@@ -6,12 +6,9 @@ appends it with the act.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.sessions import LINK_SECONDS, SignInSessions
-from deniable_aggregator.access.tokens import Tokens
-from deniable_aggregator.access.users import Users
 from deniable_aggregator.documents.access import (
     CreatedLinkDocument,
     CreatedTokenDocument,
@@ -20,6 +17,13 @@ from deniable_aggregator.documents.access import (
     NewUser,
 )
 from deniable_gateway.problem import Problem, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_aggregator.access.tokens import Tokens
+    from deniable_aggregator.access.users import Users
 
 DAY_SECONDS = 86_400
 _NOT_IN_PATHS = frozenset("/\\%")

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import LinkRow, SessionRow
 from deniable_aggregator.base.roles import Identity, scope_of
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from deniable_shared.manifest.epochs import Clock
 
 SESSION_SECONDS = 12 * 3_600
 """How long a person stays signed in."""

@@ -9,14 +9,17 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import Token
 from deniable_aggregator.base.roles import scope_of
 from deniable_gateway.upload.bearer import TOKEN_PREFIX, presented_hash, token_hash
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from deniable_shared.manifest.epochs import Clock
 
 
 class TokenStore(Protocol):

@@ -13,14 +13,17 @@ import hmac
 import secrets
 import threading
 import unicodedata
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import User
 from deniable_aggregator.base.roles import scope_of
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from deniable_shared.manifest.epochs import Clock
 
 SHORTEST_PASSWORD = 12
 LONGEST_PASSWORD = 256

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.base.errors import DamagedError
 from deniable_gateway.problem import Problem
 from deniable_shared.manifest.epochs import epoch_start
-from deniable_shared.manifest.model import Manifest
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.errors import DamagedError
+    from deniable_shared.manifest.model import Manifest
 
 
 def sentence(error: DamagedError, newest: Manifest | None) -> str:

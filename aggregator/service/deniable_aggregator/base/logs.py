@@ -8,15 +8,19 @@ may hold rows, those of a parser what was sent.
 
 from __future__ import annotations
 
-import logging
 import sys
+from typing import TYPE_CHECKING
 
 import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
 
 from deniable_aggregator.base.errors import AggregatorError
 from deniable_gateway.errors import GatewayError
 from deniable_gateway.logs import exception_chain
+
+if TYPE_CHECKING:
+    import logging
+
+    from structlog.typing import EventDict, Processor, WrappedLogger
 
 
 def formatter() -> logging.Formatter:

@@ -7,8 +7,11 @@ and stand apart: relay may only upload more than one report a request, metrics m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 RELAY = "relay"
 ROLES = ("viewer", "analyst", "admin", RELAY, "metrics")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_type_hints
 from urllib.parse import urlsplit
 
 import msgspec
@@ -22,6 +21,9 @@ from deniable_aggregator.base.settings_sources import (
     variables,
 )
 from deniable_gateway.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 OIDC_REQUEST = {"role": "groups", "name": "preferred_username", "scope": "openid profile email"}
 _SQLITE = "sqlite:///"

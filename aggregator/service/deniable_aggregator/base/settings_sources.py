@@ -6,10 +6,13 @@ import difflib
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_gateway.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
 PREFIX = "DENIABLE_"
 FILE_NAME = "deniable.toml"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +22,9 @@ from deniable_aggregator.cli.options import (
 from deniable_aggregator.cli.output import emit, escape_control_characters, moment, plain_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from deniable_aggregator.client.connection import Answer
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.documents.access import AuditDocument, AuditEntryDocument

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,6 +22,8 @@ from deniable_aggregator.cli.terminal import require_yes, yes_option
 from deniable_aggregator.collections.authoring.templates import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from deniable_aggregator.documents.collections import CollectionsDocument
 
 REPEATS = ("once", "fresh", "memoized")

@@ -8,7 +8,6 @@ itself, so that there is never a second writer.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.client.remote import TIMEOUT_SECONDS, remote
@@ -16,6 +15,8 @@ from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.operations.process import running_server
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.operations.service import Service
 

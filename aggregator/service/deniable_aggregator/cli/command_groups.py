@@ -10,11 +10,14 @@ import importlib
 import io
 import json
 import sys
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 FAILED = 1
 NOT_READY = 75

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +23,9 @@ from deniable_aggregator.cli.output import emit
 from deniable_aggregator.cli.verify_log import verify_log
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.operations.doctor import Check

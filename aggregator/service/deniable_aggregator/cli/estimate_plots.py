@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,8 @@ from deniable_aggregator.cli.interval_bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escape_control_characters, escape_markup
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from rich.console import Console
 
     from deniable_aggregator.documents.estimates import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -21,6 +20,8 @@ from deniable_aggregator.cli.options import (
 from deniable_aggregator.cli.output import say, show
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from deniable_aggregator.client.connection import Arguments
     from deniable_aggregator.client.service_client import ServiceClient
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
@@ -10,6 +9,8 @@ from msgspec import UNSET, UnsetType
 from deniable_aggregator.cli.output import escape_markup, plain_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from deniable_aggregator.documents.estimates import (
         AnonymityDocument,
         EstimatesDocument,

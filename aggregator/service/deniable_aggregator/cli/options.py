@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.client.service_client import ServiceClient
 

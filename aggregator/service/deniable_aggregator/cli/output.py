@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ParamSpec, TextIO, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from msgspec import Struct
     from rich.console import Console
     from rich.table import Table

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.output import console, emit, table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
     from deniable_aggregator.collections.planning.sweep import SweepPoint
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +23,8 @@ from deniable_aggregator.cli.release_tables import answer_table, quote_table, re
 from deniable_aggregator.documents.describe import cost_words, epochs_words, moment, request_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.documents.releases import ReleaseSummary
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_address
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -15,6 +13,9 @@ from deniable_aggregator.cli.options import data_option, example, settings_for, 
 from deniable_aggregator.cli.output import say
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from deniable_aggregator.base.settings import Settings
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,6 +20,9 @@ from deniable_aggregator.cli.output import emit, say
 from deniable_aggregator.cli.spool_tally import tally
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from deniable_gateway.spool.protocol import Spool
 
 TURN_SECONDS = 30.0

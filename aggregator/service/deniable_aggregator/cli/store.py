@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
@@ -17,6 +16,8 @@ from deniable_aggregator.cli.output import emit, say
 from deniable_aggregator.cli.terminal import progress_bar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.operations.backup.copying import RestoreResult
 

@@ -7,7 +7,6 @@ demo, load or tally is: a bar on standard error at a terminal, else silence.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -17,6 +16,8 @@ from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.output import console
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from rich.progress import Progress, TaskID
 
     from deniable_aggregator.operations.demo.study import ProgressWatcher

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +14,8 @@ from deniable_aggregator.cli.options import Target, example, json_option, servic
 from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.operations.doctor import Check
     from deniable_aggregator.operations.doctor.log_audit import Chain

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import AggregatorError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import httpx
 
 COMMAND_CURES = {"unauthorized": "set DENIABLE_TOKEN"}

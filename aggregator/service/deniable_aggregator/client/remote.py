@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.client.errors import COMMAND_CURES, UnreachableError
 from deniable_aggregator.client.service_client import ServiceClient
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 TIMEOUT_SECONDS = 60.0
 

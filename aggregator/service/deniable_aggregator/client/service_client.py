@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
@@ -50,6 +48,9 @@ from deniable_aggregator.documents.releases import (
 from deniable_shared.wire.dsse import MEDIA_TYPE as ENVELOPE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
     import httpx
 
 

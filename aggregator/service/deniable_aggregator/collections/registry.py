@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.errors import StoreError
-from deniable_aggregator.store.protocols import Collections
 from deniable_aggregator.store.rows import CollectionRow, ManifestRow, TallyKey
-from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.mechanisms import estimator_for
 from deniable_gateway.problem import Problem, jittered
 from deniable_shared.errors import DeniableError, ManifestError
@@ -22,8 +16,18 @@ from deniable_shared.manifest.epochs import Clock, closes_at, epoch_at, epoch_st
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.manifest.rules import check_successor
-from deniable_shared.mechanisms import Mechanism
 from deniable_shared.wire import dsse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_aggregator.store.protocols import Collections
+    from deniable_estimators.inference.protocols import Estimator
+    from deniable_shared.mechanisms import Mechanism
 
 SHOWN_CHARACTERS = 100
 LOST = (

@@ -9,9 +9,12 @@ when that ran.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from deniable_shared.manifest.epochs import epoch_end
-from deniable_shared.manifest.model import Manifest
+
+if TYPE_CHECKING:
+    from deniable_shared.manifest.model import Manifest
 
 _DAY_SECONDS = 86_400
 

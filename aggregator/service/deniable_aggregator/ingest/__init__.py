@@ -7,32 +7,33 @@ take                             message → rate of the rest → collection →
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from deniable_aggregator.base.spans import Tracer
 from deniable_aggregator.ingest.checks import HeaderGroups, Upload, UploadContext, check_reports
-from deniable_aggregator.ingest.extensions import Verifier
 from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKey
 from deniable_gateway.problem import Problem
 from deniable_gateway.upload.gate import Arrival, Sender
 from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter
 from deniable_gateway.upload.storing import Checked, store_together
-from deniable_gateway.upload.upload_queue import Outcome
 from deniable_shared.errors import DecodeError
 from deniable_shared.manifest.epochs import Clock, closes_at
 from deniable_shared.wire.problems import ReportError
-from deniable_shared.wire.report import ReportStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
+
     from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.base.spans import Tracer
     from deniable_aggregator.collections.registry import Collection, Registry
+    from deniable_aggregator.ingest.extensions import Verifier
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.keys.cohorts import Cohorts
     from deniable_aggregator.store.protocols import Reports
+    from deniable_gateway.upload.upload_queue import Outcome
+    from deniable_shared.wire.report import ReportStatus
 
 __all__ = ["Ingest", "IngestMetrics", "Observers", "ReportKeys"]
 

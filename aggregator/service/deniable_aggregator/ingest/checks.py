@@ -10,20 +10,16 @@ after.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.ingest.extensions import Verifier, checked_serial
-from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_gateway.upload.storing import Checked
 from deniable_shared.errors import DecodeError, EnvelopeError
 from deniable_shared.manifest.epochs import closes_at, starts_too_early
-from deniable_shared.manifest.model import Manifest
-from deniable_shared.wire.envelope import Opener
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import (
     Frame,
@@ -33,6 +29,13 @@ from deniable_shared.wire.report import (
     seal_info_parts,
     split_upload,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Mapping
+
+    from deniable_aggregator.keys.cohorts import Cohorts
+    from deniable_shared.manifest.model import Manifest
+    from deniable_shared.wire.envelope import Opener
 
 _LENGTH_BYTES = 2
 

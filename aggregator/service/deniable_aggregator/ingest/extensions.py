@@ -7,13 +7,16 @@ verifier checks a blind signature under a public key; nothing behind this module
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_shared.wire.extensions import EXTENSIONS
 from deniable_shared.wire.problems import ReportError
-from deniable_shared.wire.report import Extension
 from deniable_shared.wire.voucher import serial_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from deniable_shared.wire.report import Extension
 
 
 class Verifier(Protocol):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.roles import RELAY
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.collections.registry import Registry
     from deniable_gateway.upload.gate import IsRelay

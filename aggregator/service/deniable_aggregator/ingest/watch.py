@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.spans import NO_TRACER, Span, Tracer
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator
+
     from deniable_aggregator.collections.registry import Registry
     from deniable_aggregator.ingest import IngestMetrics
     from deniable_gateway.upload.request import Reply

@@ -10,14 +10,17 @@ Groups are disjoint in reports; over several epochs one device's reports fall in
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from hmac import digest
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.keys import files as key_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 FILE_NAME = "cohorts.key"
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import KeyFileError
@@ -28,6 +27,8 @@ from deniable_shared.wire import dsse, envelope
 from deniable_shared.wire.key_list import delegate
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from deniable_aggregator.base.settings import Settings
 
 DELEGATION_SECONDS = 800 * 86_400

@@ -12,11 +12,14 @@ import os
 import secrets
 import stat
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import KeyFileError
 from deniable_gateway.errors import DataDirectoryError
 from deniable_shared.wire import dsse
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SEED = "ed25519-seed"
 COHORTS = "cohort-secret"

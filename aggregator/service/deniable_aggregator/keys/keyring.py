@@ -9,12 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.errors import KeyFileError
 from deniable_aggregator.keys import rotation
 from deniable_aggregator.keys.files import read_public, read_seed, read_trust
@@ -23,12 +20,16 @@ from deniable_aggregator.keys.report_keys import ReportKey, ReportKeys
 from deniable_aggregator.keys.rotation import ListedKey
 from deniable_gateway.problem import Problem
 from deniable_shared.errors import EnvelopeError
-from deniable_shared.manifest.epochs import Clock
-from deniable_shared.wire.envelope import Opener
 from deniable_shared.wire.key_list import PublicKey
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from deniable_aggregator.access.audit import AuditEntry
     from deniable_aggregator.store.protocols import Audit, Collections
+    from deniable_shared.manifest.epochs import Clock
+    from deniable_shared.wire.envelope import Opener
 
     class KeyStore(Audit, Collections, Protocol):
         """What signed lists are kept in, and the acts that made them."""

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.errors import KeyFileError, StoreError
 from deniable_aggregator.keys.rotation import ListedKey
 from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS
-from deniable_aggregator.store.protocols import Collections
 from deniable_aggregator.store.rows import KeyListRow
 from deniable_shared.errors import DeniableError, ForkError, SignatureError
-from deniable_shared.manifest.epochs import Clock
 from deniable_shared.wire import dsse
 from deniable_shared.wire.canonical import strict_json
 from deniable_shared.wire.key_list import (
@@ -32,6 +30,12 @@ from deniable_shared.wire.key_list import (
     verify_key_list,
 )
 from deniable_shared.wire.key_succession import check_successor_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_aggregator.store.protocols import Collections
+    from deniable_shared.manifest.epochs import Clock
 
 LIFE_SECONDS = 14 * 86_400
 """How long devices take a list."""

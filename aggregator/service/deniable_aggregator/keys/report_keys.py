@@ -8,14 +8,17 @@ A file that somebody puts there, as for a second replica, is taken up by the nex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import KeyFileError
 from deniable_aggregator.keys import files as key_files
 from deniable_shared.wire import envelope
 from deniable_shared.wire.envelope import Opener
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 HIGHEST_ID = 255
 """A report's header has one byte for it."""

@@ -10,10 +10,13 @@ One list after the other takes each key at most one step further (`key_successio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from deniable_shared.wire.key_list import PublicKey
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from deniable_shared.wire.key_list import PublicKey
 
 PENDING_SECONDS = 86_400
 """How long a new key is listed before it is used."""

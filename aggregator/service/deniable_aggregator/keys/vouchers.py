@@ -19,10 +19,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from hmac import digest
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.keys import files as key_files
 from deniable_shared.manifest.epochs import EARLY_SECONDS, epoch_at
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FILE_NAME = "vouchers.key"
 CLOCKS_APART_SECONDS = 300

@@ -9,9 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -19,10 +17,13 @@ import msgspec
 
 from deniable_aggregator.access.sessions import SessionStore, SignInSessions
 from deniable_gateway.errors import SettingsError
-from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
     from deniable_aggregator.base.settings import Settings
+    from deniable_shared.manifest.epochs import Clock
 
 NAME = "demo.json"
 

@@ -6,7 +6,6 @@ This module decides when; the store, the keys and the SQL views do it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,8 @@ from deniable_aggregator.store.epoch_closing import counted_time
 from deniable_shared.manifest.epochs import closes_at
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from deniable_aggregator.collections.registry import Collection, Registry
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.store.protocols import Store

@@ -9,20 +9,21 @@ import logging
 import os
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.rollback_guard.database_check import NAME as DATABASE
 from deniable_gateway.clock.watch import REASON as CLOCK
 from deniable_gateway.upload.upload_queue import REASON as UPLOADS
-from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.store.protocols import Maintenance
     from deniable_gateway.clock.watch import ClockWatch
     from deniable_gateway.suspension import Suspension
+    from deniable_shared.manifest.epochs import Clock
 
 LEAST_FREE_BYTES = 32 * 1024 * 1024
 """Below that the next checkpoint or key list may not fit."""

@@ -7,7 +7,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.base.spans import NO_TRACER, Tracer
 from deniable_aggregator.collections.registry import Collection, Registration, Registry
 from deniable_aggregator.ingest import Ingest, Observers, ReportKeys
@@ -25,19 +24,18 @@ from deniable_aggregator.operations.metrics.gauges import StoreHealth
 from deniable_aggregator.operations.metrics.rates import ReportRates
 from deniable_aggregator.operations.readiness import Readiness
 from deniable_aggregator.store.opening import require_known_kind
-from deniable_aggregator.store.protocols import Store
 from deniable_gateway.clock.watch import ClockWatch
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
 from deniable_gateway.suspension import Suspension
 from deniable_gateway.upload.gate import UploadGate
 from deniable_gateway.upload.upload_queue import UploadQueue
-from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.access.sessions import SignInSessions
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.access.users import Users
+    from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.keys.rotation import ListedKey
     from deniable_aggregator.operations.metrics.gauges import ServiceGauges
     from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
@@ -46,6 +44,8 @@ if TYPE_CHECKING:
     )
     from deniable_aggregator.releases.rollback_guard.reconcile import Reconciliation
     from deniable_aggregator.releases.service import ReleaseService
+    from deniable_aggregator.store.protocols import Store
+    from deniable_shared.manifest.epochs import Clock
 
 
 class Service:

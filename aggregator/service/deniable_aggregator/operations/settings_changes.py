@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.access.audit import AuditEntry, parse
-from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.queries.access import audit_rows
-from deniable_aggregator.store.protocols import Audit
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.store.protocols import Audit
 
 ACTOR = "deniable serve"
 _SETTINGS = "settings-changed"

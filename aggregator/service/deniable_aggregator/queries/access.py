@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from deniable_aggregator.access.audit import parse
 from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
-from deniable_aggregator.access.sessions import SignInSessions
-from deniable_aggregator.access.tokens import Tokens
-from deniable_aggregator.access.users import Users
 from deniable_aggregator.documents.access import (
     AuditDocument,
     AuditEntryDocument,
@@ -21,7 +18,14 @@ from deniable_aggregator.documents.access import (
     UserDocument,
     UsersDocument,
 )
-from deniable_aggregator.store.protocols import Access, Audit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_aggregator.access.sessions import SignInSessions
+    from deniable_aggregator.access.tokens import Tokens
+    from deniable_aggregator.access.users import Users
+    from deniable_aggregator.store.protocols import Access, Audit
 
 
 def tokens(kept: Tokens) -> TokensDocument:

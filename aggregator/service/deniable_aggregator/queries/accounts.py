@@ -6,14 +6,18 @@ of one installation are counted under the first version's lifetime: later ones m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.store.rows import ChargeRow
 from deniable_central.accounting import Account, Budget, Charge
 from deniable_central.guarantee import Guarantee, parse_adjacency
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.rows import ChargeRow
 
 
 def budget_of(collection: Collection) -> Budget:

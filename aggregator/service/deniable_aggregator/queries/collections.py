@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.collections import CollectionDocument, CollectionsDocument
 from deniable_shared.randomness.dyadic import format_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from deniable_aggregator.collections.registry import Collection
 
 
 def collections(listed: Iterable[Collection]) -> CollectionsDocument:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import UnsetType
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.comparison import (
     ComparisonArguments,
     ComparisonDocument,
@@ -16,14 +14,12 @@ from deniable_aggregator.documents.comparison import (
     PeriodDocument,
 )
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.documents.estimates import QuantityDocument
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.queries.labels import label_estimates
 from deniable_aggregator.queries.numbers import finite, number_arguments, number_documents
 from deniable_aggregator.queries.pooled_tallies import EpochRange, PooledTally, pooled_tally
 from deniable_aggregator.queries.tables import table_axes
 from deniable_aggregator.queries.texts import check_candidates
-from deniable_aggregator.store.protocols import Reports
 from deniable_estimators.inference.difference import (
     Differences,
     PeriodEstimate,
@@ -33,6 +29,13 @@ from deniable_estimators.inference.difference import (
 )
 from deniable_gateway.problem import refuse
 from deniable_shared.domains import Number, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimates import QuantityDocument
+    from deniable_aggregator.store.protocols import Reports
 
 
 def comparison(

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import SetDocument, WarningDocument
 from deniable_aggregator.queries.numbers import finite
-from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_estimators.inference.anomalies import Anomaly, find_anomalies
-from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.hierarchy import HierarchyEstimator
 from deniable_estimators.inference.likelihood import fit
 from deniable_estimators.inference.message_laws import counts_messages, maximum_likelihood
@@ -22,6 +17,14 @@ from deniable_estimators.inference.protocols import DistributionEstimator
 from deniable_estimators.inference.set_laws import checked_set, estimate_label_set
 from deniable_gateway.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+    from deniable_aggregator.queries.pooled_tallies import PooledTally
+    from deniable_estimators.inference.debias import Estimate
 
 _MEANING = (
     "At most one honest estimate in a million shows this, whatever people answered: reports were "

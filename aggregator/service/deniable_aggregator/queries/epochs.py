@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from deniable_aggregator.collections import retention
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.collections import EpochDocument, EpochsDocument
 from deniable_aggregator.queries.epoch_ranges import epoch_index
 from deniable_aggregator.store.epoch_closing import counted_time
-from deniable_aggregator.store.protocols import Reports
-from deniable_aggregator.store.rows import EpochRow
 from deniable_gateway.problem import Problem, refuse
 from deniable_shared.manifest.epochs import closes_at, epoch_at, epoch_end, epoch_start
-from deniable_shared.manifest.model import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.protocols import Reports
+    from deniable_aggregator.store.rows import EpochRow
+    from deniable_shared.manifest.model import Manifest
 
 MOST_LISTED = 1000
 """Most epochs listed where only releases may be read; the newest."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import (
     EstimatesAnswer,
@@ -45,12 +43,17 @@ from deniable_aggregator.queries.pooled_tallies import (
 )
 from deniable_aggregator.queries.tables import LabelledEstimates, table_axes
 from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_discovered_texts
-from deniable_aggregator.store.protocols import Reports
-from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.manipulation import UNREACHABLE
 from deniable_gateway.problem import refuse
-from deniable_shared.manifest.model import Manifest
 from deniable_shared.randomness.dyadic import format_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.protocols import Reports
+    from deniable_estimators.inference.debias import Estimate
+    from deniable_shared.manifest.model import Manifest
 
 
 def answer(

@@ -5,19 +5,23 @@ Also what a relay adds to the privacy of reports, for the document of estimates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.collections.planning.anonymity import LIARS, shuffle_anonymity
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimates import AnonymityDocument
 from deniable_aggregator.documents.releases import CostDocument, RemainingDocument
-from deniable_central.accounting import Limit, Spending
 from deniable_central.guarantee import Guarantee, at_least, at_most
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_central.accounting import Limit, Spending
 
 
 def guarantee_document(guarantee: Guarantee) -> CostDocument:

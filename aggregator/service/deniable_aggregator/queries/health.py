@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.documents.collections import ReadyDocument
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 RETRY_SECONDS = 5
 

@@ -7,11 +7,9 @@ a page stays quick, only the newest epochs are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.queries.numbers import finite, mean_of
 from deniable_aggregator.queries.pooled_tallies import (
@@ -22,8 +20,14 @@ from deniable_aggregator.queries.pooled_tallies import (
 )
 from deniable_aggregator.queries.tables import LabelledEstimates, table_axes, table_estimates
 from deniable_aggregator.queries.texts import text_estimates
-from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domains import Number, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+    from deniable_aggregator.store.protocols import Reports
 
 
 def label_estimates(

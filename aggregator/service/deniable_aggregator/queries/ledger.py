@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.releases import (
     AccountDocument,
     ReconciledCharge,
@@ -17,9 +16,14 @@ from deniable_aggregator.queries.guarantees import (
     remaining_document,
 )
 from deniable_aggregator.queries.releases import summaries
-from deniable_aggregator.store.protocols import Ledger
-from deniable_aggregator.store.rows import ChargeRow
-from deniable_central.accounting import Account, Spending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.protocols import Ledger
+    from deniable_aggregator.store.rows import ChargeRow
+    from deniable_central.accounting import Account, Spending
 
 
 def accounts(store: Ledger, collections: Iterable[Collection]) -> list[AccountDocument]:

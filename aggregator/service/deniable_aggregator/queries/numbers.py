@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import (
     ClippedDocument,
     QuantityDocument,
     RangeDocument,
 )
-from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_estimators.inference.functionals import LinearEstimator
 from deniable_estimators.inference.quantities import LEVELS, Quantity, mean, quantiles, ranges
 from deniable_gateway.problem import Problem, refuse
 from deniable_shared.domains import Number
 from deniable_shared.domains.number import decimal_text
 from deniable_shared.errors import DeniableError
+
+if TYPE_CHECKING:
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+    from deniable_aggregator.queries.pooled_tallies import PooledTally
 
 _TELLS_BOTH = "tree/1, haar/1 and square-wave/1 tell ranges and quantiles"
 

@@ -5,16 +5,20 @@ Everything here reads. Only tallies and n are looked at: the cost does not grow 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.store.protocols import Reports
-from deniable_aggregator.store.rows import EpochRow, KeyedTally
 from deniable_aggregator.store.stored_tallies import require_possible
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.hierarchy import HierarchyEstimator
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.protocols import Reports
+    from deniable_aggregator.store.rows import EpochRow, KeyedTally
+    from deniable_estimators.inference.channel import Counts
 
 LAST_EPOCH = 2**32 - 1
 

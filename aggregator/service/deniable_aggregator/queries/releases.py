@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.releases import (
     LogPlaceDocument,
     ReleaseDocument,
@@ -16,9 +15,14 @@ from deniable_aggregator.documents.releases import (
 )
 from deniable_aggregator.queries.accounts import guarantee_of, is_substitute
 from deniable_aggregator.queries.guarantees import guarantee_document
-from deniable_aggregator.store.protocols import Ledger
-from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.protocols import Ledger
+    from deniable_aggregator.store.rows import ChargeRow, ResultRow
 
 
 def charge_by_id(store: Ledger, collection: Collection, release_id: str) -> ChargeRow:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments, SeriesArguments
 from deniable_aggregator.documents.estimates import (
     EstimatesDocument,
@@ -18,10 +16,15 @@ from deniable_aggregator.documents.estimates import (
 from deniable_aggregator.queries.epoch_ranges import moments_range
 from deniable_aggregator.queries.estimates import plain_estimates
 from deniable_aggregator.queries.pooled_tallies import MAX_ROWS, epoch_page
-from deniable_aggregator.store.protocols import Reports
 from deniable_gateway.problem import refuse
 from deniable_shared.domains import Text
 from deniable_shared.manifest.epochs import epoch_start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.protocols import Reports
 
 MOST_EPOCHS = 366
 """Of one page."""

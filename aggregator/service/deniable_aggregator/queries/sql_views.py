@@ -6,18 +6,22 @@ version, and is gone as soon as the epoch's tallies are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import DamagedError
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries.estimates import plain_estimates
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
-from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import CollectionView, EpochRow, EpochView, EstimateView
 from deniable_gateway.problem import Problem
 from deniable_shared.domains import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.protocols import Reports
 
 MOST_LABELS = 1_000
 """Of wider collections nothing is shown: ask the API."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import AssociationDocument
-from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_estimators.inference.association import Untestable, association
-from deniable_estimators.inference.debias import Estimate
 from deniable_estimators.inference.marginals import axes_of, labels_of, table_estimator
 from deniable_estimators.inference.tables import (
     IntervalSettings,
@@ -24,6 +19,14 @@ from deniable_estimators.inference.tables import (
 from deniable_gateway.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_shared.domains import Record
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+    from deniable_aggregator.queries.pooled_tallies import PooledTally
+    from deniable_estimators.inference.debias import Estimate
 
 MAX_ROWS = 200_000
 """Most cells of all tables of one answer."""

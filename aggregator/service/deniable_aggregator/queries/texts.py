@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import UnsetType
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.queries.tables import LabelledEstimates
 from deniable_estimators.inference.heavy_hitters import find_heavy_hitters
-from deniable_estimators.inference.protocols import TextEstimator
 from deniable_estimators.inference.texts import TextEstimates, TextTally, estimate_texts
 from deniable_gateway.problem import refuse
 from deniable_shared.domains import Text
 from deniable_shared.errors import DomainError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+    from deniable_aggregator.queries.pooled_tallies import PooledTally
+    from deniable_estimators.inference.protocols import TextEstimator
 
 
 def check_candidates(collection: Collection, candidates: Sequence[str]) -> None:
@@ -46,7 +49,7 @@ def text_estimates(
     if estimator.estimand != "texts" or not isinstance(domain, Text):
         raise ParameterError(f"texts must be those of a collection of texts, got {domain.type}")
     candidates = _encoded(domain, question.candidate)
-    estimates = _estimates(cast(TextEstimator, estimator), reports, question, candidates)
+    estimates = _estimates(cast("TextEstimator", estimator), reports, question, candidates)
     return LabelledEstimates(
         (estimates.estimate,),
         [text.decode() for text in estimates.texts],

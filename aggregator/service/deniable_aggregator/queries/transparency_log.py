@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.collections import LogDocument
-from deniable_aggregator.store.protocols import Collections, Store
-from deniable_shared.wire.transparency_log import LogEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.protocols import Collections, Store
+    from deniable_shared.wire.transparency_log import LogEntry
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.collections.registry import Collection
+from typing import TYPE_CHECKING
+
 from deniable_aggregator.documents.access import VoucherDocument, VoucherKeyDocument
-from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_gateway.problem import Problem, refuse
 from deniable_shared.errors import ParameterError
 from deniable_shared.wire.voucher import MAX_PERSON_BYTES, VOUCHER, format_key, issue
+
+if TYPE_CHECKING:
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.keys.vouchers import VoucherKeys
 
 
 def require_vouchers(collection: Collection) -> None:

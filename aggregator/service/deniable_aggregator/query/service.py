@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from datetime import date
-from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from deniable_aggregator.client.connection import Argument
 from deniable_aggregator.client.errors import NOTEBOOK_CURES, UnreachableError
 from deniable_aggregator.client.remote import remote
-from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.query.rows import Estimates, Rows, members
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from deniable_aggregator.client.connection import Argument
+    from deniable_aggregator.client.service_client import ServiceClient
 
 __all__ = ["Epoch", "Service", "connect"]
 

@@ -11,20 +11,24 @@ manifest decides, for the epochs of earlier versions too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.collections.retention import first_kept
 from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
-from deniable_aggregator.releases.request import EpochSelection
 from deniable_aggregator.store.epoch_closing import counted_time
-from deniable_aggregator.store.protocols import Reports
-from deniable_aggregator.store.rows import EpochRow
 from deniable_central.accounting import Installation
 from deniable_gateway.problem import Problem
 from deniable_shared.manifest.epochs import closes_at, epoch_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.releases.request import EpochSelection
+    from deniable_aggregator.store.protocols import Reports
+    from deniable_aggregator.store.rows import EpochRow
 
 MOST_EPOCHS = 1_000
 """Each of them is charged, inside the one transaction that writes."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.releases.kinds.contract import (
     PreparedRelease,
@@ -20,10 +19,13 @@ from deniable_aggregator.releases.kinds.contract import (
     ReleaseContext,
     ReleaseWithTypicalErrors,
 )
-from deniable_aggregator.store.rows import KeyedTally
 from deniable_gateway.problem import Problem
 from deniable_shared.errors import DeniableError
 from deniable_shared.wire.canonical import canonical_json
+
+if TYPE_CHECKING:
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.rows import KeyedTally
 
 PrepareRelease = Callable[[str, Mapping[str, object], ReleaseContext], PreparedRelease]
 """`releases.kinds.prepared`: reads no tally, raises a DeniableError for what it refuses."""

@@ -7,8 +7,8 @@ draw. A release is kept, and hashed into the log, as canonical JSON.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET
@@ -24,16 +24,20 @@ from deniable_aggregator.documents.releases import (
     TypicalErrorDocument,
 )
 from deniable_aggregator.queries.guarantees import guarantee_document, remaining_document
-from deniable_aggregator.releases.kinds.contract import (
-    PreparedRelease,
-    ReleaseContext,
-    ReleaseResult,
-)
 from deniable_aggregator.releases.request import has_typical_errors, opens_session
 from deniable_central.accounting import Account, Promise, Spending, promise
 from deniable_central.guarantee import at_most
-from deniable_central.release import ErrorBar
 from deniable_shared.wire.canonical import canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from deniable_aggregator.releases.kinds.contract import (
+        PreparedRelease,
+        ReleaseContext,
+        ReleaseResult,
+    )
+    from deniable_central.release import ErrorBar
 
 READERS = "readers who are not the operator"
 EVERYBODY = "everybody who may read, the operator included"

@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.base.spans import NO_TRACER, Tracer
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.releases import PlannedDocument, QuoteDocument, ReleaseDocument
 from deniable_aggregator.queries.accounts import account_of, charge_of
 from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.releases.context import (
@@ -30,12 +28,6 @@ from deniable_aggregator.releases.context import (
     require_enough,
     select_epochs,
     tallies_of,
-)
-from deniable_aggregator.releases.kinds.contract import (
-    PreparedRelease,
-    ReleaseContext,
-    ReleaseResult,
-    Tallies,
 )
 from deniable_aggregator.releases.request import (
     PrepareRelease,
@@ -59,7 +51,23 @@ from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_central.accounting import AccountError, BudgetError
 from deniable_central.guarantee import at_least, at_most
 from deniable_gateway.problem import Problem
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.releases import (
+        PlannedDocument,
+        QuoteDocument,
+        ReleaseDocument,
+    )
+    from deniable_aggregator.releases.kinds.contract import (
+        PreparedRelease,
+        ReleaseContext,
+        ReleaseResult,
+        Tallies,
+    )
+    from deniable_shared.manifest.epochs import Clock
 
 logger = logging.getLogger(__name__)
 

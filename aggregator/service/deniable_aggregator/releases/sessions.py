@@ -13,16 +13,11 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.releases import AnswerDocument
 from deniable_aggregator.queries.releases import charge_by_id
 from deniable_aggregator.releases.context import context_of, tallies_of
-from deniable_aggregator.releases.kinds.contract import PreparedSession, ReleaseContext, Session
 from deniable_aggregator.releases.request import (
     PrepareRelease,
     opens_session,
@@ -32,10 +27,18 @@ from deniable_aggregator.releases.request import (
 from deniable_aggregator.releases.rollback_guard import NO_GUARD, RollbackGuard
 from deniable_aggregator.releases.serialize import answer_document
 from deniable_aggregator.store.protocols import Ledger, Reports
-from deniable_aggregator.store.rows import ChargeRow
 from deniable_central.errors import CentralError
 from deniable_gateway.problem import Problem
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.releases import AnswerDocument
+    from deniable_aggregator.releases.kinds.contract import PreparedSession, ReleaseContext, Session
+    from deniable_aggregator.store.rows import ChargeRow
 
 logger = logging.getLogger(__name__)
 

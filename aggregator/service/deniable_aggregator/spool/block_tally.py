@@ -10,8 +10,8 @@ import gc
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -25,6 +25,9 @@ from deniable_gateway.spool.address import cached_spool
 from deniable_shared.errors import DecodeError
 from deniable_shared.wire.problems import ReportError
 from deniable_shared.wire.report import Frame, split_report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 ID_BYTES = 16
 UNKNOWN = "unknown-collection"

@@ -14,10 +14,8 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.roles import RELAY
@@ -27,15 +25,18 @@ from deniable_gateway.errors import SpoolError
 from deniable_gateway.spool import notices
 from deniable_gateway.spool.address import open_spool
 from deniable_gateway.spool.block_files import blocks, read_block, record_count
-from deniable_gateway.spool.block_format import SpooledReport
-from deniable_gateway.spool.protocol import SpoolFile
 from deniable_gateway.spool.relay_tokens import RelayToken, RelayTokens
 from deniable_shared.errors import DecodeError
 from deniable_shared.manifest.epochs import Clock, closes_at
 from deniable_shared.wire.report import MAX_REPORTS, MAX_UPLOAD_BYTES, decode_upload
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
     from deniable_aggregator.operations.service import Service
+    from deniable_gateway.spool.block_format import SpooledReport
+    from deniable_gateway.spool.protocol import SpoolFile
 
 MARGIN_SECONDS = 60.0
 """How far the intake's clock may be behind this one, and the time it takes to spool a report."""

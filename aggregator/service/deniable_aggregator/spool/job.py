@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from deniable_aggregator.base.errors import ScaleError
@@ -32,6 +31,8 @@ from deniable_gateway.spool import Spool, blocks, open_spool
 from deniable_shared.wire.problems import ReportError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from deniable_aggregator.operations.service import Service
 
 _UNRELAYED = (

@@ -6,12 +6,15 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection, get_context, parent_process
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import ScaleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 AHEAD = 2
 """Blocks a process on their way at a time: none waits, and results do not pile up."""

@@ -5,7 +5,6 @@ Keys themselves do not travel: each worker reads them from files that it can see
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +19,8 @@ from deniable_shared.manifest.epochs import closes_at
 from deniable_shared.manifest.parser import parse_manifest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from deniable_aggregator.operations.service import Service
 
 

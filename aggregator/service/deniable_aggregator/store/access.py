@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import LinkRow, SessionRow, Token, User
 from deniable_aggregator.store import audit_log
 from deniable_aggregator.store.common_tables import CommonTables
 from deniable_aggregator.store.statements import Rows, Statements, read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _FIND_TOKEN = "select id, role, label, hash, created, expires, revoked, collections from tokens"  # noqa: S105  (SQL, not a secret)
 _FIND_USER = "select name, role, collections, password, created from users"

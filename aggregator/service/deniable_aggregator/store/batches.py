@@ -20,8 +20,8 @@ is a duplicate. Which report a serial came with is not kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,7 +35,11 @@ from deniable_aggregator.store.rows import (
     TallyKernel,
     TallyKey,
 )
-from deniable_aggregator.store.statements import Statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Container, Mapping, Sequence
+
+    from deniable_aggregator.store.statements import Statements
 
 
 def group_by_epoch(reports: Sequence[AcceptedReport]) -> dict[tuple[str, int], list[int]]:

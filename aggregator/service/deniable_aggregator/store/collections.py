@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.access.audit import AuditEntry
+from typing import TYPE_CHECKING
+
 from deniable_aggregator.store import audit_log, transparency_log
 from deniable_aggregator.store.common_tables import CommonTables
 from deniable_aggregator.store.rows import (
@@ -13,7 +14,10 @@ from deniable_aggregator.store.rows import (
     ManifestRow,
 )
 from deniable_aggregator.store.statements import Statements, read_rows
-from deniable_shared.wire.transparency_log import LogEntry
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_shared.wire.transparency_log import LogEntry
 
 _ARCHIVE = "update collections set archived = ? where number = ? and archived <> ?"
 _USED = """

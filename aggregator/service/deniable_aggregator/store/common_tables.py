@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store.rows import CollectionRow
 from deniable_aggregator.store.statements import Connections, Row, Statements, read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _ADD = """
 insert into rejections (collection, reason, n)

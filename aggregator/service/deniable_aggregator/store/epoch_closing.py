@@ -6,11 +6,14 @@ A moment never goes back, so several consumers of one spool may each write their
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store.checksums import seal
 from deniable_aggregator.store.statements import Row, Statements, read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SWEEP_IDS = 20_000
 """Ids deleted in one transaction: a closing epoch of 10^7 never holds up an upload for long."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.access.audit import AuditEntry
+from typing import TYPE_CHECKING
+
 from deniable_aggregator.store import audit_log, ledger_rows
 from deniable_aggregator.store.common_tables import CommonTables
-from deniable_aggregator.store.rows import ChargeCheck, ChargeRow, ResultRow
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_aggregator.store.rows import ChargeCheck, ChargeRow, ResultRow
 
 
 class LedgerTables(CommonTables):

@@ -11,10 +11,9 @@ at first 32 zero bytes. The JSON holds every column, so that two ledgers with on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable_aggregator.base.errors import DamagedError
 from deniable_aggregator.store import checksums, transparency_log
@@ -22,6 +21,9 @@ from deniable_aggregator.store.rows import ChargeCheck, ChargeRow, ResultRow
 from deniable_aggregator.store.statements import Row, Statements, read_rows
 from deniable_shared.wire.canonical import canonical_json
 from deniable_shared.wire.transparency_log import GENESIS, release_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 _LEDGER = """
 select id as collection, release, request, terms, epochs, epsilon, rho, delta, adjacency, created,

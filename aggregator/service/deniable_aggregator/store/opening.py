@@ -5,8 +5,6 @@ A kind is a module of three functions. PostgreSQL loads its driver only when one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +14,9 @@ from deniable_aggregator.store.sqlite import opening as sqlite
 from deniable_gateway.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.store.protocols import Store
     from deniable_aggregator.store.statements import Statements

@@ -13,35 +13,38 @@ done: repeating it counts nothing twice and charges nothing twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.rows import AuditRow
 from deniable_aggregator.access.sessions import SessionStore
 from deniable_aggregator.access.tokens import TokenStore
 from deniable_aggregator.access.users import UserStore
-from deniable_aggregator.store.rows import (
-    AcceptedReport,
-    BlockId,
-    ChargeCheck,
-    ChargeRow,
-    CollectionRow,
-    CollectionView,
-    CommitStatus,
-    DeletedManifest,
-    DeletionCheck,
-    EpochRow,
-    EpochView,
-    KeyedTally,
-    KeyListRow,
-    ManifestRow,
-    PartialTally,
-    ResultRow,
-    RollupBacklog,
-    TallyKernel,
-)
-from deniable_shared.wire.transparency_log import LogEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_aggregator.access.rows import AuditRow
+    from deniable_aggregator.store.rows import (
+        AcceptedReport,
+        BlockId,
+        ChargeCheck,
+        ChargeRow,
+        CollectionRow,
+        CollectionView,
+        CommitStatus,
+        DeletedManifest,
+        DeletionCheck,
+        EpochRow,
+        EpochView,
+        KeyedTally,
+        KeyListRow,
+        ManifestRow,
+        PartialTally,
+        ResultRow,
+        RollupBacklog,
+        TallyKernel,
+    )
+    from deniable_shared.wire.transparency_log import LogEntry
 
 
 class Reports(Protocol):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import batches, epoch_closing, sql_views, stored_tallies
 from deniable_aggregator.store.common_tables import CommonTables
-from deniable_aggregator.store.rows import CollectionView, EpochView
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.store.rows import CollectionView, EpochView
 
 
 class ReportTables(CommonTables):

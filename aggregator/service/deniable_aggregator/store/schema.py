@@ -6,13 +6,17 @@ forward only: an older program never opens a newer database.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store.migrations import checksums
-from deniable_aggregator.store.statements import Statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from deniable_aggregator.store.statements import Statements
 
 FOLDER = Path(__file__).parent / "migrations"
 

@@ -10,11 +10,11 @@ from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store, require_known_kind, store_kind
 from deniable_gateway.directory_lock import DirectoryLock
-from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.store.protocols import Store
+    from deniable_shared.manifest.epochs import Clock
 
 
 def migrate(settings: Settings, clock: Clock = time.time) -> tuple[str | None, str]:

@@ -5,9 +5,8 @@ A page has PAGE_SIZE counts; pages of zeros are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,8 +14,12 @@ from deniable_aggregator.base.errors import DamagedError
 from deniable_aggregator.store.checksums import BODY_MASK, CELL_IS_SEALED, body, seal_check_sql
 from deniable_aggregator.store.rows import PAGE_SIZE, Counts, EpochRow, KeyedTally, TallyKey
 from deniable_aggregator.store.statements import Rows, Statements, read_rows
-from deniable_estimators.inference.protocols import Estimator
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from deniable_estimators.inference.protocols import Estimator
 
 _TALLIES = f"""
 select cells.number, epoch, manifest_version, cohort, n, tally_size, body,

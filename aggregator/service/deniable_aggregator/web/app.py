@@ -12,12 +12,12 @@ from deniable_aggregator.operations.service import Service
 from deniable_aggregator.web import api, dashboard, uploads
 from deniable_aggregator.web.api.operations import MAX_JSON_BYTES
 from deniable_aggregator.web.auth import guard, oidc, signin
-from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.operations.metrics import Metrics
     from deniable_aggregator.store.protocols import Store
+    from deniable_shared.manifest.epochs import Clock
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": (

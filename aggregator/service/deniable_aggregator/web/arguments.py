@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
-from flask import Request
 
 from deniable_gateway.problem import SHOWN_CHARACTERS, Problem, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from flask import Request
 
 Parsed = TypeVar("Parsed", bound=msgspec.Struct)
 

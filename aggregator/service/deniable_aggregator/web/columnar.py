@@ -5,12 +5,14 @@ Needs pyarrow, the extra `arrow`; it is loaded when the first such answer is mad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deniable_aggregator.web.spreadsheet import Row
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from deniable_aggregator.web.spreadsheet import Row
 
 CURE = 'install the extra where the service runs: pip install "deniable-aggregator[arrow]"'
 

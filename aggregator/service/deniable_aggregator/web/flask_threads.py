@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,8 @@ from werkzeug.test import run_wsgi_app
 from deniable_aggregator.web.api.operations import MAX_JSON_BYTES, operation_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from flask import Flask
 
     from deniable_gateway.upload.front import Scope

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-import msgspec
 from flask import Response, request
 
 from deniable_aggregator.documents.estimates import (
@@ -17,6 +16,11 @@ from deniable_aggregator.web import columnar
 from deniable_aggregator.web.application import ARROW, CSV, JSON, PARQUET, Answers, answer
 from deniable_aggregator.web.spreadsheet import Row, csv_text, epoch_rows, label_rows
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import msgspec
 
 COLUMNAR = (ARROW, PARQUET)
 _WRITERS: Mapping[str, Callable[[Iterable[Row], Sequence[str], Mapping[str, str]], bytes]] = {

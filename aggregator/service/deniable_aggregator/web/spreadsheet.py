@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
 
-from deniable_aggregator.documents.estimates import (
-    EstimatesByEpochDocument,
-    EstimatesDocument,
-    QuantityDocument,
-)
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from deniable_aggregator.documents.estimates import (
+        EstimatesByEpochDocument,
+        EstimatesDocument,
+        QuantityDocument,
+    )
 
 Row = dict[str, object]
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from deniable_aggregator.documents.access import AuditEntryDocument
-from deniable_aggregator.documents.collections import EpochDocument
-from deniable_aggregator.documents.comparison import ComparisonDocument
-from deniable_aggregator.documents.estimates import SeriesDocument
 from deniable_aggregator.documents.releases import (
     AccountDocument,
     CostDocument,
     LedgerDocument,
     ReleaseSummary,
 )
-from deniable_aggregator.web.spreadsheet import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from deniable_aggregator.documents.access import AuditEntryDocument
+    from deniable_aggregator.documents.collections import EpochDocument
+    from deniable_aggregator.documents.comparison import ComparisonDocument
+    from deniable_aggregator.documents.estimates import SeriesDocument
+    from deniable_aggregator.web.spreadsheet import Row
 
 COSTS = ("epsilon", "rho", "delta")
 EPOCH_COLUMNS = ("epoch", "start", "end", "closes", "state", "expired", "n", "fewer_than")

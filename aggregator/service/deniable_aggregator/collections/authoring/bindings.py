@@ -7,9 +7,9 @@ formatters leave it as it is at any line length from 88 on.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.authoring.registration import MinimalCeiling
 from deniable_shared.domains import Bits, Choice, Number, Record, Text
@@ -18,6 +18,9 @@ from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.randomness.dyadic import format_epsilon
 from deniable_shared.wire import dsse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 CHUNK_BYTES = 76
 DOCSTRING_WIDTH = 84

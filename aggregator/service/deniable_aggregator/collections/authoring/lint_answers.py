@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.authoring.lint_domains import (
     choice_for_record,
@@ -17,15 +17,19 @@ from deniable_aggregator.collections.authoring.recommendation import (
     recommend_for_domain,
 )
 from deniable_aggregator.collections.authoring.record_recommendation import two_way_error
-from deniable_shared import mechanisms
 from deniable_shared.domains import Bits, Record, Text
 from deniable_shared.errors import ParameterError
-from deniable_shared.manifest.model import Manifest
 from deniable_shared.manifest.rules import MAX_LINKAGE
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import SampledBits
 from deniable_shared.randomness.dyadic import SCALE, format_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_shared import mechanisms
+    from deniable_shared.manifest.model import Manifest
+    from deniable_shared.mechanisms.protocols import Memoizable
 
 _FEW, _MANY = 1_000, 100_000
 _HIGH_EPSILON = 4

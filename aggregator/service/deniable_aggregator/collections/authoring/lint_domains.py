@@ -5,10 +5,9 @@ It says what a report reveals, and which mechanism needs fewer reports.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from math import inf
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from deniable_aggregator.collections.authoring.lint_findings import Finding
 from deniable_aggregator.collections.authoring.record_recommendation import (
@@ -17,12 +16,16 @@ from deniable_aggregator.collections.authoring.record_recommendation import (
     two_way_error,
 )
 from deniable_shared import mechanisms
-from deniable_shared.domains import Record
 from deniable_shared.errors import ParameterError
-from deniable_shared.manifest.model import Manifest
-from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Memoizable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_shared.domains import Record
+    from deniable_shared.manifest.model import Manifest
+    from deniable_shared.mechanisms import Mechanism
+    from deniable_shared.mechanisms.protocols import Memoizable
 
 _WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
 
@@ -74,7 +77,7 @@ def range_variance(mechanism: Mechanism) -> Fraction | None:
     first, kept = mechanism, Fraction(1)
     if isinstance(mechanism, MemoizedChain):
         first, kept = mechanism.first, mechanism.keep_probability
-    error = cast(Memoizable, first).range_error
+    error = cast("Memoizable", first).range_error
     return None if error is None else Fraction(error) / kept**2
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.authoring import lint_answers
 from deniable_aggregator.collections.authoring.lint_findings import LEVELS, Finding
@@ -11,7 +11,11 @@ from deniable_aggregator.collections.authoring.templates import is_placeholder
 from deniable_shared import mechanisms
 from deniable_shared.manifest.epochs import day_start
 from deniable_shared.manifest.ingest_origins import is_loopback
-from deniable_shared.manifest.model import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from deniable_shared.manifest.model import Manifest
 
 _DAY = 86_400
 _SHORT_PURPOSE = 12

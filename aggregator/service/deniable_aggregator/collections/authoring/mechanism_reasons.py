@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.authoring.recommendation import (
     describe_ratio,
     ratio_to_optimum,
     recommend_for_domain,
 )
-from deniable_shared.manifest.model import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_shared.manifest.model import Manifest
 
 
 def mechanism_reason(manifest: Manifest) -> Mapping[str, object]:

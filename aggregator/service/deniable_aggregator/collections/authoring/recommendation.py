@@ -23,11 +23,10 @@ Sources: local-dp §1, §17, §21.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from deniable_aggregator.collections.authoring.record_recommendation import (
     best_record_mechanism,
@@ -39,11 +38,15 @@ from deniable_shared.domains import Bits, Domain, Record, Text
 from deniable_shared.errors import ParameterError
 from deniable_shared.manifest.linkage import linkage
 from deniable_shared.manifest.rules import MAX_LINKAGE
-from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import SampledBits
 from deniable_shared.randomness.dyadic import parse_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from deniable_shared.mechanisms import Mechanism
+    from deniable_shared.mechanisms.protocols import Memoizable
 
 GOOD_ENOUGH_RATIO = Fraction(21, 20)
 """How many times the least error is as good as that."""
@@ -270,7 +273,9 @@ def _additions(mechanism: Mechanism) -> Fraction:
 
 def _payload_mechanism(mechanism: Mechanism) -> Memoizable:
     """The mechanism whose payload a report has."""
-    return mechanism.first if isinstance(mechanism, MemoizedChain) else cast(Memoizable, mechanism)
+    return (
+        mechanism.first if isinstance(mechanism, MemoizedChain) else cast("Memoizable", mechanism)
+    )
 
 
 def _reason(mechanism: Mechanism, ratio: Fraction | None) -> str:

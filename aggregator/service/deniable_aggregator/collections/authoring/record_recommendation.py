@@ -13,17 +13,20 @@ Product coding also tells every table of three attributes and more, so it is tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import combinations
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from deniable_shared.analysis.joint_supports import JointSupports
-from deniable_shared.domains import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism, for_domain, ids_for_target
 from deniable_shared.mechanisms.memoization import MemoizedChain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from deniable_shared.domains import Record
 
 _AS_GOOD = Fraction(21, 20)
 _TABLE = 2

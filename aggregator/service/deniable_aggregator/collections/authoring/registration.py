@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -17,6 +16,8 @@ from deniable_shared.randomness.dyadic import format_epsilon
 from deniable_shared.wire import dsse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.client.service_client import ServiceClient
 

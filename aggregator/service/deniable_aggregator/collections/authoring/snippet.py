@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.authoring.registration import MinimalCeiling
 from deniable_shared.domains import Bits, Choice, Number, Record
 from deniable_shared.domains.number import decimal_text
-from deniable_shared.manifest.model import Manifest
+
+if TYPE_CHECKING:
+    from deniable_shared.manifest.model import Manifest
 
 _WIDTH = 60
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_shared.domains import Domain, Record
-from deniable_shared.manifest.epochs import Clock
 from deniable_shared.manifest.fields import EPSILON_RANGE, check_repeat
 from deniable_shared.randomness.dyadic import format_epsilon, parse_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from fractions import Fraction
+
+    from deniable_shared.manifest.epochs import Clock
 
 PLACEHOLDER_PURPOSE = "What do we want to know, and what for?"
 """What `collections new` writes where no purpose was given."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_shared.domains.number import decimal_text
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.fields import FIELDS
 from deniable_shared.wire.canonical import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
 
 _DURATION = re.compile(r"([0-9]{1,8})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}

@@ -7,9 +7,8 @@ same text gives the same bytes and the same id everywhere.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.authoring.recommendation import recommend_for_domain
 from deniable_aggregator.collections.authoring.templates import AUTO
@@ -27,11 +26,16 @@ from deniable_shared.manifest.fields import (
     identity_of,
     nest,
 )
-from deniable_shared.manifest.model import Manifest
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.manifest.rules import check_successor, thresholds
 from deniable_shared.randomness.dyadic import format_epsilon
 from deniable_shared.wire.canonical import MAX_JSON_BYTES, canonical_json, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from deniable_shared.manifest.model import Manifest
 
 _YEAR = timedelta(days=365)
 _LONGEST_EPOCH = 2_678_400

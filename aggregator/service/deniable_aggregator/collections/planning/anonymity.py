@@ -16,13 +16,17 @@ life is claimed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.planning.blanket import Blanket
 from deniable_central.accounting import shuffle
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_shared.mechanisms import Mechanism
 
 DELTA = "0.000001"
 LIARS = 0.5

@@ -22,14 +22,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
+
+if TYPE_CHECKING:
+    from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,7 +69,9 @@ class Blanket:
         if "choice" not in mechanism.domain_types:
             return None
         form = (
-            mechanism.first if isinstance(mechanism, MemoizedChain) else cast(Memoizable, mechanism)
+            mechanism.first
+            if isinstance(mechanism, MemoizedChain)
+            else cast("Memoizable", mechanism)
         )
         local = float(mechanism.epsilon)
         if form.coordinates > 1:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.planning.sweep import RECORDS, Radices, decisions, radices_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _COLUMNS = tuple(Fraction(round(100 * 60 ** (step / 30)), 1000) for step in range(31))
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999933", "#cc6622")

@@ -7,9 +7,9 @@ at 0 or 1 it shows less. Source: local-dp §15 to §18.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.planning.anonymity import (
     DELTA,
@@ -20,10 +20,14 @@ from deniable_aggregator.collections.planning.anonymity import (
 )
 from deniable_aggregator.collections.planning.scenario import Scenario
 from deniable_aggregator.collections.planning.variance import HalfWidth
-from deniable_shared.domains import Domain
 from deniable_shared.errors import ParameterError
 from deniable_shared.manifest.linkage import linkage
 from deniable_shared.randomness.dyadic import format_epsilon, parse_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_shared.domains import Domain
 
 REPEATS = ("once", "fresh", "memoized")
 _LARGEST = Fraction(20)

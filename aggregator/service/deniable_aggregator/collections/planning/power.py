@@ -16,11 +16,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_estimators.inference.channel import Floats
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Floats
 
 _MOST_TRIALS = 512
 _DEVIATIONS = 8

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.authoring.recommendation import (
     DomainShape,
@@ -21,7 +20,12 @@ from deniable_aggregator.collections.planning.variance import HalfWidth, Precisi
 from deniable_shared import mechanisms
 from deniable_shared.domains import Domain, Number, Record, Text
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from fractions import Fraction
+
+    from deniable_shared.mechanisms import Mechanism
 
 ASKS = ("labels", "mean", "ranges")
 """What a number can be asked for."""

@@ -7,10 +7,9 @@ many users.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.planning.plan import (
     default_frequency,
@@ -20,6 +19,10 @@ from deniable_aggregator.collections.planning.scenario import Scenario
 from deniable_shared.domains import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.dyadic import parse_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
 Radices = tuple[int, ...]
 

@@ -11,12 +11,10 @@ Ranges are those of answers that spread evenly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -29,8 +27,13 @@ from deniable_aggregator.collections.planning.variance import Precision, ScorePr
 from deniable_shared import mechanisms
 from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from fractions import Fraction
+
+    from deniable_shared.mechanisms import Mechanism
 
 CANDIDATES = 1_000
 """Texts among which one is to show up."""
@@ -250,7 +253,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
 
 
 def _first_round(mechanism: Mechanism) -> Mechanism:
-    return cast(Mechanism, mechanism.first) if isinstance(mechanism, MemoizedChain) else mechanism
+    return cast("Mechanism", mechanism.first) if isinstance(mechanism, MemoizedChain) else mechanism
 
 
 def _two_sided(error: float, confidence: float, power: float) -> float | None:

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
@@ -33,6 +32,9 @@ from deniable_aggregator.store.portable.integrity import (
 )
 from deniable_aggregator.store.portable.snapshot import Snapshot, TableDigest
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 SPEC = "deniable/backup/1"
 LONGEST_FILE = 1 << 24

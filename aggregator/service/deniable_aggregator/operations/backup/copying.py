@@ -17,15 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.errors import StoreError
-from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.keys import read_trust
 from deniable_aggregator.keys.files import make_directory, write_public
 from deniable_aggregator.operations.backup import archive, sealed_keys
-from deniable_aggregator.operations.backup.archive import Archive, Manifest
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.heads import Heads, heads_of
 from deniable_aggregator.store import audit_log
@@ -34,12 +32,16 @@ from deniable_aggregator.store.opening import require_portable
 from deniable_aggregator.store.portable.fill import fill
 from deniable_aggregator.store.portable.integrity import read_chain_heads, require_integrity
 from deniable_aggregator.store.portable.snapshot import Snapshot, digests, snapshot
-from deniable_aggregator.store.portable.tables import Row, Table
 from deniable_aggregator.store.schema_version import current_version
 from deniable_gateway.clock import record as clock_record
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.operations.backup.archive import Archive, Manifest
+    from deniable_aggregator.store.portable.tables import Row, Table
+    from deniable_shared.manifest.epochs import Clock
 
 _ALLOWED_FILES = {
     *("trust", "keys", "deniable.toml", "lock", "lost+found"),

@@ -10,13 +10,16 @@ import os
 import re
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from deniable_aggregator.base.errors import KeyFileError
 from deniable_aggregator.keys.files import make_directory
 from deniable_gateway.errors import DataDirectoryError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SPEC = b"deniable/keys/1"
 LEAST_CHARACTERS = 12

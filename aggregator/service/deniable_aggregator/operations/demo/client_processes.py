@@ -13,14 +13,17 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from deniable_aggregator.base.errors import AggregatorError
-from deniable_aggregator.operations.demo.study import Answers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from deniable_aggregator.operations.demo.study import Answers
 
 CLIENT = "deniable_client"
 THREADS_PER_PROCESS = 8

@@ -8,16 +8,14 @@ epoch is closed, and a release is drawn and charged. The service's clock walks t
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.collections.authoring import registration as authored
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.operations.demo.study import (
     DAY_SECONDS,
@@ -34,11 +32,17 @@ from deniable_aggregator.operations.demo_overlay import (
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.store.rows import BlockId, Counts, PartialTally, TallyKey
-from deniable_estimators.inference.sampling import Generator
 from deniable_estimators.simulation import generator, simulated_tally, simulated_texts
 from deniable_shared.domains import Domain, Record
 from deniable_shared.manifest.epochs import epoch_at, epoch_start
-from deniable_shared.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_estimators.inference.sampling import Generator
+    from deniable_shared.mechanisms import Mechanism
 
 ACTOR = "deniable demo"
 ID_BYTES = 16

@@ -6,11 +6,9 @@ import csv
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from secrets import SystemRandom
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.operations.demo.questions import LIVE_PEOPLE
 from deniable_aggregator.operations.demo.study import (
@@ -21,6 +19,10 @@ from deniable_aggregator.operations.demo.study import (
     StudyError,
     draw_people,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
 MAX_CHOICES = 1_000
 """More distinct values than this are identifiers or free text: no estimate tells them apart."""

@@ -9,15 +9,13 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.client.remote import remote
-from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.documents.estimates import LabelEstimate
 from deniable_aggregator.operations.demo import client_processes
 from deniable_aggregator.operations.demo.client_processes import Uploads, UploadTask
 from deniable_aggregator.operations.demo.history import PreparedDemo, prepare_demo
@@ -25,6 +23,12 @@ from deniable_aggregator.operations.demo.study import NoProgress, ProgressWatche
 from deniable_aggregator.operations.demo_overlay import DemoOverlay, read_overlay
 from deniable_aggregator.operations.process import serving
 from deniable_gateway.serving import require_free
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_aggregator.client.service_client import ServiceClient
+    from deniable_aggregator.documents.estimates import LabelEstimate
 
 PROCESSES = 2
 CONFIDENCE = 0.95

@@ -5,7 +5,6 @@ A service is recognised by the online key under its key list, which lies in its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.authoring.lint_findings import Finding
@@ -18,6 +17,8 @@ from deniable_shared.wire.canonical import strict_json
 from deniable_shared.wire.key_list import KEYS_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from deniable_aggregator.client.service_client import ServiceClient
 
 TIMEOUT_SECONDS = 10.0

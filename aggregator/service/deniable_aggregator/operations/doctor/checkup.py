@@ -8,16 +8,12 @@ import platform
 import stat
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import AggregatorError
 from deniable_aggregator.base.settings_sources import FILE_NAME
 from deniable_aggregator.client.errors import ServiceError
-from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.documents.collections import CollectionDocument
 from deniable_aggregator.operations import readiness
 from deniable_aggregator.operations.doctor import Check, installation
 from deniable_aggregator.operations.doctor.audit_view import audit_check
@@ -29,13 +25,18 @@ from deniable_aggregator.store.schema_version import current_version
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import LockedError
 from deniable_shared.errors import DeniableError
-from deniable_shared.manifest.epochs import Clock
 from deniable_shared.wire import dsse
 from deniable_shared.wire.canonical import strict_json
 from deniable_shared.wire.key_list import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.client.service_client import ServiceClient
+    from deniable_aggregator.documents.collections import CollectionDocument
+    from deniable_shared.manifest.epochs import Clock
 
 OLDEST_PYTHON = (3, 11)
 DAY_SECONDS = 86_400

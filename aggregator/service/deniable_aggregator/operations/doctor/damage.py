@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import AggregatorError, StoreError
@@ -19,6 +18,8 @@ from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from deniable_aggregator.base.settings import Settings
 
 _QUICK = "pragma quick_check(1)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -18,6 +17,8 @@ from deniable_aggregator.store.schema_version import current_version
 from deniable_aggregator.store.sqlite.schema import LEAST_SQLITE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from deniable_aggregator.base.settings import Settings
 
 Version = tuple[int, ...]

@@ -6,7 +6,6 @@ The service shows entries and signs heads. All of it is computed anew from the e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.operations.doctor import Check
 from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.schema import READ_VERSION
-from deniable_aggregator.store.statements import Statements
 from deniable_shared.errors import DeniableError, ForkError
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.manifest.parser import parse_manifest
@@ -31,8 +29,11 @@ from deniable_shared.wire.transparency_log import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.client.service_client import ServiceClient
+    from deniable_aggregator.store.statements import Statements
 
 _LOG = "select position, type, body_hash, head from log order by position"
 _MANIFESTS = """

@@ -9,21 +9,25 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from deniable_aggregator.base.errors import AggregatorError
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.client.remote import remote
-from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.operations.loadgen.plan import LoadPlan, require_this_machine
 from deniable_aggregator.operations.loadgen.sealing import fetch_target, seal_bodies
 from deniable_aggregator.operations.loadgen.sending import LoadResult, UploadTarget, send
 from deniable_aggregator.operations.process import running_server
 from deniable_shared.errors import DeniableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from deniable_aggregator.client.service_client import ServiceClient
 
 _PROGRAM = "python -m deniable_aggregator.operations.loadgen"
 

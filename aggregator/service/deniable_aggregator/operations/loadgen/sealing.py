@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.operations.loadgen.plan import LoadError
 from deniable_shared.manifest.epochs import epoch_at
 from deniable_shared.manifest.model import MANIFEST_TYPE
@@ -20,6 +19,11 @@ from deniable_shared.wire import dsse
 from deniable_shared.wire.envelope import seal
 from deniable_shared.wire.key_list import verify_key_list
 from deniable_shared.wire.report import Plaintext, Report, ReportHeader, padded_size, seal_info
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from deniable_aggregator.client.service_client import ServiceClient
 
 
 @dataclass(frozen=True, slots=True)

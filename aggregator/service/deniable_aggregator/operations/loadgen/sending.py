@@ -12,12 +12,15 @@ import math
 import ssl
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from deniable_aggregator.operations.loadgen.plan import LoadError, LoadPlan
 from deniable_shared.wire.report import MEDIA_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 STATUS_BYTES = 17
 ACCEPTED = 200

@@ -11,25 +11,27 @@ numbered, and whatever was there at an earlier look and still is has waited sinc
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 
 from deniable_aggregator.operations import readiness
-from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from prometheus_client import Metric
+
     from deniable_aggregator.collections.registry import Registry
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
     from deniable_aggregator.store.protocols import Maintenance
     from deniable_gateway.upload.upload_queue import UploadQueue
+    from deniable_shared.manifest.epochs import Clock
 
 
 class StoreHealth:

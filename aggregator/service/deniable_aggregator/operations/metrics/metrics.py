@@ -8,12 +8,16 @@ sets for several workers, each process keeps its numbers in a file there and any
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
-from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client.registry import Collector
 
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 

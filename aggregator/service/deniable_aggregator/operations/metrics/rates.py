@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deniable_shared.manifest.epochs import Clock
-
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from deniable_aggregator.operations.metrics.metrics import Metrics
+    from deniable_shared.manifest.epochs import Clock
 
 WINDOW_SECONDS = 120.0
 SLOT_SECONDS = 600

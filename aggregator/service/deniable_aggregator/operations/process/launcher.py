@@ -16,9 +16,12 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 STANDARD_INPUT = 0
 COUNTERS = "PROMETHEUS_MULTIPROC_DIR"

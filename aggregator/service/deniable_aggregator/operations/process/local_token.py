@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.rows import Token
 from deniable_aggregator.access.tokens import Tokens, TokenStore
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_aggregator.access.rows import Token
     from deniable_aggregator.operations.service import Service
 
 LABEL = "command line"

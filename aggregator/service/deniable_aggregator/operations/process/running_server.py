@@ -10,7 +10,10 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAME = "server.json"
 OWNER_ONLY = 0o600

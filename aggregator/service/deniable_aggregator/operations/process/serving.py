@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +26,8 @@ from deniable_gateway import serving
 from deniable_gateway.serving import Listening
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import httpx
 
     from deniable_aggregator.base.settings import Settings

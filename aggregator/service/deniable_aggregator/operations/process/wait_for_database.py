@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from deniable_aggregator.base.errors import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 5.0

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.spans import NO_TRACER, Tracer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace.export import SpanExporter
 

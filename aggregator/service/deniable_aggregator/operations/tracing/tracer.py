@@ -13,20 +13,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from opentelemetry.context import Context
-from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Span as OpenTelemetrySpan
 from opentelemetry.trace import StatusCode, set_span_in_context
 
 from deniable_aggregator.base.spans import FAILED, Span, SpanName
 from deniable_gateway.problem import Problem
-from deniable_shared.manifest.epochs import Clock
 from deniable_shared.wire.problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opentelemetry.sdk.trace import TracerProvider
+
+    from deniable_shared.manifest.epochs import Clock
 
 OUTCOME, COLLECTION, REPORTS = "deniable.outcome", "deniable.collection", "deniable.reports"
 """Every attribute that a span may have."""

@@ -8,9 +8,8 @@ A kind is a module with PARAMETERS and `prepare`; a new one is one line in RELEA
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.releases.kinds import (
     allocate,
@@ -26,8 +25,16 @@ from deniable_aggregator.releases.kinds import (
     top_k,
 )
 from deniable_aggregator.releases.kinds.arguments import nearest
-from deniable_aggregator.releases.kinds.contract import Parameter, PreparedRelease, ReleaseContext
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.releases.kinds.contract import (
+        Parameter,
+        PreparedRelease,
+        ReleaseContext,
+    )
 
 __all__ = ["RELEASE_KINDS", "ReleaseKind", "parameters", "prepare"]
 

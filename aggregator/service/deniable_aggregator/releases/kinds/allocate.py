@@ -18,11 +18,10 @@ al. 2014; central-dp C19, cohorts.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -46,11 +45,15 @@ from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_central.auctions import Menu, PriceUpdates
 from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.pmf import Pmf
-from deniable_central.release import ErrorBar
 from deniable_central.samplers.noise import two_sided_geometric
-from deniable_estimators.inference.channel import Floats
 from deniable_shared.errors import ParameterError
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_central.release import ErrorBar
+    from deniable_estimators.inference.channel import Floats
+    from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
     Parameter("none", "the label of who takes nothing", "none"),

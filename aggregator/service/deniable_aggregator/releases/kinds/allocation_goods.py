@@ -7,21 +7,24 @@ texts of at most six digits behind the point.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from deniable_aggregator.releases.kinds.arguments import decimal_text, read_name, read_whole
-from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
 from deniable_central.auctions.demand_noise import MOST_ROUNDS
 from deniable_central.auctions.price_updates import HIGHEST
-from deniable_estimators.inference.channel import Floats
 from deniable_shared.domains import Choice
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import ids_for_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
+    from deniable_estimators.inference.channel import Floats
 
 MOST_GOODS = 1024
 MOST_PEOPLE = 10**9

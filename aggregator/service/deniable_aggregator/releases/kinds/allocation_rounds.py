@@ -11,18 +11,22 @@ round. The spread of others is taken for largest, as if they erred alike in all 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable_aggregator.releases.kinds.confidence_limits import NoisyFrequency
-from deniable_aggregator.releases.kinds.contract import Counts
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
-from deniable_aggregator.releases.kinds.label_counts import LabelCounts
-from deniable_estimators.inference.channel import Floats
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from deniable_aggregator.releases.kinds.contract import Counts
+    from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+    from deniable_estimators.inference.channel import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,15 +7,18 @@ the argument, what is accepted, what was given, and what comes nearest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
 from difflib import get_close_matches
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.kinds.contract import Parameter
 from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.dyadic import format_epsilon, parse_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 EPSILON = Parameter("epsilon", 'a decimal text like "0.5", from 0.000001 to 20')
 _DIGITS = Context(prec=60)

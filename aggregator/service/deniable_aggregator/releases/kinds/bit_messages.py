@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.message_space import Counts
 from deniable_aggregator.releases.kinds.norms import (
     MOST_MESSAGES,
     Matrix,
@@ -18,6 +18,9 @@ from deniable_aggregator.releases.kinds.norms import (
     norms_of_images,
 )
 from deniable_shared.mechanisms.structure import IndependentBits, LabelSensitivity, SampledBits
+
+if TYPE_CHECKING:
+    from deniable_aggregator.releases.kinds.message_space import Counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,20 @@ Source: Clopper and Pearson 1934, for a sum of two variables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.releases.kinds.error_bars import normal_laplace_tail
-from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.projection import onto_box
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_estimators.inference.channel import Floats
 
 _HALVINGS = 30
 _MOST_SOLVED = 256

@@ -13,21 +13,24 @@ before `ReleaseResult`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_central.accounting import Installation
-from deniable_central.guarantee import Guarantee
-from deniable_central.release import ErrorBar
-from deniable_shared.domains import Domain
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.protocols import Mechanism
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from deniable_central.accounting import Installation
+    from deniable_central.guarantee import Guarantee
+    from deniable_central.release import ErrorBar
+    from deniable_shared.domains import Domain
+    from deniable_shared.mechanisms.protocols import Mechanism
+    from deniable_shared.randomness.coins import Coins
 
 Counts = npt.NDArray[np.int64]
 

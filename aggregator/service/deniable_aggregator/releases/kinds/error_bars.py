@@ -13,14 +13,18 @@ Source: central-dp §4.7.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.scores import Score
 from deniable_central.release import ErrorBar
-from deniable_estimators.inference.channel import Floats
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_aggregator.releases.kinds.scores import Score
+    from deniable_estimators.inference.channel import Floats
 
 CONFIDENCE = 0.95
 _HALVINGS = 44

@@ -14,17 +14,21 @@ Real people may be distributed otherwise: `expected` is the bound that holds for
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
-from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.designs import design_of, unary
 from deniable_shared.domains import Bits
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from deniable_estimators.inference.channel import Floats
 
 MOST_RUNS, FEWEST_RUNS = 200, 20
 _WORK = 25_000_000

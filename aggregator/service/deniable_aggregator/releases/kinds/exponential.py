@@ -5,7 +5,7 @@ Bounded range, and so ρ_BR: about a quarter of what another ε-DP release costs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -13,7 +13,6 @@ from deniable_aggregator.releases.kinds.arguments import (
     read_epsilon,
     with_defaults,
 )
-from deniable_aggregator.releases.kinds.contract import ReleaseContext
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
 from deniable_aggregator.releases.kinds.selection import (
     SCORE_PARAMETERS,
@@ -23,6 +22,11 @@ from deniable_aggregator.releases.kinds.selection import (
     read_score,
 )
 from deniable_central.selection import Exponential, shortfall
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.releases.kinds.contract import ReleaseContext
 
 PARAMETERS = (*SCORE_PARAMETERS, EPSILON)
 VERSION = 1

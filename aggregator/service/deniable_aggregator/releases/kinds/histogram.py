@@ -11,11 +11,10 @@ often still.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -38,11 +37,15 @@ from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
 from deniable_central.samplers.noise import probability, two_sided_geometric
-from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.projection import onto_box, onto_simplex
 from deniable_shared.domains import Bits
 from deniable_shared.errors import ParameterError
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_estimators.inference.channel import Floats
+    from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (EPSILON,)
 _MOST_OUTCOMES = 1 << 16

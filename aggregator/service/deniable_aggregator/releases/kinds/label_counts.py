@@ -19,17 +19,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
-from deniable_aggregator.releases.kinds.message_space import MessageSpace
 from deniable_aggregator.releases.kinds.message_spaces import message_space_of
-from deniable_estimators.inference.channel import Floats
 from deniable_estimators.inference.designs import largest_variance
 from deniable_estimators.inference.payload_arrays import clusters_of
 from deniable_shared.domains import Bits
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
+    from deniable_aggregator.releases.kinds.message_space import MessageSpace
+    from deniable_estimators.inference.channel import Floats
 
 _LARGEST = 1 << 60
 

@@ -9,9 +9,8 @@ leaves unsure is in the error bar.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -29,12 +28,16 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, propose_first_crossing
-from deniable_central.guarantee import Guarantee
-from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
 from deniable_central.stability import StabilityTest
 from deniable_central.stability.parameters import read_delta
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_central.guarantee import Guarantee
+    from deniable_central.pmf import Pmf
+    from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
     Parameter("quantile", 'a share in (0, 1), like "0.9"', "0.5"),

@@ -7,14 +7,16 @@ is known for every frequency, so that a count is debiased by a public constant.
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.releases.kinds.norms import Matrix
-from deniable_shared.mechanisms.structure import LabelSensitivity
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_aggregator.releases.kinds.norms import Matrix
+    from deniable_shared.mechanisms.structure import LabelSensitivity
 
 Counts = npt.NDArray[np.int64]
 

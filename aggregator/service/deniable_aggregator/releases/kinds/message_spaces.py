@@ -13,14 +13,13 @@ supports a label or not (means, waves, tables, texts) have no label counts, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.kinds.bit_messages import (
     IndependentBitMessages,
     SampledBitMessages,
 )
-from deniable_aggregator.releases.kinds.message_space import MessageSpace
 from deniable_aggregator.releases.kinds.point_messages import DesignPointMessages, LabelMessages
 from deniable_aggregator.releases.kinds.set_messages import DesignSetMessages, SubsetMessages
 from deniable_estimators.inference.payload_arrays import first_round
@@ -28,7 +27,6 @@ from deniable_estimators.inference.protocols import CodeSetEstimator
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import releasable_ids
-from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import (
     Design,
     IndependentBits,
@@ -36,6 +34,12 @@ from deniable_shared.mechanisms.structure import (
     SampledBits,
     Subset,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from deniable_aggregator.releases.kinds.message_space import MessageSpace
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _UNIT_BITS = 16
 

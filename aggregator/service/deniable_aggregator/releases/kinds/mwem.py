@@ -7,10 +7,8 @@ bound adds what the devices' own noise may have moved every query by (`queries.m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -45,13 +43,18 @@ from deniable_aggregator.releases.kinds.randomized_counts import (
     local_error,
     workload_sensitivity,
 )
-from deniable_central.guarantee import Guarantee
 from deniable_central.queries import Mwem, best_rounds, mwem_error
 from deniable_central.queries.mwem_bounds import MOST_ROUNDS
-from deniable_central.release import ErrorBar
 from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_shared.errors import ParameterError
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from deniable_central.guarantee import Guarantee
+    from deniable_central.release import ErrorBar
+    from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
     WORKLOAD,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
     Population,
     runs_for,
@@ -14,11 +13,16 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     worst,
 )
 from deniable_aggregator.releases.kinds.randomized_counts import workload_sensitivity
-from deniable_central.queries import Mwem
 from deniable_central.queries.mwem import STEP
 from deniable_central.samplers.noise import two_sided_geometric
-from deniable_estimators.inference.channel import Floats
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
+    from deniable_central.queries import Mwem
+    from deniable_estimators.inference.channel import Floats
+    from deniable_shared.randomness.coins import Coins
 
 _STEEPNESS = (0, 1, 2)
 _STEPS = 16

@@ -6,7 +6,7 @@ gumbel                   the law of `exponential`: the only one that carries ρ_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -33,6 +33,9 @@ from deniable_central.selection import (
 )
 from deniable_central.selection.accuracy import geometric_tail_length
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PARAMETERS = (
     *SCORE_PARAMETERS,

@@ -23,19 +23,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.sensitivity import Sensitivity
 from deniable_central.stability import Proposal
 from deniable_shared.domains import Choice, Number
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
 
 MOST_ORDERED = 4096
 MOST_PRICES = 512

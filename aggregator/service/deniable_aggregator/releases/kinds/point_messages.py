@@ -19,16 +19,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.message_space import Counts
 from deniable_aggregator.releases.kinds.norms import Matrix, norms_of_images
 from deniable_estimators.inference.protocols import MessageCodeEstimator
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design, LabelSensitivity, OneOf
+
+if TYPE_CHECKING:
+    from deniable_aggregator.releases.kinds.message_space import Counts
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _MOST_PRODUCTS = 1 << 29
 

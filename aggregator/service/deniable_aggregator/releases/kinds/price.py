@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -37,6 +37,9 @@ from deniable_aggregator.releases.kinds.selection import PreparedSelection, decl
 from deniable_central.auctions import misreport_gain
 from deniable_central.selection import Exponential, shortfall
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 PARAMETERS = (
     Parameter("lowest", 'the least price that may be drawn, like "0.99", or any', "any"),

@@ -17,11 +17,9 @@ privacy is the same, its error bar is 1, and `typical` shows the error that is u
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -50,7 +48,6 @@ from deniable_aggregator.releases.kinds.randomized_counts import (
     check_joint,
     local_error,
 )
-from deniable_central.guarantee import Guarantee
 from deniable_central.queries import (
     CountsError,
     OnlinePlan,
@@ -61,8 +58,14 @@ from deniable_central.queries import (
     plan_online,
 )
 from deniable_central.release import ErrorBar
-from deniable_shared.domains import Domain
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from fractions import Fraction
+
+    from deniable_central.guarantee import Guarantee
+    from deniable_shared.domains import Domain
+    from deniable_shared.randomness.coins import Coins
 
 _MOST_QUESTIONS = 1_000_000
 PARAMETERS = (

@@ -7,11 +7,14 @@ nothing, and what their noise adds to that. The first falls with ε, both fall w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
-from deniable_aggregator.releases.kinds.label_workloads import LabelWorkload
 from deniable_central.release import ErrorBar
-from deniable_estimators.inference.channel import Floats
+
+if TYPE_CHECKING:
+    from deniable_aggregator.releases.kinds.label_workloads import LabelWorkload
+    from deniable_estimators.inference.channel import Floats
 
 HALF = (1 - CONFIDENCE) / 2
 """How often the devices' noise may miss its part, and the release its own."""

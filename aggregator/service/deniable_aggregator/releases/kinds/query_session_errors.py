@@ -6,11 +6,10 @@ questions by the answers before may see larger errors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
     Population,
     coins_of,
@@ -18,11 +17,16 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     uniforms,
     worst,
 )
-from deniable_central.queries import OnlinePlan
 from deniable_central.queries.domain_weights import STEP
 from deniable_central.samplers.noise import two_sided_geometric
-from deniable_estimators.inference.channel import Floats
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
+    from deniable_central.queries import OnlinePlan
+    from deniable_estimators.inference.channel import Floats
+    from deniable_shared.randomness.coins import Coins
 
 _STEEPNESS = (0, 1, 2)
 _MOST_ASKED = 100

@@ -17,17 +17,21 @@ Source: central-dp §4.2, §4.7.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext, Tallies
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_shared.domains import Bits
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext, Tallies
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 _AT_ONCE = 1 << 22  # numbers of a block of queries
 _LARGEST_ROWS = (1 << 31) - 1  # times the rows of a small database stays exact in a float

@@ -23,10 +23,9 @@ label of a quantile lies within their sum of its rank.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -49,8 +48,6 @@ from deniable_aggregator.releases.kinds.contract import (
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.ordered_scores import widest_share
-from deniable_central.guarantee import Guarantee
-from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
 from deniable_central.stability import (
     DeltaError,
@@ -60,10 +57,16 @@ from deniable_central.stability import (
     agreement,
 )
 from deniable_central.stability.parameters import read_delta
-from deniable_central.stability.sample_aggregate import BlockAnswer
 from deniable_shared.domains import Choice, Number
 from deniable_shared.errors import ParameterError
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_central.guarantee import Guarantee
+    from deniable_central.pmf import Pmf
+    from deniable_central.stability.sample_aggregate import BlockAnswer
+    from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
     Parameter("answer", "what each cohort is asked for: mode or quantile", "mode"),

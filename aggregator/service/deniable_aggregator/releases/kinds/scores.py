@@ -15,16 +15,19 @@ debiased, so all of this is about raw counts (`label_counts`). Ordered labels ha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
 
 
 class Score(Protocol):

@@ -6,10 +6,8 @@ tally, draws, and says nothing but which candidates were drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from deniable_aggregator.releases.kinds.arguments import decimal_text, read_name, read_share
 from deniable_aggregator.releases.kinds.contract import (
@@ -22,13 +20,18 @@ from deniable_aggregator.releases.kinds.contract import (
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue
 from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
 from deniable_aggregator.releases.kinds.selection_errors import noisy_selection_of, selection_errors
-from deniable_central.guarantee import Guarantee
-from deniable_central.pmf import Pmf
-from deniable_central.release import ErrorBar, Release
-from deniable_central.scores import Scores
 from deniable_central.selection import PrivacyParameters, privacy_parameters
 from deniable_shared.errors import ParameterError
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from fractions import Fraction
+
+    from deniable_central.guarantee import Guarantee
+    from deniable_central.pmf import Pmf
+    from deniable_central.release import ErrorBar, Release
+    from deniable_central.scores import Scores
+    from deniable_shared.randomness.coins import Coins
 
 Choice = TypeVar("Choice")
 

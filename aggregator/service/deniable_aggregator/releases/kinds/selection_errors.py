@@ -17,13 +17,12 @@ Durfee, Rogers 2019 (top-k by Gumbel noise).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.contract import Counts, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
     Population,
     runs_for,
@@ -34,8 +33,13 @@ from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue,
 from deniable_aggregator.releases.kinds.scores import Score, Threshold
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_central.selection import Exponential, NoiseDistribution, NoisyMax, TopK
-from deniable_estimators.inference.channel import Floats
-from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.releases.kinds.contract import Counts, TypicalError
+    from deniable_estimators.inference.channel import Floats
+    from deniable_shared.randomness.coins import Coins
 
 _STEPS = tuple(2.0**power for power in range(-12, 0))
 

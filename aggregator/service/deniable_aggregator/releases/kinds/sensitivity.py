@@ -12,16 +12,19 @@ of two rows; L1 and L2 take pairs of messages (`norms`). Each is computed when i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.releases.kinds.message_space import MessageSpace
 from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_aggregator.releases.kinds.norms import (
     MOST_STEPS,
     Matrix,
     affordable,
 )
-from deniable_shared.mechanisms.protocols import Mechanism
-from deniable_shared.mechanisms.structure import LabelSensitivity
+
+if TYPE_CHECKING:
+    from deniable_aggregator.releases.kinds.message_space import MessageSpace
+    from deniable_shared.mechanisms.protocols import Mechanism
+    from deniable_shared.mechanisms.structure import LabelSensitivity
 
 
 @dataclass(frozen=True, slots=True, eq=False)

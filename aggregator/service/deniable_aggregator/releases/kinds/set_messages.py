@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable_aggregator.releases.kinds.message_space import Counts
 from deniable_aggregator.releases.kinds.norms import (
     MOST_MESSAGES,
     MOST_STEPS,
@@ -32,8 +32,11 @@ from deniable_aggregator.releases.kinds.norms import (
     affordable,
     norms_of_images,
 )
-from deniable_estimators.inference.protocols import CodeSetEstimator
 from deniable_shared.mechanisms.structure import Design, LabelSensitivity, Subset
+
+if TYPE_CHECKING:
+    from deniable_aggregator.releases.kinds.message_space import Counts
+    from deniable_estimators.inference.protocols import CodeSetEstimator
 
 
 @dataclass(frozen=True, slots=True)

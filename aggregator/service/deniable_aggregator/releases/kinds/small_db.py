@@ -15,10 +15,8 @@ speaks of the truth and not of debiased counts, which are no data set, so τ ent
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -54,14 +52,19 @@ from deniable_aggregator.releases.kinds.randomized_counts import (
     workload_sensitivity,
 )
 from deniable_central.guarantee import Adjacency, Guarantee
-from deniable_central.pmf import Pmf
 from deniable_central.queries import EnumerationError, SmallDb, sampling_size
 from deniable_central.queries.database_sizes import least_error
 from deniable_central.queries.multisets import multisets
 from deniable_central.queries.small_db import MOST_CANDIDATES
 from deniable_central.queries.small_db_bounds import selection_error
-from deniable_central.release import ErrorBar
 from deniable_shared.randomness.coins import Coins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from deniable_central.pmf import Pmf
+    from deniable_central.release import ErrorBar
 
 PARAMETERS = (
     WORKLOAD,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -16,6 +16,9 @@ from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_
 from deniable_aggregator.releases.kinds.scores import Mode
 from deniable_aggregator.releases.kinds.selection import PreparedSelection, declared
 from deniable_central.selection import TopK, shortfall
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MOST_PICKS = 1000
 PARAMETERS = (

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.access.tokens import TokenStore
 from deniable_aggregator.base.errors import DamagedError
@@ -26,6 +24,10 @@ from deniable_aggregator.store.ledger_rows import ChainHead, extend_head, ledger
 from deniable_aggregator.store.protocols import Audit, Collections, Ledger
 from deniable_gateway.problem import Problem
 from deniable_shared.wire.transparency_log import GENESIS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ are left out: their digests are as secret as the tallies, and what is charged an
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,7 +28,9 @@ from deniable_aggregator.store.ledger_rows import (
     parse_epochs,
 )
 from deniable_aggregator.store.rows import ChargeRow
-from deniable_aggregator.store.statements import Statements
+
+if TYPE_CHECKING:
+    from deniable_aggregator.store.statements import Statements
 
 SPEC = "deniable/heads/1"
 RECENT = 256

@@ -17,13 +17,11 @@ what is there, with an entry that says where it was known to end.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.access.audit import AuditEntry, with_details
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries.accounts import budget_of, is_substitute, substitute_request
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.guard import (
@@ -36,10 +34,16 @@ from deniable_aggregator.releases.rollback_guard.guard import (
 )
 from deniable_aggregator.releases.rollback_guard.heads import Heads, RecentCharge
 from deniable_aggregator.store.ledger_rows import ChainHead, ledger_head
-from deniable_aggregator.store.protocols import Audit, Ledger
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.manifest.epochs import epoch_at
 from deniable_shared.wire.canonical import canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.protocols import Audit, Ledger
 
 MOST_RECORDS = 1 << 53
 """More than any session has: a session of this length takes no more questions."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +15,11 @@ from deniable_aggregator.store.checksums import (
     seal,
 )
 from deniable_aggregator.store.rows import ChargeRow
-from deniable_aggregator.store.statements import Statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_aggregator.store.statements import Statements
 
 _FILLED = ("cells", "deltas", "closed_epochs", "expired_epochs", "charges", "session_records")
 _TRIGGERS = """

@@ -11,7 +11,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
@@ -26,10 +25,12 @@ from deniable_aggregator.store.portable.snapshot import (
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
 from deniable_aggregator.store.postgres.opening import require_driver
 from deniable_aggregator.store.sqlite import schema as sqlite_schema
-from deniable_aggregator.store.statements import Statements
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from deniable_aggregator.base.settings import Settings
+    from deniable_aggregator.store.statements import Statements
 
 Check = Callable[[Snapshot], None]
 """Looks at a database that has been filled, before it counts; raises to undo it."""

@@ -5,9 +5,9 @@ The heads of ledger and log are computed from every row of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,18 +15,22 @@ from deniable_aggregator.base import damage
 from deniable_aggregator.base.errors import DamagedError, StoreError
 from deniable_aggregator.store import checksums, ledger_rows, transparency_log
 from deniable_aggregator.store.ledger_rows import ChainHead, ledger_head
-from deniable_aggregator.store.portable.snapshot import Snapshot
 from deniable_aggregator.store.portable.tables import TABLES, Row
 from deniable_aggregator.store.rows import TallyKey
-from deniable_aggregator.store.statements import Statements
 from deniable_aggregator.store.stored_tallies import UncheckedTally, require_possible
-from deniable_estimators.inference.protocols import Estimator
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.wire import dsse
 from deniable_shared.wire.transparency_log import GENESIS, LOG_PAGE, extend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from deniable_aggregator.store.portable.snapshot import Snapshot
+    from deniable_aggregator.store.statements import Statements
+    from deniable_estimators.inference.protocols import Estimator
 
 _TABLES = {table.name: table for table in TABLES}
 _FACTS = (("closed_epochs", "closed_at"), ("expired_epochs", "expired_at"))

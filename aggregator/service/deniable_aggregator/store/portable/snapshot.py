@@ -8,7 +8,6 @@ on the way out, so that both give the same rows.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -28,6 +27,8 @@ from deniable_aggregator.store.rows import PAGE_SIZE
 from deniable_aggregator.store.statements import Statements, read_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.store.postgres.pool import Transaction
 

@@ -13,9 +13,8 @@ writer.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.store import batches, epoch_closing
 from deniable_aggregator.store.checksums import (
@@ -35,6 +34,10 @@ from deniable_aggregator.store.rows import (
     TallyKey,
 )
 from deniable_aggregator.store.statements import Row, Statements, read_rows
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterator, Mapping, Sequence
 
 IDS_AT_ONCE = 20_000
 """Ids of blocks in one statement: arrays in memory, here and there."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.store.postgres.store import PostgresStore
     from deniable_aggregator.store.statements import Statements

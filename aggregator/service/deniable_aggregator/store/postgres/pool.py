@@ -8,19 +8,22 @@ connection however that ends, and cost neither a write nor a row.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolClosed
 
 from deniable_aggregator.base.errors import StoreError, StoreUnavailableError
-from deniable_aggregator.store.statements import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_aggregator.store.statements import Rows
 
 MOST_CONNECTIONS = 12
 """Of one process. Uploads share one commit at a time; the others serve readers."""

@@ -7,10 +7,9 @@ them in any order gives the same sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +17,9 @@ from deniable_aggregator.store.checksums import BODY_MASK, CELL_IS_SEALED, PRIME
 from deniable_aggregator.store.rows import Counts, RollupBacklog
 from deniable_aggregator.store.statements import Row, Rows, Statements, read_rows
 from deniable_aggregator.store.stored_tallies import add_to_pages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FOLD_DELTAS = 2_000
 FOLD_BYTES = 1 << 26

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
 
 import psycopg
 
@@ -17,7 +17,11 @@ from deniable_aggregator.store.postgres.pool import (
     make_durable,
     translate_errors,
 )
-from deniable_aggregator.store.statements import Statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_aggregator.store.statements import Statements
 
 LEAST_POSTGRES = 15
 

@@ -9,20 +9,18 @@ safe when two do it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import psycopg
 
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.store import audit_log
 from deniable_aggregator.store.access import AccessTables
 from deniable_aggregator.store.audit_log import AuditTables
 from deniable_aggregator.store.collections import CollectionTables
 from deniable_aggregator.store.ledger import LedgerTables
 from deniable_aggregator.store.postgres import commit, rollup, schema, tallies
-from deniable_aggregator.store.postgres.commit import CellRow
 from deniable_aggregator.store.postgres.pool import (
     Connection,
     Factory,
@@ -32,18 +30,24 @@ from deniable_aggregator.store.postgres.pool import (
     translate_errors,
 )
 from deniable_aggregator.store.reports import ReportTables
-from deniable_aggregator.store.rows import (
-    AcceptedReport,
-    BlockId,
-    CommitStatus,
-    EpochRow,
-    KeyedTally,
-    PartialTally,
-    RollupBacklog,
-    TallyKernel,
-    TallyKey,
-)
 from deniable_aggregator.store.schema import READ_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_aggregator.store.postgres.commit import CellRow
+    from deniable_aggregator.store.rows import (
+        AcceptedReport,
+        BlockId,
+        CommitStatus,
+        EpochRow,
+        KeyedTally,
+        PartialTally,
+        RollupBacklog,
+        TallyKernel,
+        TallyKey,
+    )
 
 _ASK = b"select pg_try_advisory_lock(%s)"
 

@@ -6,10 +6,9 @@ One writer adds in place here; `postgres.commit` has many writers.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import batches, epoch_closing
@@ -37,6 +36,10 @@ from deniable_aggregator.store.rows import (
 )
 from deniable_aggregator.store.statements import Row, Statements, read_rows
 from deniable_aggregator.store.stored_tallies import add_pages, body_of_pages, changed_pages
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Mapping, Sequence
 
 IDS_AT_ONCE = 128
 """Ids in one statement; there is one prepared statement for each number up to it."""

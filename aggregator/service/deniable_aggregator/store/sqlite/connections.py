@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlite_utils import Database
 
 from deniable_aggregator.base.errors import StoreError, StoreReplacedError
-from deniable_aggregator.store.statements import Statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from deniable_aggregator.store.statements import Statements
 
 WRITER_CACHE_KIB = 32_768
 CHECKPOINT_PAGES = 8_000

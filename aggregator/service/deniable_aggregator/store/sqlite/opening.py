@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.store.sqlite.store import SqliteStore
     from deniable_aggregator.store.statements import Statements

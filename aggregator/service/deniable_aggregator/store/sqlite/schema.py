@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 LEAST_SQLITE = (3, 37, 0)
 """STRICT tables."""

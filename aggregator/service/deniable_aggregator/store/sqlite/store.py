@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import audit_log, epoch_closing, stored_tallies
 from deniable_aggregator.store.access import AccessTables
@@ -28,6 +26,12 @@ from deniable_aggregator.store.rows import (
 from deniable_aggregator.store.schema import READ_VERSION
 from deniable_aggregator.store.sqlite import commit, schema
 from deniable_aggregator.store.sqlite.connections import Factory, SqliteConnections, require_intact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from deniable_aggregator.access.audit import AuditEntry
 
 
 class SqliteReports(ReportTables):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Flask
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.web import errors
 from deniable_aggregator.web.api import (
@@ -23,6 +23,9 @@ from deniable_aggregator.web.api import (
     users,
     vouchers,
 )
+
+if TYPE_CHECKING:
+    from flask import Flask
 
 __all__ = ["register"]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.collections import (
     AppliedDocument,
     ApplyArguments,
@@ -22,6 +23,9 @@ from deniable_gateway.problem import refuse
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.wire import dsse
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.audit import AuditEntry
 
 blueprint = Blueprint("collections", __name__)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flask import Blueprint, Response
 
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.collections import (
     ClosedEpochDocument,
     CloseEpochArguments,
@@ -15,6 +16,9 @@ from deniable_aggregator.web.api.operations import operation
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.formats import negotiated_answer, tables
 from deniable_aggregator.web.table_rows import EPOCH_COLUMNS, epoch_list_rows
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.audit import AuditEntry
 
 blueprint = Blueprint("epochs", __name__)
 

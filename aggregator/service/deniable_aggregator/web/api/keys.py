@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flask import Blueprint, Response
 
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.collections import RotateArguments, RotatedDocument
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_aggregator.web.api.operations import operation
 from deniable_aggregator.web.application import DSSE, JSON, answer, service
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.audit import AuditEntry
 
 blueprint = Blueprint("keys", __name__)
 

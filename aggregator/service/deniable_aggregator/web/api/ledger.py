@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.releases import (
     LedgerArguments,
     LedgerDocument,
@@ -16,6 +17,9 @@ from deniable_aggregator.web.api.operations import caller, operation, require_co
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.formats import negotiated_answer, tables
 from deniable_aggregator.web.table_rows import LEDGER_COLUMNS, ledger_rows
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.audit import AuditEntry
 
 blueprint = Blueprint("ledger", __name__)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from flask import Blueprint, Flask, Response, current_app
@@ -23,6 +22,9 @@ from deniable_aggregator.web.api.openapi_fragments import (
 )
 from deniable_aggregator.web.api.operations import Operation, operation, operation_of
 from deniable_aggregator.web.application import JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
 
 blueprint = Blueprint("description", __name__)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable_aggregator.web.application import DSSE
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE, PROBLEMS
 from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, MAX_REPORTS, MAX_UPLOAD_BYTES, MEDIA_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 Document = dict[str, Any]
 

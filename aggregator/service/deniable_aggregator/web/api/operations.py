@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from flask import Response, g, request
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.roles import Identity, allows
-from deniable_aggregator.base.spans import SpanName
 from deniable_aggregator.collections.registry import UnknownCollection
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.web import arguments
 from deniable_aggregator.web.application import Answers, service
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.spans import SpanName
 
 MAX_JSON_BYTES = 16_384
 """Longest JSON body; a token's description needs 200 bytes."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.releases import (
     AnswerDocument,
     NewRelease,
@@ -21,10 +21,14 @@ from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
 from deniable_aggregator.web.api.operations import operation
 from deniable_aggregator.web.application import JSON, answer, service
-from deniable_aggregator.web.arguments import OpenBody
 from deniable_aggregator.web.formats import negotiated_answer, tables
 from deniable_aggregator.web.table_rows import RELEASE_COLUMNS, release_rows
 from deniable_gateway.problem import refuse
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.web.arguments import OpenBody
 
 blueprint = Blueprint("releases", __name__)
 

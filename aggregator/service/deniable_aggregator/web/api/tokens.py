@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flask import Blueprint, Response
 
 from deniable_aggregator.access import changes
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.access import (
     CreatedTokenDocument,
     NewToken,
@@ -14,6 +15,9 @@ from deniable_aggregator.documents.access import (
 from deniable_aggregator.queries import access
 from deniable_aggregator.web.api.operations import operation
 from deniable_aggregator.web.application import JSON, answer, service
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.audit import AuditEntry
 
 blueprint = Blueprint("tokens", __name__)
 

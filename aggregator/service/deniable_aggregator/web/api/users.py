@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flask import Blueprint, Response
 
 from deniable_aggregator.access import changes
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.access import (
     CreatedLinkDocument,
     NewLink,
@@ -18,6 +19,9 @@ from deniable_aggregator.queries import access
 from deniable_aggregator.web.api.operations import operation
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.auth.signin import link_path
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.audit import AuditEntry
 
 blueprint = Blueprint("users", __name__)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.access import (
     NewVoucher,
     VoucherDocument,
@@ -18,6 +18,10 @@ from deniable_aggregator.queries import vouchers as queries
 from deniable_aggregator.web.api.operations import operation
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_shared.manifest.epochs import epoch_at
+
+if TYPE_CHECKING:
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_aggregator.collections.registry import Collection
 
 blueprint = Blueprint("vouchers", __name__)
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from deniable_aggregator.base.errors import ProviderUnavailableError, SignInError
-from deniable_aggregator.web.auth.outage import Outage
-from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
     from joserfc.jwk import KeySet
+
+    from deniable_aggregator.web.auth.outage import Outage
+    from deniable_shared.manifest.epochs import Clock
 
 KEPT_SECONDS = 3_600
 LEAST_SECONDS = 60

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from flask import Flask, Response, current_app, g, request, url_for
 
 from deniable_aggregator.access.sessions import SECRET_CHARACTERS
-from deniable_aggregator.base.roles import Identity
 from deniable_aggregator.collections.registry import Collection, UnknownCollection
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth import csrf
@@ -19,7 +17,10 @@ from deniable_aggregator.web.auth.throttle import SignInLimiter
 from deniable_gateway.problem import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from deniable_aggregator.access.rows import SessionRow
+    from deniable_aggregator.base.roles import Identity
 
 API = "/v1/"
 SIGN_INS, PROVIDER = "deniable_sign_ins", "deniable_provider"

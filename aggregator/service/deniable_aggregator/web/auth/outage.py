@@ -7,11 +7,15 @@ that costs the service as many threads as `at_once` says, and no other request w
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import ProviderUnavailableError, SignInError
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_shared.manifest.epochs import Clock
 
 REMEMBERED_SECONDS = 60
 BUSY_SECONDS = 5

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +18,12 @@ from deniable_aggregator.base.errors import ProviderUnavailableError, SignInErro
 from deniable_aggregator.web.auth.claims import Person, checked, person_of
 from deniable_aggregator.web.auth.discovery import Discovery
 from deniable_aggregator.web.auth.outage import Outage
-from deniable_shared.manifest.epochs import Clock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from deniable_aggregator.base.settings import Settings
+    from deniable_shared.manifest.epochs import Clock
 
 DONE = "/sign-in/provider/done"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]

@@ -8,11 +8,15 @@ bits: nobody guesses them, and they let in a person whose name somebody else has
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from deniable_gateway.upload.limiter import Limiter, network_prefix
-from deniable_shared.manifest.epochs import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deniable_shared.manifest.epochs import Clock
 
 OF_NETWORK, OF_NAME, OF_ALL = 20, 10, 300
 """Attempts in a window, of one process; what it can compute in a minute is about as many."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from flask import Flask
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.web.dashboard.routes import blueprint, not_found_page
+
+if TYPE_CHECKING:
+    from flask import Flask
 
 __all__ = ["register"]
 

@@ -6,14 +6,18 @@ here depends on a report; where only closed epochs may be, nothing depends on an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries.pooled_tallies import readable_rows
-from deniable_aggregator.store.rows import EpochRow
 from deniable_shared.manifest.epochs import closes_at, day_start, epoch_at, epoch_end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.rows import EpochRow
 
 DAY_SECONDS = 86_400
 RECENT = 30

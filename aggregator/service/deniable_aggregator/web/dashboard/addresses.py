@@ -7,14 +7,16 @@ rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from flask import Response, url_for
 from msgspec import UNSET, Meta
 from msgspec.structs import fields
 
-from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.web.application import service
+
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.fields import Arguments
 
 Address = Callable[..., str]
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from flask import request
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.base.roles import Identity
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
 from deniable_aggregator.web.auth.csrf import FIELD
 from deniable_aggregator.web.auth.guard import current_identity
 from deniable_aggregator.web.dashboard.page import Context
 from deniable_gateway.problem import Problem, refuse
+
+if TYPE_CHECKING:
+    from deniable_aggregator.base.roles import Identity
 
 ACT = "act"
 """The field of a form that says which of the page's acts it is for."""

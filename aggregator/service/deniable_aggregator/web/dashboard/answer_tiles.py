@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimates import (
-    EstimatesDocument,
-    LabelEstimate,
-    QuantityDocument,
-)
 from deniable_aggregator.web.dashboard.estimate_tables import decimals_of, quantity_name
 from deniable_aggregator.web.dashboard.formatting import amount, digits_for, share
 from deniable_shared.domains import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimates import (
+        EstimatesDocument,
+        LabelEstimate,
+        QuantityDocument,
+    )
 
 TOP = {"bits": "Most say yes to", "choice": "Top answer", "text": "Most common text"}
 _QUANTITIES = ("mean", "p50")

@@ -10,14 +10,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import mimetypes
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flask import Response, request, url_for
 
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 STATIC = Path(__file__).parent / "static"
 KEPT = "public, max-age=31536000, immutable"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.web.application import service
+
+if TYPE_CHECKING:
+    from deniable_aggregator.collections.registry import Collection
 
 PART = 10
 """One release is suggested to spend the limit divided by this."""

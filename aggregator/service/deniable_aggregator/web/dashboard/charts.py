@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from deniable_aggregator.web.dashboard.svg import Axis, Interval
+if TYPE_CHECKING:
+    from deniable_aggregator.web.dashboard.svg import Axis, Interval
 
 Drawing = Mapping[str, object]
 Kind = Literal["bars", "columns", "heat", "lines", "pairs"]

@@ -6,15 +6,13 @@ Nothing here is signed or kept. Text, plan and remarks come from the code behind
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, structs
 
-from deniable_aggregator.collections.authoring.lint_findings import Finding
 from deniable_aggregator.collections.authoring.linter import lint
 from deniable_aggregator.collections.authoring.mechanism_reasons import mechanism_reason
 from deniable_aggregator.collections.authoring.templates import TemplateOptions, template
@@ -30,7 +28,12 @@ from deniable_aggregator.web.dashboard.draft_errors import (
 from deniable_shared.domains import Domain, parse_domain
 from deniable_shared.domains.number import decimal_text
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
-from deniable_shared.manifest.model import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from deniable_aggregator.collections.authoring.lint_findings import Finding
+    from deniable_shared.manifest.model import Manifest
 
 Type = Literal["bits", "choice", "number", "record", "text"]
 Line = Annotated[str, Meta(max_length=200, description="up to 200 characters")]

@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from msgspec import UnsetType
-
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.comparison import (
-    ComparisonArguments,
-    ComparisonDocument,
-    DifferenceDocument,
-)
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.queries.estimates import estimates
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
 from deniable_aggregator.web.dashboard.estimate_tables import quantity_name
 from deniable_aggregator.web.dashboard.formatting import amount, digits_for, share
+
+if TYPE_CHECKING:
+    from msgspec import UnsetType
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.comparison import (
+        ComparisonArguments,
+        ComparisonDocument,
+        DifferenceDocument,
+    )
 
 Level = Mapping[str, float | None]
 """An estimate of one period: value, lower and upper."""

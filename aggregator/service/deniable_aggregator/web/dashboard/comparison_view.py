@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field, structs
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.comparison import (
     ComparisonArguments,
     TwoPeriods,
 )
-from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.web.dashboard.addresses import Format
 from deniable_aggregator.web.dashboard.day_fields import DayText, day_span
 from deniable_aggregator.web.dashboard.formatting import period_name
 from deniable_aggregator.web.dashboard.paging import PageNumber
 from deniable_shared.domains import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.rows import EpochRow
 
 DAY_SECONDS = 86_400
 USUAL_DAYS = 7

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.web.dashboard.formatting import day_words
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DayText = Annotated[str, Meta(max_length=40, description="a day like 2026-11-22")]
 

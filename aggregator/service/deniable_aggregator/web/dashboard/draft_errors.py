@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_shared.domains.bits import MAX_BITS
 from deniable_shared.domains.choice import MAX_CHOICES
 from deniable_shared.domains.labels import MAX_LABEL_BYTES
 from deniable_shared.domains.number import decimal_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 MOST_PEOPLE = 10**9
 MOST_EPOCHS = 10_000

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
 
-from deniable_aggregator.documents.estimates import (
-    EstimatesDocument,
-    LabelEstimate,
-)
-from deniable_aggregator.queries.labels import LabelSeries
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
 from deniable_aggregator.web.dashboard.estimate_tables import (
     INTERVAL,
@@ -27,7 +23,14 @@ from deniable_aggregator.web.dashboard.formatting import (
     share,
     when,
 )
-from deniable_shared.domains import Record
+
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.estimates import (
+        EstimatesDocument,
+        LabelEstimate,
+    )
+    from deniable_aggregator.queries.labels import LabelSeries
+    from deniable_shared.domains import Record
 
 Follow = Callable[[str], str | None]
 

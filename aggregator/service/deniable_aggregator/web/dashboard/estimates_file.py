@@ -9,20 +9,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from flask import Flask
-from flask.templating import Environment
 from msgspec import UnsetType
 
 from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimates import EstimatesDocument, SeriesRow
 from deniable_aggregator.web.dashboard import formatting
 from deniable_aggregator.web.dashboard.assets import STATIC
-from deniable_aggregator.web.dashboard.charts import Chart
 from deniable_aggregator.web.dashboard.estimate_charts import bar_chart, cross_table
 from deniable_aggregator.web.dashboard.estimate_tables import (
     axis_of,
@@ -31,13 +28,21 @@ from deniable_aggregator.web.dashboard.estimate_tables import (
     series_bands,
     series_table,
 )
-from deniable_aggregator.web.dashboard.page import Context
 from deniable_aggregator.web.dashboard.results import promises, results, title_of
 from deniable_shared.domains import Record
 from deniable_shared.manifest.epochs import epoch_start
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.wire import dsse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flask.templating import Environment
+
+    from deniable_aggregator.documents.estimates import EstimatesDocument, SeriesRow
+    from deniable_aggregator.web.dashboard.charts import Chart
+    from deniable_aggregator.web.dashboard.page import Context
 
 MOST_LABELS = 500
 MOST_BANDS = 12

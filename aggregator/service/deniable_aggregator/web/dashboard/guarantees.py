@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fractions import Fraction
 from math import ceil, exp, floor, log10
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
@@ -12,13 +11,18 @@ from deniable_aggregator.collections.authoring.recommendation import (
     describe_ratio,
     ratio_to_optimum,
 )
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries.guarantees import relay_anonymity
 from deniable_aggregator.web.dashboard.formatting import amount, plural, share
 from deniable_shared.analysis.posterior import max_posterior_percent
-from deniable_shared.manifest.model import Manifest
 from deniable_shared.randomness.dyadic import format_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+    from deniable_shared.manifest.model import Manifest
 
 _LARGE = 1e6
 _HARDLY = 0.0005

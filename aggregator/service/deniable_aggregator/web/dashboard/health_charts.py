@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Ids
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.operations.metrics.rates import SLOT_SECONDS, CounterTotals
 from deniable_aggregator.store.rows import CommitStatus
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
 from deniable_aggregator.web.dashboard.formatting import count
+
+if TYPE_CHECKING:
+    from collections.abc import Collection as Ids
+    from collections.abc import Mapping, Sequence
 
 STATUS_MEANINGS: Mapping[str, str] = {
     "400": "were no valid upload: look at the client's version, or at a proxy that changes bodies",

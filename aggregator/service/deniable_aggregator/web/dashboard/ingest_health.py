@@ -8,21 +8,25 @@ releases    nothing that depends on a report
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
 
 from deniable_aggregator.base.errors import DamagedError
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimates import WarningDocument
-from deniable_aggregator.operations.metrics.rates import ReportOutcome
 from deniable_aggregator.queries.diagnostics import anomaly_warnings
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally, readable_rows
-from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import CommitStatus, EpochRow
 from deniable_aggregator.web.dashboard.activity import LATE_SECONDS, Activity, activity_of
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimates import WarningDocument
+    from deniable_aggregator.operations.metrics.rates import ReportOutcome
+    from deniable_aggregator.store.protocols import Reports
 
 NEWEST = 30
 """Epochs whose reports are looked at for what is odd."""

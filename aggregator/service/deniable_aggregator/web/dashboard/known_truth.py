@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.comparison import ComparisonDocument
-from deniable_aggregator.documents.estimates import EstimatesDocument
-from deniable_aggregator.operations.demo_overlay import TrueAnswers
-from deniable_aggregator.queries.labels import LabelSeries
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.dashboard.charts import Cell, Chart, Table
 from deniable_aggregator.web.dashboard.comparison_charts import display_name, signed_text
 from deniable_aggregator.web.dashboard.formatting import amount, share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.comparison import ComparisonDocument
+    from deniable_aggregator.documents.estimates import EstimatesDocument
+    from deniable_aggregator.operations.demo_overlay import TrueAnswers
+    from deniable_aggregator.queries.labels import LabelSeries
 
 TITLE = "Truth"
 MARKED = "marked"

@@ -6,22 +6,26 @@ there is a limit to ρ that is drawn, else ε.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from flask import url_for
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.describe import cost_words
-from deniable_aggregator.documents.releases import (
-    AccountDocument,
-    CostDocument,
-    RemainingDocument,
-    SpentEpochsDocument,
-)
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
 from deniable_aggregator.web.dashboard.formatting import plural, when
 from deniable_aggregator.web.dashboard.release_charts import short_price
 from deniable_shared.manifest.epochs import epoch_start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.releases import (
+        AccountDocument,
+        CostDocument,
+        RemainingDocument,
+        SpentEpochsDocument,
+    )
 
 MOST_DRAWN = 200
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 from msgspec import Meta
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Item = TypeVar("Item")
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.fields import Arguments, Confidence
 from deniable_aggregator.web.dashboard.addresses import Format
 from deniable_aggregator.web.dashboard.day_fields import DayText
 from deniable_aggregator.web.dashboard.paging import PageNumber
 from deniable_shared.domains import Record
+
+if TYPE_CHECKING:
+    from deniable_aggregator.collections.registry import Collection
 
 MOST_LINES = 5
 ALL = "all"

@@ -7,7 +7,7 @@ have an interval around a share; everything else is a fact in a line.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -16,13 +16,6 @@ from deniable_aggregator.documents.describe import (
     epoch_runs,
     epochs_words,
     request_text,
-)
-from deniable_aggregator.documents.releases import (
-    BarDocument,
-    CostDocument,
-    QuoteDocument,
-    ReleaseDocument,
-    RemainingDocument,
 )
 from deniable_aggregator.web.dashboard.addresses import Address, download_links
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
@@ -35,6 +28,15 @@ from deniable_aggregator.web.dashboard.formatting import (
     when,
 )
 from deniable_shared.manifest.epochs import epoch_start
+
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.releases import (
+        BarDocument,
+        CostDocument,
+        QuoteDocument,
+        ReleaseDocument,
+        RemainingDocument,
+    )
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
 FIRST = ("epoch", "good", "label", "labels", "price", "prices", "frequency", "share")

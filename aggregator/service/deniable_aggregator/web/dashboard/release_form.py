@@ -8,19 +8,16 @@ same request, and that is charged once, whatever closed in between.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field, structs
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.describe import epochs_words
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
-from deniable_aggregator.releases.kinds.contract import Parameter
 from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
 from deniable_aggregator.web.dashboard.day_fields import DayText
 from deniable_aggregator.web.dashboard.paging import PageNumber
@@ -32,6 +29,12 @@ from deniable_aggregator.web.dashboard.release_questions import (
     question_named,
 )
 from deniable_gateway.problem import Problem, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.releases.kinds.contract import Parameter
 
 USUAL = "histogram"
 MOST_EPOCHS = 1_000

@@ -7,15 +7,19 @@ OTHER.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.describe import request_text
-from deniable_aggregator.documents.releases import ReleaseSummary
 from deniable_aggregator.releases.kinds.message_spaces import message_space_of
-from deniable_shared.domains import Domain
 from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.releases import ReleaseSummary
+    from deniable_shared.domains import Domain
 
 OTHER = "other"
 _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deniable_aggregator.documents.releases import BarDocument, ReleaseDocument
 from deniable_aggregator.web.dashboard.formatting import chance, count, digits_for, share, when
 from deniable_shared.manifest.epochs import epoch_start
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable_aggregator.documents.releases import BarDocument, ReleaseDocument
 
 _MOST_NAMED = 10
 _EPOCH = re.compile(r"\b[Ee]poch ([0-9]{1,10})\b")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+from typing import TYPE_CHECKING
+
 from deniable_aggregator.web.dashboard.answer_tiles import answer_tiles
 from deniable_aggregator.web.dashboard.estimate_tables import shares_table
 from deniable_aggregator.web.dashboard.formatting import when
@@ -13,9 +13,13 @@ from deniable_aggregator.web.dashboard.guarantees import (
     relay_guarantees,
     report_guarantees,
 )
-from deniable_aggregator.web.dashboard.page import Context
 from deniable_shared.manifest.epochs import epoch_end, epoch_start
 from deniable_shared.randomness.dyadic import format_epsilon
+
+if TYPE_CHECKING:
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+    from deniable_aggregator.web.dashboard.page import Context
 
 DAY_SECONDS = 86_400
 

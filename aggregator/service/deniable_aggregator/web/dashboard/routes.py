@@ -7,7 +7,7 @@ the headers let a page load what is ours and nothing else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from flask import Blueprint, Response, make_response, render_template, request
 
@@ -16,10 +16,14 @@ from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
 from deniable_aggregator.web.auth.guard import current_identity, require
 from deniable_aggregator.web.dashboard import assets, formatting, release_charts
-from deniable_aggregator.web.dashboard.page import Page, View
 from deniable_aggregator.web.dashboard.pages import menu, pages
 from deniable_aggregator.web.errors import damage_problem, on_not_found
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deniable_aggregator.web.dashboard.page import Page, View
 
 logger = logging.getLogger(__name__)
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
 
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries.labels import MEAN
-from deniable_aggregator.web.dashboard.addresses import Address
 from deniable_aggregator.web.dashboard.formatting import chance
 from deniable_aggregator.web.dashboard.query_args import (
     MOST_LINES,
@@ -20,6 +16,14 @@ from deniable_aggregator.web.dashboard.query_args import (
     estimates_arguments,
 )
 from deniable_aggregator.web.dashboard.span_presets import SpanPreset, day_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+    from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+    from deniable_aggregator.web.dashboard.addresses import Address
 
 SHOW_NAMES = {"raw": "measured", "projected": "adjusted", "significant": "significant only"}
 MOST_CHIPS = 12

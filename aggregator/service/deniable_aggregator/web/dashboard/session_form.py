@@ -6,16 +6,20 @@ one has the same answer for ever, so that sending the form again changes nothing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.releases import AnswerDocument
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import current_identity
 from deniable_aggregator.web.dashboard.formatting import chance, digits_for, plural, share
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.releases import AnswerDocument
 
 MOST_BOXES = 60
 """Labels that have a box each; of more the form takes lines of text."""

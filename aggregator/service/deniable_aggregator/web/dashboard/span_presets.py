@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries.epoch_ranges import epoch_range
-from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.web.dashboard.formatting import period_name, when
 from deniable_shared.manifest.epochs import epoch_start
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.store.rows import EpochRow
 
 DAY_SECONDS = 86_400
 _SPANS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "12 months"))

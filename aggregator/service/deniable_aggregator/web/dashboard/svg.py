@@ -7,8 +7,11 @@ Colours are classes of the stylesheet, so that light, dark and print are one dra
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 MOST_TICKS = 6
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)

@@ -7,11 +7,14 @@ in both themes and at both widths are made from this list.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.web.dashboard.page import Page
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.web.dashboard.page import Page
 
 __all__ = ["menu", "pages"]
 

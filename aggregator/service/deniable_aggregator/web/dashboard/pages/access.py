@@ -5,14 +5,12 @@ A secret is in the answer to the form that made it, and nowhere else: no address
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from flask import Response, request
 from msgspec import Meta, field
 
 from deniable_aggregator.access import changes
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.roles import PEOPLE, ROLES
 from deniable_aggregator.documents.access import (
     Named,
@@ -35,6 +33,11 @@ from deniable_aggregator.web.dashboard.admin_forms import (
 )
 from deniable_aggregator.web.dashboard.page import Context, Page, Post
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.access.audit import AuditEntry
 
 CollectionNames = Annotated[
     list[str], Meta(max_length=100, description="ids or names of at most 100 collections")

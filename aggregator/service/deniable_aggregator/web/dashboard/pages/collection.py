@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from flask import Response
 from msgspec import UnsetType, structs
 
 from deniable_aggregator.collections.authoring.snippet import client_snippet
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries import estimates as queries
 from deniable_aggregator.queries.labels import label_series
 from deniable_aggregator.queries.pooled_tallies import readable_rows
-from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.web.application import CSV, JSON, service
 from deniable_aggregator.web.auth.guard import collection_of
 from deniable_aggregator.web.dashboard import known_truth, span_presets
 from deniable_aggregator.web.dashboard.addresses import as_attachment, download_links, here
-from deniable_aggregator.web.dashboard.charts import Chart
 from deniable_aggregator.web.dashboard.day_fields import day_span
 from deniable_aggregator.web.dashboard.estimate_charts import (
     bar_chart,
@@ -46,11 +41,21 @@ from deniable_aggregator.web.dashboard.row_selection import (
     matching_rows,
     series_labels,
 )
-from deniable_aggregator.web.dashboard.span_presets import SpanPreset
 from deniable_aggregator.web.formats import estimates_as
 from deniable_gateway.problem import Problem
 from deniable_shared.domains import Record
 from deniable_shared.manifest.epochs import epoch_start
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from flask import Response
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+    from deniable_aggregator.store.rows import EpochRow
+    from deniable_aggregator.web.dashboard.charts import Chart
+    from deniable_aggregator.web.dashboard.span_presets import SpanPreset
 
 TOP = 10
 FEW = 12

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from flask import Response
-
-from deniable_aggregator.collections.registry import Collection
-from deniable_aggregator.documents.comparison import (
-    ComparisonArguments,
-    ComparisonDocument,
-    DifferenceDocument,
-)
 from deniable_aggregator.queries.comparison import comparison
 from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.web.application import CSV, answer, service
@@ -40,6 +32,18 @@ from deniable_aggregator.web.table_rows import COMPARISON_COLUMNS, comparison_ro
 from deniable_gateway.problem import Problem
 from deniable_shared.domains import Record
 from deniable_shared.manifest.epochs import epoch_start
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flask import Response
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.comparison import (
+        ComparisonArguments,
+        ComparisonDocument,
+        DifferenceDocument,
+    )
 
 ROWS = 25
 MOST_SAID = 3

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from flask import Response, request
 
-from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.documents.collections import RotateArguments
-from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import see_other
 from deniable_aggregator.web.dashboard.admin_forms import administrator, perform, read_form
 from deniable_aggregator.web.dashboard.page import Context, Page, Post
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.access.audit import AuditEntry
+    from deniable_aggregator.documents.fields import Arguments
 
 SUITES: Mapping[int, str] = {1: "X25519", 2: "MLKEM768-X25519"}
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from flask import Response
 from msgspec import Meta
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.documents.releases import AccountDocument, LedgerDocument
 from deniable_aggregator.queries.ledger import accounts
@@ -25,6 +23,11 @@ from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import PageNumber, paginate
 from deniable_aggregator.web.formats import as_table
 from deniable_aggregator.web.table_rows import LEDGER_COLUMNS, ledger_rows
+
+if TYPE_CHECKING:
+    from flask import Response
+
+    from deniable_aggregator.collections.registry import Collection
 
 ROWS = 25
 

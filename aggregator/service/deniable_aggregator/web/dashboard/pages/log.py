@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from flask import url_for
 from msgspec import Meta
@@ -18,6 +17,9 @@ from deniable_aggregator.web.dashboard.addresses import here
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import ListPage, PageNumber
 from deniable_shared.errors import DeniableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROWS = 25
 

@@ -5,13 +5,11 @@ Everybody may know what is asked, and at which ε: manifests are public. What ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.auth.guard import current_identity
@@ -21,6 +19,11 @@ from deniable_aggregator.web.dashboard.addresses import here
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import PageNumber, paginate
 from deniable_shared.randomness.dyadic import format_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
 
 ROWS = 50
 MOST_ALERTS = 8

@@ -7,13 +7,11 @@ answer that is new is kept before it is shown, and what is opened by an address 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from flask import Response, request
 from msgspec import UNSET, Meta
 
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.describe import promise_words, typical_words
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.queries.releases import release
@@ -38,6 +36,11 @@ from deniable_aggregator.web.dashboard.session_form import (
 )
 from deniable_aggregator.web.formats import as_table
 from deniable_gateway.problem import Problem, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable_aggregator.collections.registry import Collection
 
 
 class ReleaseView(Arguments, frozen=True):

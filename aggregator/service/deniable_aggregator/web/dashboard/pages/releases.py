@@ -6,15 +6,13 @@ same act as the API's; it ends at the release's own address, so that loading aga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from flask import Response, request, url_for
 from msgspec import structs
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.describe import promise_words, typical_words
-from deniable_aggregator.documents.releases import QuoteDocument
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
@@ -54,6 +52,12 @@ from deniable_aggregator.web.dashboard.release_questions import (
 )
 from deniable_aggregator.web.dashboard.release_words import error_sentence, with_days
 from deniable_gateway.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.documents.releases import QuoteDocument
 
 ROWS = 25
 

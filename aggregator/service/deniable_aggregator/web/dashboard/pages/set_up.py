@@ -6,7 +6,7 @@ the page ends with the command for whoever keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from flask import Response
 
@@ -23,6 +23,9 @@ from deniable_aggregator.web.dashboard.collection_draft import (
 )
 from deniable_aggregator.web.dashboard.guarantees import report_guarantees
 from deniable_aggregator.web.dashboard.page import Context, Page
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 EPSILONS = ("0.5", "1", "2", "4")
 FIELD_NAMES = {
