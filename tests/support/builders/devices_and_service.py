@@ -26,6 +26,7 @@ from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_aggregator.web.app import create_app
 from deniable_client import Ceiling, Client, Outcome, Reply, TransportError
 from deniable_client.transport import HttpTransport
+from deniable_gateway.upload.upload_queue import REASON as UPLOADS
 from deniable_shared.manifest.epochs import epoch_at
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.wire import dsse
@@ -143,11 +144,13 @@ class Spine:
         """The service's answer; a service that dies of the request gives none."""
         if self.service is None:
             raise TransportError("connection refused")
-        try:
-            return self.http.request(method, url, body=body, content_type=content_type)
-        except Killed:
-            self.stop()
-            raise TransportError("connection reset") from None
+        reply = None
+        with suppress(Killed):
+            reply = self.http.request(method, url, body=body, content_type=content_type)
+        if reply is None or self.service.suspension.reason(UPLOADS):
+            self.stop()  # the thread that stores uploads died, and with it the process
+            raise TransportError("connection reset")
+        return reply
 
     def rotate(self, suite: int, *, at_once: bool) -> None:
         """The next key of a suite."""

@@ -20,13 +20,14 @@ from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.operations.process import serving
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.web import wsgi
+from deniable_aggregator.web.front import front_of
 from deniable_gateway.background_threads import PeriodicThread
 from deniable_gateway.clock.reading import boot_time
 from support.processes.deniable_command import wait_until
 from support.processes.live_service import Live, live
 
 if TYPE_CHECKING:
-    from flask import Flask
+    from deniable_gateway.upload.front import Front
 
 __all__ = ["Dial", "app", "clocked"]
 
@@ -80,7 +81,7 @@ def clocked(folder: Path) -> Iterator[tuple[Live, Dial]]:
 
 
 @cache
-def app() -> Flask:
+def app() -> Front:
     """The entry point of the server process."""
     folder = Path(os.environ[FOLDER])
 
@@ -103,4 +104,4 @@ def app() -> Flask:
     often = partial(PeriodicThread, every_seconds=TICK_SECONDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wsgi, "PeriodicThread", often)
-        return wsgi.with_maintenance(service)
+        return front_of(wsgi.with_maintenance(service))
