@@ -1,13 +1,15 @@
-"""Limits behind the same server: a Flask view that only reads the body, and bare WSGI."""
+"""Limits behind the same server: a Flask view that only reads the body, and bare ASGI."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from flask import Flask, request
 
-Wsgi = Callable[[dict[str, Any], Callable[..., object]], Iterable[bytes]]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Asgi = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
 def flask() -> Flask:
@@ -22,12 +24,13 @@ def flask() -> Flask:
     return app
 
 
-def bare() -> Wsgi:
-    """The same without a framework."""
+def bare() -> Asgi:
+    """The same without a framework, on the event loop."""
     return _bare
 
 
-def _bare(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
-    environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-    start_response("200 OK", [("Content-Length", "0")])
-    return [b""]
+async def _bare(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    await receive()
+    headers = [(b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})

@@ -77,11 +77,12 @@ def limit(
 ) -> Iterator[Served]:
     """Start another application with the product's granian options; `wait` before asking it.
 
-    `threads`: another number of them.
+    With `threads` it is one of WSGI that has so many, otherwise one of ASGI.
     """
     *options, _ = granian_arguments(settings, access_log=False)
     if threads is not None:
-        options[options.index("--blocking-threads") + 1] = str(threads)
+        options[options.index("--interface") + 1] = "wsgi"
+        options += ["--blocking-threads", str(threads)]
     process = subprocess.Popen(
         [sys.executable, "-m", "granian", *options, factory],
         env={**os.environ, "PYTHONPATH": str(PACKAGE_PARENT), **environ},

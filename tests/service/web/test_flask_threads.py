@@ -14,7 +14,7 @@ from flask import Blueprint, Flask, Response, request
 
 from deniable_aggregator.web.api.operations import MAX_JSON_BYTES
 from deniable_aggregator.web.app import create_app
-from deniable_aggregator.web.flask_threads import QUICK, FlaskThreads, environ_of
+from deniable_aggregator.web.flask_threads import FlaskThreads, environ_of
 from deniable_gateway.upload.request import Reply
 from support.builders.api_world import World, authored, opened
 
@@ -111,7 +111,7 @@ def test_estimates_that_take_long_hold_neither_sign_in_nor_probes() -> None:
         through.set()
         return [body for _, _, body in (*quick[:2], *await asyncio.gather(*slow))]
 
-    assert asyncio.run(asking()) == [b"quick", b"alive", *[b"long"] * 20]
+    assert asyncio.run(asking()) == [b"passwords", b"alive", *[b"long"] * 20]
 
 
 def test_every_view_has_a_place_and_devices_need_none_of_the_long_ones(tmp_path: Path) -> None:
@@ -124,13 +124,15 @@ def check_places(world: World) -> None:
     threads = FlaskThreads(app)
     found = world.register(authored())
     quick = ("/v1/keys", "/v1/log", "/v1/collections", f"/v1/collections/{found.id}/manifest")
-    assert {threads._place("GET", path) for path in (*quick, "/sign-in", "/nowhere")} == {"quick"}
+    assert {threads._place("GET", path) for path in (*quick, "/nowhere")} == {"quick"}
+    assert threads._place("GET", "/sign-in") == "passwords"
+    assert threads._place("GET", "/sign-in/provider") == "provider"
     long = (f"/v1/collections/{found.id}/estimates", "/", f"/collections/{found.id}")
     assert {threads._place("GET", path) for path in long} == {"long"}
     assert threads._place("GET", "/healthz") == "alive"
     assert {threads._place("GET", path) for path in ("/readyz", "/metrics")} == {"probes"}
     blueprints = {rule.endpoint.partition(".")[0] for rule in app.url_map.iter_rules()}
-    assert blueprints >= QUICK
+    assert blueprints >= PLACES_OF_BLUEPRINTS.keys()
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ REMOVED = {
     "session_hours": "a person stays signed in for 12 hours",
     "spool_format": "give --spool-format to `deniable serve --spool`",
     "spool_wait_ms": "give --spool-wait-ms to `deniable serve --spool`",
-    "threads": "uploads need no threads, and 11 answer all other requests of a worker",
+    "threads": "uploads need no threads, and 21 answer all other requests of a worker",
 }
 
 

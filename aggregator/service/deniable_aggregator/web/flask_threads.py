@@ -1,7 +1,7 @@
 """Flask behind the event loop: called by a few threads, with bodies that have come whole.
 
-There are places of three kinds. What calculates estimates or releases takes long, and has places of
-its own; the others are for what is quick, and a few for probes, which nothing may hold up.
+What calculates estimates or releases takes long, and has places of its own. So have passwords,
+which are dear to check, and the provider, which may not answer. Nothing holds up the probes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from werkzeug.routing import RequestRedirect
 from werkzeug.test import run_wsgi_app
 
 from deniable_aggregator.web.api.operations import MAX_JSON_BYTES, operation_of
+from deniable_aggregator.web.auth.provider import REDEEMED_AT_ONCE
+from deniable_aggregator.web.auth.throttle import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,20 +28,27 @@ if TYPE_CHECKING:
     from deniable_gateway.upload.front import Scope
     from deniable_gateway.upload.request import Reply
 
-THREADS = {"alive": 1, "probes": 2, "quick": 4, "long": 4}
+THREADS = {
+    "alive": 1,
+    "probes": 2,
+    "quick": 4,
+    "passwords": AT_ONCE + 1,
+    "provider": REDEEMED_AT_ONCE + 1,
+    "long": 4,
+}
 PLACES = {
     "health.healthz": "alive",
     "health.readyz": "probes",
     "metrics.metrics": "probes",
     "dashboard.static": "quick",
 }
-QUICK = frozenset(
-    (
-        *("audit", "collections", "description", "keys", "log", "oidc"),
-        *("signin", "tokens", "users", "vouchers"),
-    )
-)
-"""Blueprints whose views calculate nothing. What has no view is quick, too."""
+PLACES_OF_BLUEPRINTS = {
+    **dict.fromkeys(("audit", "collections", "description", "keys", "log"), "quick"),
+    **dict.fromkeys(("tokens", "users", "vouchers"), "quick"),
+    "signin": "passwords",
+    "oidc": "provider",
+}
+"""The views of all others calculate, and take long. What has no view is quick."""
 
 _NAMES = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 
@@ -82,8 +91,8 @@ class FlaskThreads:
         endpoint = self._endpoint(method, path)
         if endpoint is None:
             return "quick"
-        quick = endpoint.partition(".")[0] in QUICK
-        return PLACES.get(endpoint, "quick" if quick else "long")
+        blueprint = endpoint.partition(".")[0]
+        return PLACES.get(endpoint) or PLACES_OF_BLUEPRINTS.get(blueprint, "long")
 
     def _endpoint(self, method: str, path: str) -> str | None:
         try:

@@ -31,7 +31,7 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 
 
 REDEEMED_AT_ONCE = 4
-"""Codes under way to the provider: the other threads are for uploads."""
+"""Codes under way to the provider; `flask_threads` has a place more, which refuses the others."""
 
 
 class Provider:

@@ -30,7 +30,7 @@ ENTRIES_OF_NAME, ENTRIES_OF_ALL = 1, 10
 """Entries of failed sign-ins that the audit log takes in a window, of one process."""
 
 AT_ONCE = 4
-"""Requests that compute or wait to: the other threads are for uploads."""
+"""Requests that compute or wait to; `flask_threads` has a place more, which refuses the others."""
 
 
 class SignInLimiter:
