@@ -14,7 +14,7 @@ from flask import Blueprint, Flask, Response, request
 
 from deniable_aggregator.web.api.operations import MAX_JSON_BYTES
 from deniable_aggregator.web.app import create_app
-from deniable_aggregator.web.flask_threads import FlaskThreads, environ_of
+from deniable_aggregator.web.flask_threads import PLACES_OF_BLUEPRINTS, FlaskThreads, environ_of
 from deniable_gateway.upload.request import Reply
 from support.builders.api_world import World, authored, opened
 
