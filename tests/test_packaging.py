@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -145,3 +148,44 @@ def test_every_pin_carries_hashes_and_no_address(role: str) -> None:
     text = (ROOT / "deploy" / ROLES[role]).read_text()
     assert text.count("--hash=sha256:") >= len(pins(role))
     assert not re.search(r"https?://|--index|--find-links", text)
+
+
+ALONE = {
+    "tests/client": {"client", "shared"},
+    "tests/shared": {"client", "shared"},
+    "tests/estimators": {"estimators", "shared"},
+    "tests/central": {"central", "shared"},
+    "tests/gateway": {"gateway", "shared"},
+}
+"""Folder of tests → the distributions that are installed where a wheel alone is tested."""
+
+
+@pytest.mark.parametrize("folder", ALONE)
+def test_tests_of_a_wheel_alone_import_only_what_it_brings(folder: str) -> None:
+    others = {
+        path.relative_to(ROOT).as_posix(): sorted(_distributions(path) - ALONE[folder])
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    assert {path: names for path, names in others.items() if names} == {}
+
+
+@cache
+def _distributions(path: Path) -> frozenset[str]:
+    """What a module and the support that it imports need, whenever it is imported."""
+    needed: set[str] = set()
+    for name in _imported(path):
+        if name.startswith("deniable_"):
+            needed.add(name.partition(".")[0].removeprefix("deniable_"))
+        for file in (f"{name.replace('.', '/')}.py", f"{name.replace('.', '/')}/__init__.py"):
+            if name.startswith("support") and (ROOT / "tests" / file).is_file():
+                needed |= _distributions(ROOT / "tests" / file)
+    return frozenset(needed)
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from itertools import combinations_with_replacement
 
 import numpy as np
+import numpy.typing as npt
 
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
+from deniable_aggregator.releases.kinds.message_spaces import message_space_of
+from deniable_aggregator.releases.kinds.sensitivity import Sensitivity
 from deniable_central.accounting import Installation
 from deniable_shared.domains import Bits, Choice, Domain
 from deniable_shared.mechanisms.memoization import MemoizedChain
@@ -73,3 +76,8 @@ def all_tallies(built: Mechanism, n: int) -> set[Vector]:
         tuple(np.sum(chosen, axis=0).tolist())
         for chosen in combinations_with_replacement(messages(built), n)
     }
+
+
+def sensitivity_of(mechanism: Mechanism, matrix: npt.NDArray[np.int64]) -> Sensitivity:
+    """Of a matrix of one row an answer, one column a count of the tally."""
+    return Sensitivity(message_space_of(mechanism), np.ascontiguousarray(matrix))

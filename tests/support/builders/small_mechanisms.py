@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
-from deniable_aggregator.releases.kinds.message_spaces import message_space_of
-from deniable_aggregator.releases.kinds.sensitivity import Sensitivity
 from deniable_shared import mechanisms
 from deniable_shared.mechanisms.protocols import Mechanism
 
@@ -17,11 +12,6 @@ def mechanism(id: str, size: int, epsilon: str = "1", **parameters: int) -> Mech
 
 def chain(id: str, size: int, epsilon: str = "1", permanent: str = "2", **given: int) -> Mechanism:
     return mechanisms.build(id, domain_size=size, epsilon=epsilon, permanent=permanent, **given)
-
-
-def sensitivity_of(mechanism: Mechanism, matrix: npt.NDArray[np.int64]) -> Sensitivity:
-    """Of a matrix of one row an answer, one column a count of the tally."""
-    return Sensitivity(message_space_of(mechanism), np.ascontiguousarray(matrix))
 
 
 SMALL = {

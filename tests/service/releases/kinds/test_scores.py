@@ -21,12 +21,18 @@ from deniable_central.stability import find_violation, propose_quantile
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.domains import Bits
 from deniable_shared.mechanisms.protocols import Mechanism
-from support.builders.release_contexts import PRICES, all_tallies, context, messages, neighbours
+from support.builders.release_contexts import (
+    PRICES,
+    all_tallies,
+    context,
+    messages,
+    neighbours,
+    sensitivity_of,
+)
 from support.builders.small_mechanisms import (
     CHOICES,
     SMALL,
     mechanism,
-    sensitivity_of,
 )
 from support.oracles.message_laws import MessageLaw
 

@@ -19,11 +19,10 @@ from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.protocols import Mechanism
-from support.builders.release_contexts import messages
+from support.builders.release_contexts import messages, sensitivity_of
 from support.builders.small_mechanisms import (
     SMALL,
     mechanism,
-    sensitivity_of,
 )
 
 NAMES = sorted(SMALL)
