@@ -68,13 +68,17 @@ def killable(fuse: Fuse) -> type[sqlite3.Connection]:
     return Mortal
 
 
+OURS = ("MainThread", "uploads")
+"""The test's own thread, and the one that stores uploads."""
+
+
 def killable_postgres(fuse: Fuse) -> type[psycopg.Connection[Any]]:
     """The same for PostgreSQL; the pool's own threads and its questions do not burn the fuse."""
     import psycopg
 
     class Mortal(psycopg.Connection[Any]):
         def execute(self, query: Any, *arguments: Any, **options: Any) -> psycopg.Cursor[Any]:
-            ours = query and threading.current_thread() is threading.main_thread()
+            ours = query and threading.current_thread().name in OURS
             if not ours or not fuse.burn():
                 return super().execute(query, *arguments, **options)
             fuse.put_out()
