@@ -6,6 +6,7 @@ Hypothesis judges no test by the time it takes: what is slow on a busy machine i
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -29,6 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
     cache: pytest.Cache | None = getattr(config, "cache", None)
     if sys.dont_write_bytecode and cache is not None:
         keep_bytecode(cache.mkdir("bytecode"))
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's job in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # or no child hears a Ctrl-C
     tiers.asked.update(tiers.named(config.getoption("markexpr")))
     settings.register_profile(
         "tier",
