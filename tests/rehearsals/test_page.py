@@ -11,7 +11,7 @@ from support.builders.project_copy import AGGREGATOR, Tree
 pytestmark = pytest.mark.exhaustive
 
 USES = Path(__file__).parent / "use_page.py"
-DASHBOARD = f"{AGGREGATOR}/dashboard"
+DASHBOARD = f"{AGGREGATOR}/web/dashboard"
 MODULE = '''
 """A page of tests."""
 
