@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import StoreError
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.rows import CollectionView, EpochView
 
 
-class ReportTables(CommonTables):
+class ReportTables(CommonTables, ABC):
     """Most of `protocols.Reports`."""
 
     def blocks(self, job: str) -> frozenset[str]:
@@ -89,6 +90,6 @@ class ReportTables(CommonTables):
         while not self._sweep_slice(number, epoch):
             pass
 
+    @abstractmethod
     def _sweep_slice(self, number: int, epoch: int) -> bool:
         """Delete some ids of a closed epoch in a transaction; True once none is left."""
-        raise NotImplementedError
