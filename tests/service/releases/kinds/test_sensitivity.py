@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_aggregator.releases.kinds import point_messages, set_messages
+from deniable_aggregator.releases.kinds.message_space import MessageSpace
 from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity
 from deniable_aggregator.releases.kinds.set_messages import SubsetMessages
@@ -184,6 +185,14 @@ class Stranger:
     q: Fraction = Fraction(1, 4)
     releasable: bool = True
     structure: str = "a new one"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mechanism_has_a_whole_message_space(name: str) -> None:
+    members = [member for member in vars(MessageSpace) if not member.startswith("_")]
+    assert len(members) == 9
+    space = message_space_of(SMALL[name])
+    assert [member for member in members if not hasattr(space, member)] == []
 
 
 def test_an_unknown_mechanism_is_refused_by_the_names_of_those_known() -> None:
