@@ -3,7 +3,7 @@
     randomness   coins, and exact thresholds from ε
     algebra      finite fields and difference sets
     analysis     exact errors and information of mechanisms
-    domains      values and their indices
+    domains      answers and their indices
     mechanisms   how an answer is randomized
     wire         what is sent and signed
     manifest     the signed definition of a collection

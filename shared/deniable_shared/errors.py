@@ -1,13 +1,13 @@
-"""Everything deniable_shared raises.
+"""All errors that deniable_shared raises.
 
 * DeniableError
-  x DecodeError       bytes or JSON that are not what they claim to be
+  x DecodeError       bytes or JSON in a wrong form
   x DomainError       a value outside the collection's domain
-  x EnvelopeError     a sealed report that does not open
-  x ForkError         a log or a key list that does not continue the one known
+  x EnvelopeError     a sealed report that cannot be opened
+  x ForkError         a log or a key list that does not continue the known one
   x ManifestError     a collection's definition that breaks a rule
-  x ParameterError    a mechanism asked for something it cannot be
-  x SignatureError    a signature that is missing, wrong, expired or by someone else
+  x ParameterError    a parameter of a mechanism that is out of range
+  x SignatureError    a signature that is missing, wrong, expired or by an untrusted key
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DeniableError(Exception):
 
 
 class DecodeError(DeniableError, ValueError):
-    """Bytes or JSON that are not what they claim to be."""
+    """Bytes or JSON in a wrong form."""
 
 
 class DomainError(DeniableError, ValueError):
@@ -37,11 +37,11 @@ class DomainError(DeniableError, ValueError):
 
 
 class EnvelopeError(DeniableError):
-    """A sealed report that does not open."""
+    """A sealed report that cannot be opened."""
 
 
 class ForkError(DeniableError):
-    """A log or a key list that does not continue the one known: rolled back, changed or forked."""
+    """A log or a key list that does not continue the known one: rolled back, changed or forked."""
 
 
 class ManifestError(DeniableError, ValueError):
@@ -49,8 +49,8 @@ class ManifestError(DeniableError, ValueError):
 
 
 class ParameterError(DeniableError, ValueError):
-    """A mechanism asked for something it cannot be."""
+    """A parameter of a mechanism that is out of range."""
 
 
 class SignatureError(DeniableError):
-    """A signature that is missing, wrong, expired or by someone else."""
+    """A signature that is missing, wrong, expired or by an untrusted key."""

@@ -1,1 +1,1 @@
-"""Finite fields, and what mechanisms take from them: recurrences and difference sets."""
+"""Finite fields, and what mechanisms build from them: recurrences and difference sets."""

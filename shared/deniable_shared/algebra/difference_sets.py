@@ -1,9 +1,9 @@
-"""Singer's difference sets: w places on a circle of K, every distance between two of them λ times.
+"""Singer's difference sets: w places on a circle of K, each distance between two of them λ times.
 
     K = (q^t − 1)/(q − 1)      w = (q^(t−1) − 1)/(q − 1)      λ = (q^(t−2) − 1)/(q − 1)
 
 They are where the sequence over F_q of `recurrences` is 0, among its first K terms.
-Source: Singer 1938; local-dp §7.3.
+Source: Singer 1938; docs/mathematics/designs.md, Difference sets.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ _IS_ZERO = bytes([1, *[0] * 255])
 
 
 def hyperplane_size(q: int, t: int) -> int:
-    """w: points of one of its hyperplanes."""
+    """Return w, the number of points of a hyperplane."""
     return point_count(q, t - 1)
 
 
 @lru_cache(maxsize=16)
 def difference_set(q: int, t: int) -> array[int]:
-    """The w places in rising order; ParameterError unless F_q is known and t ≥ 2."""
+    """Return the w places in rising order, int[w].
+
+    Raises ParameterError unless F_q is known and t ≥ 2.
+    """
     if t < 2:
         raise ParameterError(f"dimension must be at least 2, got {t}")
     if t == 2:

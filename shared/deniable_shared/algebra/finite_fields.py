@@ -18,17 +18,20 @@ from deniable_shared.errors import ParameterError
 __all__ = ["MAX_POWER", "FiniteField", "finite_field", "prime_factors", "prime_power"]
 
 MAX_POWER = 128
-"""Largest q that is no prime: beyond, primes are dense enough and need no tables."""
+"""Largest q that is not a prime: larger primes are dense enough and need no tables."""
 
 MAX_ORDER = 1 << 16
-"""No field here is larger: a number that somebody sends must not be factored for ever."""
+"""Largest field: factoring a number from the network must not take long."""
 
 Polynomial = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class FiniteField:
-    """Arithmetic of F_q. Polynomials are their coefficients, the constant one first."""
+    """Arithmetic of F_q.
+
+    A polynomial is the sequence of its coefficients, the constant one first.
+    """
 
     q: int
     p: int
@@ -36,15 +39,15 @@ class FiniteField:
     products: tuple[tuple[int, ...], ...] | None = None
 
     def add(self, a: int, b: int) -> int:
-        """a + b."""
+        """Return a + b."""
         return (a + b) % self.p if self.sums is None else self.sums[a][b]
 
     def multiply(self, a: int, b: int) -> int:
-        """a · b."""
+        """Return a · b."""
         return a * b % self.p if self.products is None else self.products[a][b]
 
     def times_x(self, residue: Polynomial, recurrence: Polynomial) -> list[int]:
-        """x · residue, where x^t = Σ recurrence_j x^j."""
+        """Return x · residue, where x^t = Σ recurrence_j x^j."""
         *rest, last = residue
         return [
             self.add(low, self.multiply(last, c))
@@ -52,7 +55,7 @@ class FiniteField:
         ]
 
     def modular(self, a: Polynomial, b: Polynomial, recurrence: Polynomial) -> list[int]:
-        """a · b, where x^t = Σ recurrence_j x^j."""
+        """Return a · b, where x^t = Σ recurrence_j x^j."""
         total = [0] * len(recurrence)
         for factor in reversed(b):
             total = self.times_x(total, recurrence)
@@ -63,7 +66,7 @@ class FiniteField:
         return total
 
     def power_of_x(self, exponent: int, recurrence: Polynomial) -> list[int]:
-        """x^exponent, where x^t = Σ recurrence_j x^j."""
+        """Return x^exponent, where x^t = Σ recurrence_j x^j."""
         result = [1] + [0] * (len(recurrence) - 1)
         for bit in f"{exponent:b}":
             result = self.modular(result, result, recurrence)
@@ -73,7 +76,7 @@ class FiniteField:
 
 
 def prime_factors(number: int) -> list[int]:
-    """The distinct primes that divide it, in rising order."""
+    """Return the distinct primes that divide `number`, in rising order."""
     primes, rest = [], number
     for prime in range(2, isqrt(number) + 1):
         if rest % prime == 0:
@@ -84,9 +87,9 @@ def prime_factors(number: int) -> list[int]:
 
 
 def prime_power(q: int) -> int | None:
-    """p, if q is a power of a prime p and either p itself or at most 128; else None.
+    """Return p if q is a power of the prime p, and q is p itself or at most 128; else None.
 
-    None from 65,537 on, too.
+    Returns None for every q from 65,537 on.
     """
     if not 2 <= q <= MAX_ORDER:
         return None
@@ -96,7 +99,7 @@ def prime_power(q: int) -> int | None:
 
 @lru_cache(maxsize=64)
 def finite_field(q: int) -> FiniteField:
-    """F_q; ParameterError unless q is a prime, or a power of one up to 128."""
+    """Return F_q. Raises ParameterError unless q is a prime, or a power of one up to 128."""
     p = prime_power(q)
     if p is None:
         raise ParameterError(f"field order must be a prime, or a power of one up to 128, got {q}")
@@ -114,7 +117,7 @@ def finite_field(q: int) -> FiniteField:
 
 
 def _sums(p: int, degree: int) -> tuple[tuple[int, ...], ...]:
-    """a + b, digit by digit."""
+    """Return the table of a + b, digit by digit."""
     table, size = [[0]], 1
     for _ in range(degree):
         table = [
@@ -129,7 +132,7 @@ def _sums(p: int, degree: int) -> tuple[tuple[int, ...], ...]:
 def _products(
     prime: FiniteField, modulus: Polynomial, sums: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[int, ...], ...]:
-    """a · b: the multiples of a, of az, of az², … added up."""
+    """Return the table of a · b: sums of the multiples of a, of az, of az², …."""
     rows = []
     for a in range(len(sums)):
         row, shifted = [0], _digits(a, prime.p, len(modulus))

@@ -1,9 +1,9 @@
 """Sums of products in a finite field, for vectors of a few elements, as fast as Python goes.
 
-Over a prime they are those of the integers, reduced once. Over p^m elements a product is the power
-of a generator whose exponent is the sum of two logarithms; that of 0 is so large that whatever is
-added to it leads to 0. Sums are XOR for p = 2; else the digits of an element in base p are put into
-lanes, which add up without carrying, and are reduced once.
+Over a prime they are sums of integers, reduced once. Over p^m elements a product is the power of a
+generator whose exponent is the sum of two logarithms. The logarithm of 0 is so large that every sum
+with it leads to 0. Sums are XOR for p = 2. For other p, the digits of an element in base p are put
+into lanes, which add up without carrying and are reduced once.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _DIGIT = (1 << _LANE) - 1
 
 
 class InnerProducts(Protocol):
-    """Vectors are given as operands, whatever these are."""
+    """Inner products over one field. `operands` puts vectors into the form that `of` takes."""
 
     def operands(self, elements: Iterable[int]) -> tuple[int, ...]:
-        """Elements in the form that `of` takes."""
+        """Return elements in the form that `of` takes."""
         ...
 
     def of(self, start: int, ones: Iterable[int], others: Iterable[int]) -> int:
-        """The element `start` + Σ one · other, of at most 500 pairs of operands."""
+        """Return the element `start` + Σ one · other, over at most 500 pairs of operands."""
         ...
 
 
 @lru_cache(maxsize=16)
 def inner_products(q: int) -> InnerProducts:
-    """Those over F_q; ParameterError unless it is known."""
+    """Return the inner products over F_q. Raises ParameterError unless F_q is known."""
     field = finite_field(q)
     if field.p == q:
         return _OfIntegers(q)
@@ -85,9 +85,9 @@ class _ByLogarithms:
 
 
 def logarithms(field: FiniteField) -> tuple[list[int], list[int]]:
-    """Powers of a generator up to the sum of any two logarithms, and the logarithm of each element.
+    """Return powers of a generator, up to the sum of two logarithms, and each element's logarithm.
 
-    That of 0 is 2(q − 1), and the powers from there on are 0.
+    The logarithm of 0 is 2(q − 1), and the powers from there on are 0.
     """
     units, generator = field.q - 1, 1
     powers = _powers(field, generator)
@@ -101,7 +101,7 @@ def logarithms(field: FiniteField) -> tuple[list[int], list[int]]:
 
 
 def _powers(field: FiniteField, element: int) -> list[int]:
-    """1 and all other powers of a unit."""
+    """Return 1 and all other powers of a unit."""
     powers, power = [1], element
     while power != 1:
         powers.append(power)

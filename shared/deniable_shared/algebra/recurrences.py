@@ -2,13 +2,13 @@
 
     s_0 … s_(t−2) = 0, s_(t−1) = 1, s_(i+t) = c_0·s_i + c_1·s_(i+1) + … + c_(t−1)·s_(i+t−1)
 
-for the coefficients of least c_0 + c_1·q + … + c_(t−1)·q^(t−1) for which the smallest k > 0 with
-x^k in F_q is K = (q^t − 1)/(q − 1), modulo x^t − Σ c_j x^j. So everybody finds the same.
+The coefficients are those of least c_0 + c_1·q + … + c_(t−1)·q^(t−1) for which the smallest k > 0
+with x^k in F_q is K = (q^t − 1)/(q − 1), modulo x^t − Σ c_j x^j. So all programs use the same ones.
 
 The sequence grows by long blocks: raising to the power Q = q^k adds no mixed terms and leaves F_q
-as it is, so s_(i+tQ) = Σ c_j·s_(i+jQ) for Q terms at once. Over p^m elements, p < 128, there is a
-plane of bytes for each digit in base p; a product with a constant is one `translate` of each plane,
-and a sum is the sum of long integers whose bytes never carry. Larger primes take 64 bits a term.
+unchanged, so s_(i+tQ) = Σ c_j·s_(i+jQ) for Q terms at once. Over p^m elements, p < 128, there is a
+plane of bytes for each digit in base p. A product with a constant is one `translate` of each plane.
+A sum is the sum of long integers whose bytes never carry. Larger primes take 64 bits a term.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ Steps = Sequence[tuple[int, int]]
 
 
 def point_count(q: int, t: int) -> int:
-    """K: points of the projective space of t coordinates over F_q."""
+    """Return K, the number of points of the projective space of t coordinates over F_q."""
     return int((q**t - 1) // (q - 1))
 
 
 @lru_cache(maxsize=64)
 def primitive_recurrence(q: int, t: int) -> tuple[int, ...]:
-    """c_0 … c_(t−1); ParameterError unless F_q is known."""
+    """Return c_0 … c_(t−1). Raises ParameterError unless F_q is known."""
     products, codes = inner_products(q), point_count(q, t)
     exponents = [codes // prime for prime in prime_factors(codes)]
     for code in count(q):  # below, x^t is in F_q
@@ -63,7 +63,7 @@ _Terms = Sequence[tuple[int, tuple[int, ...]]]
 
 
 def _power_of_x(exponent: int, t: int, steps: _Terms, products: InnerProducts) -> list[int]:
-    """x^exponent, the constant coefficient first: squared, and times x where the bit is 1."""
+    """Return x^exponent, the constant coefficient first, by squaring."""
     power = [1, *[0] * (t - 1)]
     for bit in f"{exponent:b}":
         power = _reduced(_squared(power, products), t, steps, products)
@@ -92,7 +92,10 @@ def _reduced(power: list[int], t: int, steps: _Terms, products: InnerProducts) -
 
 
 def recurrence_sequence(q: int, t: int, length: int) -> bytes | array[int]:
-    """s_0 … s_(length−1) as elements, in bytes where q fits; ParameterError unless F_q is known."""
+    """Return s_0 … s_(length−1) as elements, in bytes if q fits into one.
+
+    Raises ParameterError unless F_q is known.
+    """
     field, steps = finite_field(q), [(j, c) for j, c in enumerate(primitive_recurrence(q, t)) if c]
     if field.p >= _MOST_IN_BYTES:
         return _in_words(field.p, t, steps, length)
@@ -102,7 +105,7 @@ def recurrence_sequence(q: int, t: int, length: int) -> bytes | array[int]:
 
 
 def _in_planes(field: FiniteField, t: int, steps: Steps, length: int) -> list[bytearray]:
-    """A byte for each digit of each element."""
+    """Return a byte for each digit of each element."""
     p, m = field.p, len(_digits(field.q - 1, field.p))
     planes = [bytearray(t) for _ in range(m)]
     planes[0][-1] = 1
@@ -128,7 +131,7 @@ def _in_planes(field: FiniteField, t: int, steps: Steps, length: int) -> list[by
 
 
 def _rows(field: FiniteField, factor: int, m: int) -> list[list[int]]:
-    """By digit of the product, what each digit of an element adds to it: how planes are mixed."""
+    """How to mix planes: for each digit of the product, what each digit of an element adds."""
     products = [_digits(field.multiply(factor, field.p**s), field.p, m) for s in range(m)]
     return [[product[row] for product in products] for row in range(m)]
 

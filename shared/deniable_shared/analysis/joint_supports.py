@@ -1,15 +1,16 @@
 """How supports of several choices vary together: the error of a sum, such as a marginal.
 
-A report supports N of the s choices in a set C. Where the mechanism treats all choices alike,
+A report supports N of the s choices in a set C. If the mechanism treats all choices alike, then
 
     p = P[v supported | x = v]                    q = P[v supported | x ≠ v]
     r = P[x and v supported | x],  v ≠ x          t = P[u and v supported | x],  u ≠ v, both ≠ x
 
 decide every mean and covariance of such counts, and (N − s·q)/(p − q) is unbiased for the frequency
-of C. Grr supports one choice: r = t = 0. Unary encodings toss each bit by itself: r = pq, t = q².
-A set of w holds x or not and is uniform otherwise: r = p(w−1)/(d−1). The parities of two choices
-agree for half of all coefficients, whatever a third one's: hadamard/1. The designs of affine/1 have
-no t: there it depends on how u, v and x lie. Source: local-dp §0.
+of C. Grr supports one choice: r = t = 0. Unary encodings toss each bit by itself: r = pq, t = q². A
+set of w holds x or not and is uniform otherwise: r = p(w−1)/(d−1). For hadamard/1, the parities of
+two choices agree for half of all coefficients, independently of a third one's. The designs of
+affine/1 have no t: it depends on the places of u, v and x.
+Source: docs/mathematics/supports-and-estimates.md, Joint supports.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class _Structure(Protocol):
 
 
 class _Mechanism(Protocol):
-    """Of `mechanisms.protocols.Mechanism`, which knows of this module, what is needed here."""
+    """The part of `mechanisms.protocols.Mechanism` that this module needs, without an import."""
 
     @property
     def id(self) -> str: ...
@@ -53,9 +54,10 @@ class _Renewable(_Mechanism, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JointSupports:
-    """p, q, r and t of the module; a report supports at most `max_support` of the choices.
+    """p, q, r and t of the module. A report supports at most `max_support` of the choices.
 
-    `group_size` choices may be supported as one: all of a parity, but of a set each is drawn apart.
+    `group_size` choices can be supported as one: all choices of a parity. The choices of a set are
+    drawn one by one.
     """
 
     p: Fraction
@@ -67,10 +69,11 @@ class JointSupports:
 
     @classmethod
     def of(cls, mechanism: _Mechanism, *, kept: Fraction = Fraction(1)) -> JointSupports:
-        """Of one report of a mechanism for a choice; ParameterError where t is not one number.
+        """Return the law of one report of a mechanism for a choice.
 
-        `kept` is the chance that a symbol of a permanent answer is kept, as for a chain: its report
-        has the law of the mechanism with p and q of its own.
+        `kept` is the chance that a symbol of a permanent answer is kept, as in a chain. Such a
+        report has the law of the mechanism with other p and q. Raises ParameterError if t is not
+        one number.
         """
         structure = mechanism.structure
         if structure is None:
@@ -87,15 +90,15 @@ class JointSupports:
 
     @property
     def gap(self) -> Fraction:
-        """p − q."""
+        """Return p − q."""
         return self.p - self.q
 
     def mean(self, size: int, *, inside: bool) -> Fraction:
-        """E N of a set of `size` choices, of which the truth is one or not."""
+        """Return E N for a set of `size` choices; `inside`: the true choice is one of them."""
         return size * self.q + (self.gap if inside else 0)
 
     def square(self, size: int, *, inside: bool) -> Fraction:
-        """E N²."""
+        """Return E N²."""
         others = size - inside
         among = others * (others - 1) * self.t
         if not inside:
@@ -103,13 +106,13 @@ class JointSupports:
         return self.p + others * self.q + 2 * others * self.r + among
 
     def product(self, size: int, other: int, *, inside: bool) -> Fraction:
-        """E N·N′ of two sets with no choice in common; the truth is in the first, or in neither."""
+        """E N·N′ of two sets with no choice in common; `inside`: the first has the true choice."""
         if not inside:
             return size * other * self.t
         return other * (self.r + (size - 1) * self.t)
 
     def variance(self, size: int, frequency: Fraction) -> Fraction:
-        """n·Var of the frequency of a set, for people drawn from a population."""
+        """Return n·Var of the frequency of a set, for people drawn from a population."""
         mean = self.mean(size, inside=False) + frequency * self.gap
         square = frequency * self.square(size, inside=True)
         square += (1 - frequency) * self.square(size, inside=False)
@@ -117,7 +120,7 @@ class JointSupports:
 
 
 def _kept(mechanism: _Mechanism, kept: Fraction) -> tuple[Fraction, Fraction]:
-    """p and q of one report: see `chains`."""
+    """Return p and q of one report: see `chains`."""
     if kept == 1:
         return mechanism.p, mechanism.q
     first = cast("_Renewable", mechanism)

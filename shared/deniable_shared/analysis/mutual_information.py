@@ -1,4 +1,7 @@
-"""Mutual information of two reports of one permanent answer: the formulas of `linkage`."""
+"""Mutual information of two reports of one permanent answer: the formulas of `linkage`.
+
+Source: docs/mathematics/repeated-answers.md, Linkage.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,21 @@ __all__ = ["bit_information", "encoding_information", "output_information", "sym
 
 
 def symbol_information(symbols: int, kept: Fraction) -> float:
-    """Of a uniform symbol, kept with that chance; exact to a few units in the last place."""
+    """The bits of a uniform symbol that is kept with this chance, to a few units of precision."""
     same = kept * kept
     likely, other = same + (1 - same) / symbols, (1 - same) * (symbols - 1) / symbols
     return float(likely) * _log2(symbols * likely) + float(other) * _log2(1 - same)
 
 
 def _log2(number: Fraction) -> float:
-    """To a few units in the last place near 1 as well, and beyond what a float can hold."""
+    """Log2, exact to a few units in the last place, near 1 and beyond the range of floats, too."""
     if number > 2:
         return math.log2(number.numerator) - math.log2(number.denominator)
     return math.log1p(float(number - 1)) / math.log(2)
 
 
 def encoding_information(p: Fraction, q: Fraction, bits: int, kept: Fraction) -> float:
-    """A bound on d bits of one choice: that of the bit that is true, and d − 1 others."""
+    """Return a bound in bits on d bits of one choice: the bit that is true, and d − 1 others."""
     blurred, others = (1 - kept) / 2, bits - 1
     about_choice = _divergence(kept * p + blurred, kept * q + blurred, others)
     return about_choice + bit_information(p, kept) + others * bit_information(q, kept)
@@ -35,7 +38,7 @@ def encoding_information(p: Fraction, q: Fraction, bits: int, kept: Fraction) ->
 
 @lru_cache(maxsize=32)
 def output_information(classes: tuple[tuple[Fraction, int], ...], kept: Fraction) -> float:
-    """Of outputs by class, (chance, how many): over pairs of classes, and of equal outputs."""
+    """The bits of outputs in classes (chance, count), over pairs of classes and equal outputs."""
     drawn = (1 - kept) / sum(many for _, many in classes)
     same = [float(kept * chance) for chance, _ in classes]
     means = [float(kept * chance + drawn) for chance, _ in classes]
@@ -52,19 +55,19 @@ def output_information(classes: tuple[tuple[Fraction, int], ...], kept: Fraction
 
 
 def _divergence(p: Fraction, q: Fraction, others: int) -> float:
-    """d·I(R_v; X), where R_v is 1 with p for one of d choices and with q for the others."""
+    """D·I(R_v; X) in bits, where R_v is 1 with p for one of d choices and q for the others."""
     mean = (p + others * q) / (others + 1)
     return _relative(p, mean) + others * _relative(q, mean)
 
 
 def _relative(chance: Fraction, to: Fraction) -> float:
-    """Relative entropy of two coins, in bits."""
+    """Return the relative entropy of two coins, in bits."""
     one = float(chance) * math.log1p(float(chance / to - 1))
     return (one + float(1 - chance) * math.log1p(float((1 - chance) / (1 - to) - 1))) / math.log(2)
 
 
 def bit_information(chance: Fraction, kept: Fraction) -> float:
-    """Mutual information of two reports of a permanent bit that is 1 with a given chance."""
+    """The mutual information, in bits, of two reports of a permanent bit with this chance of 1."""
     one = kept * chance + (1 - kept) / 2
     both = kept * kept * chance * (1 - chance)  # the covariance of the two reports
     cells = ((one * one, both, 1), (one * (1 - one), -both, 2), ((1 - one) ** 2, both, 1))

@@ -1,20 +1,21 @@
-"""The least error that any mechanism can have, and the sets that reach it.
+"""The least error of any mechanism, and the set sizes that reach it.
 
-A design of K codes and subset size w: every message supports w of the codes, each code is supported
-by the same number of messages, each pair too; a message that supports the truth is E = e^ε times as
-likely as one that does not. If d of the codes are choices, n times the total variance of their d
-frequencies, given who answered, is
+In a design of K codes and subset size w, every message supports w of the codes. Each code is
+supported by the same number of messages, and so is each pair. A message that supports the truth is
+E = e^ε times as likely as one that does not. If d of the codes are choices, n times the total
+variance of their d frequencies, given the people who answered, is
 
     L(d, K, w) = [(K−1)²·E(K−w) + (d−1)(D−E)((K−1)D − w(D−E))] / [w(K−w)²(E−1)²]     D = wE + K − w
 
-With K = d that is (d−1)²D²/(d·w(d−w)(E−1)²) − (d−1)/d. The least over w is R*(d, ε): no mechanism
-that keeps ε estimates all d frequencies without bias at less, however many bytes it takes.
+With K = d that is (d−1)²D²/(d·w(d−w)(E−1)²) − (d−1)/d. The least over w is R*(d, ε). No unbiased
+estimate of all d frequencies under ε has a smaller variance, for messages of any length.
 
-Everything is rational but E, which is enclosed. L falls as E rises: what a smaller ε tells can be
-had from what a larger one tells, by drawing anew. So the ends of E's enclosure enclose L, and two
-sizes are compared at ends that decide; they are never equal, for E is transcendental.
+Everything is rational except E, which is enclosed. L falls as E rises, because reports of a larger
+ε can be randomized again to give those of a smaller one. So the ends of E's enclosure enclose L.
+Two sizes are compared at ends precise enough to decide. They are never equal, as E is
+transcendental.
 
-Sources: Ye, Barg 2018; Gentle 2025; Pan 2026; local-dp §5 and §17.
+Sources: Ye, Barg 2018; Gentle 2025; Pan 2026; docs/mathematics/designs.md, The least total error.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _FIRST_BITS = 64
 
 
 def design_error(domain_size: int, codes: int, size: int, e: Fraction) -> Fraction:
-    """L(d, K, w) at a rational E > 1, for 2 ≤ d ≤ K and 1 ≤ w < K."""
+    """Return L(d, K, w) at a rational E > 1, for 2 ≤ d ≤ K and 1 ≤ w < K."""
     d, k, w, others = domain_size, codes, size, codes - 1
     whole = w * e + k - w
     wrong = whole - e
@@ -43,15 +44,15 @@ def design_error(domain_size: int, codes: int, size: int, e: Fraction) -> Fracti
 
 
 def total_error(p: Fraction, q: Fraction, domain_size: int) -> Fraction:
-    """n times the total variance of d frequencies, given who answered, for supports of p and q."""
+    """N times the total variance of d frequencies, given who answered, for supports of p and q."""
     return (p * (1 - p) + (domain_size - 1) * q * (1 - q)) / (p - q) ** 2
 
 
 @lru_cache(maxsize=256)
 def best_subset_size(domain_size: int, codes: int, epsilon: Fraction) -> int:
-    """The w of least L(d, K, w), exactly: next to K/(1 + E), and for K = d one of its neighbours.
+    """The w of least L(d, K, w), exactly: next to K/(1 + E), and a neighbour of it for K = d.
 
-    ParameterError unless 2 ≤ d ≤ K ≤ 2d.
+    Raises ParameterError unless 2 ≤ d ≤ K ≤ 2d.
     """
     if not 2 <= domain_size <= codes <= 2 * domain_size:
         raise ParameterError(
@@ -73,9 +74,9 @@ def best_subset_size(domain_size: int, codes: int, epsilon: Fraction) -> int:
 def least_error(
     domain_size: int, epsilon: Fraction, *, bits: int = _FIRST_BITS
 ) -> tuple[Fraction, Fraction]:
-    """Lower < R*(d, ε) < upper, apart by a relative 2^(2 − bits)·E/(E − 1) at most.
+    """Return lower < R*(d, ε) < upper, at most a relative 2^(2 − bits)·E/(E − 1) apart.
 
-    ParameterError for d < 2.
+    Raises ParameterError for d < 2.
     """
     size = best_subset_size(domain_size, domain_size, epsilon)
     low, high = exp_bounds(epsilon, bits=bits)
@@ -88,7 +89,7 @@ def least_error(
 def ratio_to_optimum(
     p: Fraction, q: Fraction, domain_size: int, epsilon: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """Bounds of the total error of supports with p and q over R*(d, ε): 1 is the optimum."""
+    """Bounds of the total error of supports with p and q, divided by R*(d, ε); the optimum is 1."""
     low, high = least_error(domain_size, epsilon)
     total = total_error(p, q, domain_size)
     return total / high, total / low

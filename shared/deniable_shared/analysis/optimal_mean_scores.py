@@ -1,25 +1,25 @@
-"""The scores of `optimal-mean/1`: what its outputs stand for, so that no answer is told worst.
+"""The scores of `optimal-mean/1`: the numbers of its outputs that minimize the worst variance.
 
-Of M outputs windows of w in a row are favoured, r times as likely as the others. With scores a_y,
+The mechanism favours a window of w of M outputs, r times as likely as the others. With scores a_y,
 a_{M−1−y} = −a_y, D = M + (r − 1)w and W_c the sum of the scores of the window from c on,
 
-    x_c = (r − 1)·W_c/D                        the answer of which the window from c on is told
+    x_c = (r − 1)·W_c/D                        the answer that favours the window from c on
     s_c = (Σ a² + (r − 1)·Σ_window a²)/D       the second moment of its reports
 
-s is linear between x_c and x_{c+1}, of slope a_{c+w} + a_c. The variance s(x) − x² touches one and
-the same V on every such line where two slopes in turn add up to 4x_c. So the scores are those of
+s is linear between x_c and x_{c+1}, with slope a_{c+w} + a_c. The variance s(x) − x² has the same
+maximum V on all such lines if each two neighbouring slopes add up to 4x_c. So the scores give
 
     the least s in the middle     for x_0 = −1
     and 4x_c = a_{c−1} + a_{c−1+w} + a_c + a_{c+w} for 1 ≤ c < (M − w)/2
 
-Only squares are in the objective, so with one multiplier a condition they are a linear system of
-(M − w)/2 unknowns, in exact fractions. A score is its solution times 2^20, rounded to an integer.
-Which r and which integers are taken is of no concern to privacy nor to bias, only to the variance.
+The objective has only squares. So with one multiplier for each condition there is a linear system
+of (M − w)/2 unknowns, solved in exact fractions. A score is its solution times 2^20, rounded to an
+integer. Neither privacy nor bias depends on r and the integers, only the variance does.
 
-That windows of equal weight suffice: in a linear program over all mechanisms that keep ε, a row of
-an optimum has two levels, and of all sets of one weight and one mean an interval has the least
-second moment. Checked against that program in tests/estimators/mechanisms/test_optimal_mean.py;
-local-dp §10.
+Windows of equal weight suffice: in a linear program over all mechanisms that keep ε, a row of an
+optimum has two levels, and of all sets of one weight and one mean an interval has the least second
+moment. Checked against that program in tests/estimators/mechanisms/test_optimal_mean.py;
+docs/mathematics/numbers.md, Scores of least worst variance.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["ONE", "scores_for"]
 
 ONE = 1 << 20
-"""The score of an answer at the upper end, were it told without noise."""
+"""The score of an answer at the upper end without noise."""
 
 Row = list[int]
 
 
 @lru_cache(maxsize=64)
 def scores_for(outputs: int, window: int, ratio: Fraction) -> tuple[int, ...]:
-    """a_0 … a_{M−1} for 1 ≤ w ≤ M/2 and r = `ratio` > 1; their sum is 0."""
+    """Return a_0 … a_{M−1} for 1 ≤ w ≤ M/2 and r = `ratio` > 1; their sum is 0."""
     half = outputs // 2
     rows, right = _conditions(outputs, window, ratio)
     weights = _weights(outputs, window, ratio)
@@ -52,7 +52,7 @@ def scores_for(outputs: int, window: int, ratio: Fraction) -> tuple[int, ...]:
 
 
 def _unit(outputs: int, place: int) -> Row:
-    """a_place as a combination of the upper half of the scores, the highest first."""
+    """Return a_place as a combination of the upper half of the scores, the highest first."""
     row = [0] * (outputs // 2)
     mirror = outputs - 1 - place
     if place < mirror:
@@ -69,7 +69,7 @@ def _sum(rows: Sequence[Row]) -> Row:
 def _conditions(
     outputs: int, window: int, ratio: Fraction
 ) -> tuple[list[list[Fraction]], list[Fraction]]:
-    """Left and right sides of the linear conditions, in units of 1/D."""
+    """Return left and right sides of the linear conditions, in units of 1/D."""
     more, whole = ratio - 1, outputs + (ratio - 1) * window
     units = [_unit(outputs, place) for place in range(outputs)]
     sums = [_sum(units[start : start + window]) for start in range(outputs - window + 1)]
@@ -84,7 +84,7 @@ def _conditions(
 
 
 def _weights(outputs: int, window: int, ratio: Fraction) -> list[Fraction]:
-    """Of the square of each score of the upper half in s in the middle, in units of 1/D."""
+    """The weight of each squared score of the upper half in s in the middle, in units of 1/D."""
     start = (outputs - window) // 2
     near = range(start, start + window)
     return [
@@ -96,7 +96,7 @@ def _weights(outputs: int, window: int, ratio: Fraction) -> list[Fraction]:
 def _least(
     rows: list[list[Fraction]], right: list[Fraction], weights: list[Fraction]
 ) -> list[Fraction]:
-    """The z of least Σ weight·z² with rows·z = right: z = rowsᵀλ/weight."""
+    """Return the z of least Σ weight·z² with rows·z = right: z = rowsᵀλ/weight."""
     gram = [
         [sum((a * b / k for a, b, k in zip(one, other, weights, strict=True)), Fraction())
          for other in rows]
@@ -111,7 +111,7 @@ def _least(
 
 
 def _solved(gram: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
-    """λ with gram·λ = right.
+    """Return λ with gram·λ = right.
 
     The matrix has no negative direction, so a pivot of 0 is a row of 0: a condition that follows
     from the others.

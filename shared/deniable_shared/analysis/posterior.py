@@ -1,6 +1,8 @@
-"""How sure an answer can become: one number, rounded alike wherever people read it.
+"""How sure an attacker can become: one number, rounded in the same way everywhere.
 
 Someone who thinks two answers equally likely is at most e^ε/(1 + e^ε) sure after reports of ε.
+
+Source: docs/mathematics/thresholds-and-coins.md, What ε promises.
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ _BITS = 64
 
 
 def max_posterior(epsilon: Fraction) -> Fraction:
-    """e^ε/(1 + e^ε), rounded up."""
+    """Return e^ε/(1 + e^ε), rounded up."""
     _, most = exp_bounds(epsilon, bits=_BITS)
     return most / (1 + most)
 
 
 def max_posterior_percent(epsilon: Fraction) -> str:
-    """The same in percent, like "73.2", never rounded down.
+    """Return it in percent, like "73.2", never rounded down.
 
-    One decimal, or as many as it takes to stay below 100.
+    It has one decimal, or as many as are needed to stay below 100.
     """
     share, digits = max_posterior(epsilon), 1
     while (steps := -(-share * 100 * 10**digits // 1)) == 100 * 10**digits:

@@ -1,22 +1,22 @@
-"""The error of ranges: n times the mean variance of a range of values, told by hierarchy.
+"""The error of ranges: n times the mean variance of a range of values, estimated from a hierarchy.
 
-Mean over all D(D + 1)/2 ranges, answers uniform, each of h levels told by n/h reports. With F_j the
-share of people below value j, and a range the difference of two of them,
+The mean is over all D(D + 1)/2 ranges, with uniform answers and n/h reports for each of h levels.
+With F_j the share of people below value j, a range is the difference of two of them, and
 
     Σ_(i<j) Var(F_j − F_i) = (D + 1)·Σ_j Var(F_j) − Var(Σ_j F_j)
 
-Of a tree (`tree/1`), estimated by least squares with weights λ of each level, a functional a has
+In a tree (`tree/1`), estimated by least squares with weights λ of each level, a functional a has
 
     Var = aᵀH⁻¹a − (1ᵀH⁻¹a)²/(1ᵀH⁻¹1)        H = Σ_levels λ·SᵀS, S the sums over each node
 
-because the root is known to be 1. H⁻¹ follows node by node: with σ = 1ᵀH⁻¹1, α = 1ᵀH⁻¹a and
-Q = aᵀH⁻¹a of the children added up, a node of weight λ has σ/(1 + λσ), α/(1 + λσ) and
-Q − λα²/(1 + λσ). Of F_j only the nodes on the way to j are not whole.
+because the root is known to be 1. H⁻¹ follows node by node: with the sums over the children of
+σ = 1ᵀH⁻¹1, α = 1ᵀH⁻¹a and Q = aᵀH⁻¹a, a node of weight λ has σ/(1 + λσ), α/(1 + λσ) and
+Q − λα²/(1 + λσ). F_j contains all nodes whole except those on the path to j.
 
-Of Haar contrasts (`haar/1`) it is h·coth²(ε/2)·Σ_nodes ((L − R)/s)², where L and R are the sums of
-a over the halves of a node of s values. These are floats: they choose a fan-out once, when a
-manifest is written, which pins it.
-Sources: Hay et al. 2010; Cormode, Kulkarni, Srivastava 2019; local-dp §11.
+For Haar contrasts (`haar/1`) it is h·coth²(ε/2)·Σ_nodes ((L − R)/s)², where L and R are the sums of
+a over the halves of a node of s values. Floats are enough: they choose a fan-out once, and the
+manifest stores it.
+Sources: Hay et al. 2010; Cormode, Kulkarni, Srivastava 2019; docs/mathematics/numbers.md, Trees.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _AS_GOOD = Fraction(51, 50)  # fewer levels: fewer nodes to count and to read
 
 
 def level_sizes(leaves: int, fan_out: int) -> tuple[int, ...]:
-    """How many nodes each level has, from below the root to the leaves."""
+    """Return how many nodes each level has, from below the root to the leaves."""
     sizes = [leaves]
     while sizes[-1] > fan_out:
         sizes.append(-(-sizes[-1] // fan_out))
@@ -56,7 +56,7 @@ def level_sizes(leaves: int, fan_out: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def best_fan_out(leaves: int, epsilon: Fraction) -> int:
-    """The largest fan-out whose `tree_error` is within 2% of the least of any."""
+    """Return the largest fan-out whose `tree_error` is within 2% of the smallest."""
     fan_outs = {leaves}
     for levels in range(2, leaves.bit_length() + 1):
         fan_outs.add(next(b for b in range(2, leaves + 1) if b**levels >= leaves))
@@ -67,28 +67,29 @@ def best_fan_out(leaves: int, epsilon: Fraction) -> int:
 
 @lru_cache(maxsize=1024)
 def node_error(nodes: int, epsilon: Fraction) -> float:
-    """n·Var of a node's share, told by the best sets of nodes at ε, but for what is common to all.
+    """Return n·Var of a node's share, from the best sets of nodes at ε, without the common part.
 
-    The covariance of all nodes is this times (I − 1/d): what is common is known to add up to 1.
+    The covariance of all nodes is this times (I − 1/d): the common part is known, as shares add up
+    to 1.
     """
     w = best_subset_size(nodes, nodes, epsilon)
     return set_error(nodes, w, threshold(epsilon, alphabet_size=nodes, support_size=w) / SCALE)
 
 
 def set_error(nodes: int, size: int, p: float) -> float:
-    """The same, told by sets of a given size that hold the true node with probability p."""
+    """Return the same for sets of a given size that hold the true node with probability p."""
     gap = p - (size - p) / (nodes - 1)
     return size * (nodes - size) / (nodes * (nodes - 1) * gap * gap)
 
 
 def tree_error(leaves: int, fan_out: int, epsilon: Fraction) -> float:
-    """Of a tree: n times the mean variance of a range."""
+    """Return n times the mean variance of a range for a tree."""
     sizes = level_sizes(leaves, fan_out)
     return error_of_nodes(sizes, fan_out, [node_error(size, epsilon) for size in sizes])
 
 
 def error_of_nodes(sizes: Sequence[int], fan_out: int, errors: Sequence[float]) -> float:
-    """The same from the `node_error` of each level."""
+    """Return the same from the `node_error` of each level."""
     leaves = sizes[-1]
     tree = _Tree(sizes, fan_out, [1 / (len(sizes) * error) for error in errors])
     steps = sum(tree.of_step(place) for place in range(1, leaves))
@@ -113,7 +114,7 @@ class _Tree:
         return [sum(values[first : first + b]) for first in range(0, len(values), b)]
 
     def of_step(self, place: int) -> float:
-        """Of the share of people below a value."""
+        """Return the variance of the share of people below a value."""
         alpha = square = float(0)
         for weight, below, before in zip(
             [*self._weights[1:], 0], self._below, self._before, strict=True
@@ -127,7 +128,7 @@ class _Tree:
         return square - alpha * alpha / self._below[-1][0]
 
     def of(self, functional: Sequence[float]) -> float:
-        """Of any."""
+        """Return the variance of any functional."""
         alphas = [a / self._weights[0] for a in functional]
         squares = [a * a / self._weights[0] for a in functional]
         for weight, below in zip([*self._weights[1:], 0], self._below, strict=True):
@@ -139,14 +140,14 @@ class _Tree:
 
 
 def haar_error(leaves: int, epsilon: Fraction) -> float:
-    """Of Haar contrasts: n times the mean variance of a range."""
+    """Return n times the mean variance of a range for Haar contrasts."""
     gap = 2 * threshold(epsilon) / SCALE - 1
     return error_of_contrasts(leaves) / (gap * gap)
 
 
 @lru_cache(maxsize=64)
 def error_of_contrasts(leaves: int) -> float:
-    """The same for bits that are told as they are."""
+    """Return the same for bits that are reported without noise."""
     levels = (leaves - 1).bit_length()
     every = 1 << levels
     steps, total = float(0), float(0)
@@ -161,7 +162,7 @@ def error_of_contrasts(leaves: int) -> float:
 
 
 def _contrast(first: int, size: int, leaves: int) -> int:
-    """L − R of the weights D − v, which are 1 behind the last value."""
+    """Return L − R of the weights D − v, which are 1 behind the last value."""
 
     def up_to(end: int) -> int:
         inside = min(end, leaves)

@@ -1,4 +1,4 @@
-"""Domains: what may be answered, and the one form in which an answer is randomized.
+"""Domains: the possible answers, and the one form in which an answer is randomized.
 
 A DomainError never repeats the value: applications log errors, and the value is the secret.
 """
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Value = object
-"""Anything an application may hand in; `encode` decides."""
+"""Any value that an application passes; `encode` checks it."""
 
 IndexedDomain = Choice | Number | Record
 """Domains whose answers are encoded as one index below `size`."""
@@ -56,7 +56,7 @@ _TYPES: Mapping[str, type[Domain]] = MappingProxyType(
 
 
 def parse_domain(document: object) -> Domain:
-    """Read a domain from a manifest; ManifestError for anything the rules do not name."""
+    """Read a domain from a manifest. Raises ManifestError if it breaks a rule."""
     if not isinstance(document, Mapping):
         raise ManifestError(f"domain must be an object, got {type(document).__name__}")
     name = document.get("type")
@@ -68,7 +68,10 @@ def parse_domain(document: object) -> Domain:
 
 
 def encode(domain: Domain, value: object) -> tuple[int | Sequence[int], bytes]:
-    """A value as it is randomized, and the bytes that key its coins; else DomainError."""
+    """Return the value in encoded form, and the bytes that key its coins.
+
+    Raises DomainError if the domain does not have the value.
+    """
     if isinstance(domain, Bits):
         bits = domain.encode(value)
         return bits, domain.canonical(bits)
@@ -80,7 +83,7 @@ def encode(domain: Domain, value: object) -> tuple[int | Sequence[int], bytes]:
 
 
 def manifest_value(domain: Domain, value: object) -> object:
-    """A value in the one spelling a manifest has for it; DomainError unless it is one."""
+    """Return the value in the one spelling that manifests use. Raises DomainError if it is none."""
     if isinstance(domain, Bits):
         return domain.decode(domain.encode(value))
     if isinstance(domain, Text):

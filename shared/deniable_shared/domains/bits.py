@@ -16,10 +16,10 @@ MAX_BITS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """m yes-or-no questions, answered together; by default every combination is valid.
+    """m yes-or-no questions, answered together. Without a constraint every combination is valid.
 
-    `one_hot`: exactly one yes. `at_most`: no more than that many. Either makes two valid answers
-    differ in fewer places, so that each bit gets a larger share of ε. ManifestError if the labels
+    `one_hot`: exactly one yes. `at_most`: no more than that many. With either, two valid answers
+    differ in fewer places, so each bit gets a larger share of ε. Raises ManifestError if the labels
     or the constraint break a rule.
     """
 
@@ -42,12 +42,12 @@ class Bits:
 
     @property
     def size(self) -> int:
-        """Number of bits, m."""
+        """The number of bits, m."""
         return len(self.labels)
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """What is asked about, for people."""
+        """The labels, as people read them."""
         return self.labels
 
     @property
@@ -57,14 +57,15 @@ class Bits:
 
     @property
     def distance(self) -> int:
-        """The most places in which two valid answers differ: ε is split over so many."""
+        """The most places in which two valid answers differ; ε is divided by it."""
         ones = 1 if self.one_hot else self.at_most
         return self.size if ones is None else min(2 * ones, self.size)
 
     def encode(self, value: object) -> tuple[int, ...]:
-        """m zeros and ones; DomainError for anything but one answer to each question.
+        """Return m zeros and ones.
 
-        Takes {label: bool, …} naming exactly the labels, or a sequence of m bools or 0/1.
+        Takes {label: bool, …} with exactly the labels, or a sequence of m bools or 0/1. Raises
+        DomainError for anything else.
         """
         items = self._in_order(value)
         if len(items) != self.size:
@@ -97,16 +98,16 @@ class Bits:
             raise DomainError(f"value must have at most {self.at_most} True")
 
     def canonical(self, encoded: tuple[int, ...]) -> bytes:
-        """The bits packed, most significant first, zero padded: what keys this answer's coins."""
+        """The bits packed, most significant first, zero padded: the bytes that key the coins."""
         size = (self.size + 7) >> 3
         return (pack(encoded) << ((size << 3) - self.size)).to_bytes(size, "big")
 
     def decode(self, encoded: tuple[int, ...]) -> dict[str, bool]:
-        """The answer as a manifest spells it: {label: bool, …}, every label named."""
+        """Return the answer in a manifest's spelling: {label: bool, …} with every label."""
         return dict(zip(self.labels, map(bool, encoded), strict=True))
 
     def to_json(self) -> dict[str, object]:
-        """The document `parse_domain` reads."""
+        """Return the document that `parse_domain` reads."""
         document: dict[str, object] = {"type": self.type, "labels": list(self.labels)}
         if self.one_hot:
             document["constraint"] = "one-hot"
@@ -116,7 +117,7 @@ class Bits:
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> Self:
-        """What `to_json` writes; ManifestError for anything else."""
+        """Read what `to_json` returns. Raises ManifestError for anything else."""
         if "constraint" not in document:
             return cls(read_labels(document, "type"))
         constraint = document["constraint"]

@@ -18,7 +18,7 @@ MAX_CHOICES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Exactly one of two or more labels. ManifestError if the labels break a rule."""
+    """Exactly one of two or more labels. Raises ManifestError if the labels break a rule."""
 
     type: ClassVar[str] = "choice"
     labels: tuple[str, ...]
@@ -29,21 +29,24 @@ class Choice:
 
     @property
     def size(self) -> int:
-        """Number of choices, d."""
+        """The number of choices, d."""
         return len(self.labels)
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """What is asked about, for people."""
+        """The labels, as people read them."""
         return self.labels
 
     @property
     def mechanism_parameters(self) -> Mapping[str, int | tuple[int, ...]]:
-        """Nothing: the mechanism's parameters do not follow from the domain."""
+        """Empty: no parameter of the mechanism follows from the domain."""
         return {}
 
     def encode(self, value: object) -> int:
-        """The index of a label, or the index itself; DomainError for anything else."""
+        """Return the index of a label; an index stays as it is.
+
+        Raises DomainError for anything else.
+        """
         if isinstance(value, str):
             index = self._positions.get(value, -1)
         elif isinstance(value, int) and not isinstance(value, bool):
@@ -55,18 +58,18 @@ class Choice:
         return index
 
     def canonical(self, encoded: int) -> bytes:
-        """The index, big-endian, as wide as the last one: what keys this answer's coins."""
+        """Return the index, big-endian, as wide as the last one: the bytes that key the coins."""
         return encoded.to_bytes(bytes_for(self.size), "big")
 
     def decode(self, encoded: int) -> str:
-        """The answer as a manifest spells it: its label."""
+        """Return the answer in a manifest's spelling: its label."""
         return self.labels[encoded]
 
     def to_json(self) -> dict[str, object]:
-        """The document `parse_domain` reads."""
+        """Return the document that `parse_domain` reads."""
         return {"type": self.type, "labels": list(self.labels)}
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> Self:
-        """What `to_json` writes; ManifestError for anything else."""
+        """Read what `to_json` returns. Raises ManifestError for anything else."""
         return cls(read_labels(document, "type"))

@@ -1,4 +1,4 @@
-"""Labels: the texts that answers are named by, and the fewest bytes and bits that hold them."""
+"""Labels, the texts that name answers, and the fewest bytes and bits for an index."""
 
 from __future__ import annotations
 
@@ -17,19 +17,25 @@ _DIGITS = b"01" + b"x" * 254
 
 
 def bytes_for(size: int) -> int:
-    """Fewest whole bytes that hold every index below `size`."""
+    """Return the fewest whole bytes that hold every index below `size`."""
     return ((size - 1).bit_length() + 7) >> 3
 
 
 def pack(bits: Sequence[int]) -> int:
-    """Zeros and ones as one integer, the first most significant; else ValueError or TypeError."""
+    """Return zeros and ones as one integer, the first most significant.
+
+    Raises ValueError or TypeError for anything else.
+    """
     return int(bytes(bits).translate(_DIGITS), 2)
 
 
 def index_labels(labels: object, low: int, high: int, *, of: str = "domain") -> dict[str, int]:
-    """{label: place} of `low` to `high` labels that differ; ManifestError names the broken rule."""
+    """Return {label: place} of `low` to `high` different labels.
+
+    Raises ManifestError if the labels break a rule.
+    """
     if not isinstance(labels, tuple) or not low <= len(labels) <= high:
-        raise ManifestError(f"{of} labels must be a tuple of {low} to {high:,} texts")
+        raise ManifestError(f"{of} labels must be {low} to {high:,} texts")
     for label in labels:
         if not isinstance(label, str) or not _fits(label):
             raise ManifestError(
@@ -45,7 +51,10 @@ def index_labels(labels: object, low: int, high: int, *, of: str = "domain") -> 
 def read_labels(
     document: Mapping[str, object], *others: str, of: str = "domain"
 ) -> tuple[str, ...]:
-    """The `labels` of a document that has no fields but these; ManifestError otherwise."""
+    """Return the `labels` of a document whose only other fields are `others`.
+
+    Raises ManifestError if the document is any other.
+    """
     check_fields(document, "labels", *others, of=of)
     labels = document.get("labels")
     if not isinstance(labels, list | tuple):
@@ -54,7 +63,7 @@ def read_labels(
 
 
 def check_fields(document: Mapping[str, object], *allowed: str, of: str = "domain") -> None:
-    """ManifestError for a field that a document of its kind does not have."""
+    """Raises ManifestError if the document has a field that is not `allowed`."""
     for name in document:
         if name not in allowed:
             raise ManifestError(f"{of} must have no field {name!r:.80} here")

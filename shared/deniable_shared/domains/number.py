@@ -1,7 +1,7 @@
-"""Number: a quantity between two declared ends, to the nearest of equal steps.
+"""Number: a quantity between two declared ends, rounded to the nearest of equal steps.
 
-What lies outside is told as the nearer end: clipping is part of the question, declared beforehand.
-Rounding is to the nearest step, halves upwards; it moves a mean by at most half a step.
+A value outside the ends is reported as the nearer end: the clipping is part of the question.
+Values are rounded to the nearest step, halves upwards. This moves a mean by at most half a step.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["Number", "decimal_text"]
 
 _DECIMAL = re.compile(r"-?[0-9]{1,12}(?:\.[0-9]{1,6})?")
 _MILLIONTHS = 10**6
-_REACH = 18  # digits: above all ends, and below half a step of 10^-6
+_REACH = 18  # digits: beyond all ends, and below half a step of 10^-6
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """`low`, `low` + `step`, …, `high`: exact decimals of at most six places.
+    """`low`, `low` + `step`, …, `high`: exact decimals with at most six places.
 
-    ManifestError unless low < high, step > 0 and there are 2 to 65,536 steps that end at high.
+    Raises ManifestError unless low < high, step > 0 and 2 to 65,536 steps end exactly at high.
     """
 
     type: ClassVar[str] = "number"
@@ -56,59 +56,60 @@ class Number:
 
     @property
     def size(self) -> int:
-        """Number of values that can be told, d."""
+        """The number of possible values, d."""
         return int((self.high - self.low) / self.step) + 1
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Every value as a decimal text, in rising order."""
+        """All values as decimal texts, in rising order."""
         return _labels(self)
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """What is asked about, for people."""
+        """The question's range, as people read it."""
         low, high, step = map(decimal_text, (self.low, self.high, self.step))
         return (f"a number from {low} to {high}, to the nearest {step}",)
 
     @property
     def mechanism_parameters(self) -> Mapping[str, int | tuple[int, ...]]:
-        """Nothing: the mechanism's parameters do not follow from the domain."""
+        """Empty: no parameter of the mechanism follows from the domain."""
         return {}
 
     def value(self, index: int) -> Fraction:
-        """The number that an index stands for."""
+        """Return the number of an index."""
         return self.low + index * self.step
 
     def encode(self, value: object) -> int:
-        """The index of the nearest step; DomainError for what is no finite number.
+        """Return the index of the nearest step.
 
-        Takes int, float, Decimal, Fraction and decimal text.
+        Takes int, float, Decimal, Fraction and decimal text. Raises DomainError for anything that
+        is no finite number.
         """
         steps = (_number(value) - self.low) / self.step
         return min(max(math.floor(steps + Fraction(1, 2)), 0), self.size - 1)
 
     def canonical(self, encoded: int) -> bytes:
-        """The index, big-endian, as wide as the last one: what keys this answer's coins."""
+        """Return the index, big-endian, as wide as the last one: the bytes that key the coins."""
         return encoded.to_bytes(bytes_for(self.size), "big")
 
     def decode(self, encoded: int) -> str:
-        """The answer as a manifest spells it: its decimal text."""
+        """Return the answer in a manifest's spelling: its decimal text."""
         return decimal_text(self.value(encoded))
 
     def to_json(self) -> dict[str, object]:
-        """The document `parse_domain` reads."""
+        """Return the document that `parse_domain` reads."""
         ends = {name: decimal_text(getattr(self, name)) for name in ("low", "high", "step")}
         return {"type": self.type, **ends}
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> Self:
-        """What `to_json` writes; ManifestError for anything else."""
+        """Read what `to_json` returns. Raises ManifestError for anything else."""
         check_fields(document, "type", "low", "high", "step")
         return cls(*(_end(document, name) for name in ("low", "high", "step")))
 
 
 def decimal_text(number: Fraction) -> str:
-    """The shortest decimal of a number of at most six places."""
+    """Return the shortest decimal of a number. Raises DomainError beyond six places."""
     whole = number * _MILLIONTHS
     if whole.denominator != 1:
         raise DomainError("number must be a decimal of at most six places")
@@ -146,7 +147,7 @@ def _number(value: object) -> Fraction:
 
 
 def _decimal(value: Decimal) -> Fraction:
-    """Cut where no domain reaches, so that an exponent cannot cost time or memory."""
+    """Return the value, cut outside every domain, so that an exponent costs no time or memory."""
     if not value.is_finite():
         raise DomainError("value must be finite")
     if value and value.adjusted() > _REACH:

@@ -1,6 +1,6 @@
-"""Record: several choices, answered together and told as one.
+"""Record: several choices, answered together and reported as one.
 
-An answer is one index: the choices' places as digits, the first most significant.
+An answer is one index. The places of the choices are its digits, the first most significant.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ MAX_ATTRIBUTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Attributes by name, each with two or more labels. ManifestError if they break a rule."""
+    """Attributes by name, each with two or more labels.
+
+    Raises ManifestError if they break a rule.
+    """
 
     type: ClassVar[str] = "record"
     attributes: tuple[tuple[str, tuple[str, ...]], ...]
@@ -42,17 +45,17 @@ class Record:
 
     @property
     def radices(self) -> tuple[int, ...]:
-        """How many labels each attribute has."""
+        """The number of labels of each attribute."""
         return tuple(len(labels) for _, labels in self.attributes)
 
     @property
     def size(self) -> int:
-        """Number of combinations, d."""
+        """The number of combinations, d."""
         return prod(self.radices)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Every combination in the order of the indices, like "os=linux, beta=yes"."""
+        """All combinations in the order of the indices, like "os=linux, beta=yes"."""
         names = [name for name, _ in self.attributes]
         return tuple(
             ", ".join(f"{name}={label}" for name, label in zip(names, row, strict=True))
@@ -61,16 +64,19 @@ class Record:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """What is asked about, for people."""
+        """The attributes, as people read them."""
         return tuple(name for name, _ in self.attributes)
 
     @property
     def mechanism_parameters(self) -> Mapping[str, int | tuple[int, ...]]:
-        """The mechanism's parameters that follow from the domain, where it is made for records."""
+        """The mechanism's parameters that follow from the domain, if it is made for records."""
         return {"radices": self.radices}
 
     def encode(self, value: object) -> int:
-        """The index of a combination; DomainError for anything but a label for each attribute."""
+        """Return the index of a combination, given as {attribute: label, …}.
+
+        Raises DomainError unless the value has a label for each attribute and nothing else.
+        """
         if not isinstance(value, Mapping) or value.keys() != self._places.keys():
             raise DomainError(
                 f"value must be a mapping with a label for each of the {len(self._places)} "
@@ -86,26 +92,26 @@ class Record:
         return index
 
     def label_indices(self, encoded: int) -> tuple[int, ...]:
-        """The place of each attribute's label."""
+        """Return the place of each attribute's label."""
         return mixed_radix_digits(encoded, self.radices)
 
     def canonical(self, encoded: int) -> bytes:
-        """The index, big-endian, as wide as the last one: what keys this answer's coins."""
+        """Return the index, big-endian, as wide as the last one: the bytes that key the coins."""
         return encoded.to_bytes(bytes_for(self.size), "big")
 
     def decode(self, encoded: int) -> dict[str, str]:
-        """The answer as a manifest spells it: {attribute: label, …}."""
+        """Return the answer in a manifest's spelling: {attribute: label, …}."""
         digits = zip(self.attributes, self.label_indices(encoded), strict=True)
         return {name: labels[place] for (name, labels), place in digits}
 
     def to_json(self) -> dict[str, object]:
-        """The document `parse_domain` reads."""
+        """Return the document that `parse_domain` reads."""
         attributes = [{"name": name, "labels": list(labels)} for name, labels in self.attributes]
         return {"type": self.type, "attributes": attributes}
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> Self:
-        """What `to_json` writes; ManifestError for anything else."""
+        """Read what `to_json` returns. Raises ManifestError for anything else."""
         check_fields(document, "type", "attributes")
         attributes = document.get("attributes")
         if not isinstance(attributes, list | tuple):
@@ -114,7 +120,7 @@ class Record:
 
 
 def mixed_radix_digits(index: int, radices: Sequence[int]) -> tuple[int, ...]:
-    """The digits of an index in mixed radix, the first most significant."""
+    """Return the digits of an index in mixed radix, the first most significant."""
     digits = []
     for radix in reversed(radices):
         index, digit = divmod(index, radix)

@@ -1,6 +1,6 @@
-"""Text: one word or short phrase that nobody had to list beforehand.
+"""Text: one word or short phrase, without a list of possible answers.
 
-A text is told in Unicode's composed form (NFC), so that two ways to type "é" are one answer.
+A text is put into Unicode's composed form (NFC), so that two ways to type "é" are one answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Text", "is_text"]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """1 to `max_bytes` bytes of printable UTF-8. ManifestError unless 1 ≤ max_bytes ≤ 64."""
+    """1 to `max_bytes` bytes of printable UTF-8. Raises ManifestError unless 1 ≤ max_bytes ≤ 64."""
 
     type: ClassVar[str] = "text"
     labels: ClassVar[tuple[str, ...]] = ()
@@ -36,24 +36,27 @@ class Text:
 
     @property
     def size(self) -> int:
-        """The most bytes of an answer: there is no list whose length could be told."""
+        """The longest answer in bytes; there is no list of answers to count."""
         return self.max_bytes
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """What is asked about, for people."""
+        """The question's range, as people read it."""
         return (f"a text of at most {self.max_bytes} bytes",)
 
     @property
     def mechanism_parameters(self) -> Mapping[str, int]:
-        """Nothing: the mechanism's parameters do not follow from the domain."""
+        """Empty: no parameter of the mechanism follows from the domain."""
         return {}
 
     def encode(self, value: object) -> bytes:
-        """The text's composed form in UTF-8; DomainError for what is no text or too long."""
+        """Return the text's composed form in UTF-8.
+
+        Raises DomainError if it is no text or too long.
+        """
         if not isinstance(value, str):
             raise DomainError(f"value must be a text, got {type(value).__name__}")
-        if len(value) > 4 * self.max_bytes:  # composing never makes a text so much shorter
+        if len(value) > 4 * self.max_bytes:  # composing never shortens a text by this much
             raise DomainError(f"value must be at most {self.max_bytes} bytes of UTF-8")
         composed = unicodedata.normalize("NFC", value)
         if not composed.isprintable():
@@ -64,27 +67,27 @@ class Text:
         return encoded
 
     def canonical(self, encoded: Sequence[int]) -> bytes:
-        """The length in one byte, then the text: what keys this answer's coins."""
+        """Return the length in one byte, then the text: the bytes that key the coins."""
         return bytes((len(encoded), *encoded))
 
     def decode(self, encoded: Sequence[int]) -> str:
-        """The answer as a manifest spells it: the text."""
+        """Return the answer in a manifest's spelling: the text."""
         return bytes(encoded).decode()
 
     def every(self) -> Iterator[bytes]:
-        """Every answer, encoded, the shorter first: for small `max_bytes`."""
+        """Yield every encoded answer, shorter ones first. Use it for small `max_bytes` only."""
         for size in range(1, self.max_bytes + 1):
             for text in _of_size(size):
                 if is_text(text):
                     yield text
 
     def to_json(self) -> dict[str, object]:
-        """The document `parse_domain` reads."""
+        """Return the document that `parse_domain` reads."""
         return {"type": self.type, "max_bytes": self.max_bytes}
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> Self:
-        """What `to_json` writes; ManifestError for anything else."""
+        """Read what `to_json` returns. Raises ManifestError for anything else."""
         check_fields(document, "type", "max_bytes")
         size = document.get("max_bytes")
         if type(size) is not int:
@@ -93,7 +96,7 @@ class Text:
 
 
 def is_text(encoded: bytes) -> bool:
-    """Whether bytes are an answer that some device can have: printable and composed UTF-8."""
+    """Whether bytes are a possible answer: printable and composed UTF-8."""
     try:
         text = encoded.decode()
     except UnicodeDecodeError:
@@ -102,7 +105,7 @@ def is_text(encoded: bytes) -> bool:
 
 
 def _of_size(size: int) -> Iterator[bytes]:
-    """Every string of characters that is so many bytes long."""
+    """Yield every string of characters that is `size` bytes long."""
     if size == 0:
         yield b""
         return

@@ -1,7 +1,7 @@
-"""Signed manifests as a Python module: what an app may be asked, for the app's type checker.
+"""Signed manifests as a Python module with types, so that type checkers find wrong answers.
 
-The text is a function of the manifests alone, whatever their order, and formatted so that the usual
-formatters leave it as it is at any line length from 88 on.
+The text depends on the manifests only, not on their order. The usual formatters leave it unchanged
+at any line length from 88 on.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.authoring.registration import MinimalCeiling
 from deniable_shared.domains import Bits, Choice, Number, Record, Text
 from deniable_shared.errors import ManifestError
+from deniable_shared.manifest.app_file import AppFile
+from deniable_shared.manifest.minimal_ceiling import MinimalCeiling
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest.parser import parse_manifest
 from deniable_shared.randomness.dyadic import format_epsilon
@@ -22,25 +23,27 @@ from deniable_shared.wire import dsse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+__all__ = ["SignedManifest", "read_file", "read_signed", "render"]
+
 CHUNK_BYTES = 76
 DOCSTRING_WIDTH = 84
 
 
 @dataclass(frozen=True, slots=True)
 class SignedManifest:
-    """A manifest and the envelope it came in."""
+    """A manifest and the envelope that it came in."""
 
     manifest: Manifest
     envelope: bytes
 
     @property
     def word(self) -> str:
-        """Its name as part of a Python name."""
+        """The collection's name as part of a Python name."""
         return self.manifest.name.replace("-", "_")
 
     @property
     def answer(self) -> str:
-        """The type of its answers."""
+        """The name of the type of its answers."""
         joined = "".join(map(str.capitalize, self.manifest.name.split("-"))) + "Answer"
         return joined if joined.isidentifier() else f"Collection{joined}"
 
@@ -52,9 +55,9 @@ class SignedManifest:
 
 
 def read_signed(envelope: bytes, *, trusted: Sequence[str] = ()) -> SignedManifest:
-    """The manifest of an envelope; its signature is looked at where `trusted` keys are given.
+    """Return the manifest of an envelope. The signature is checked if `trusted` keys are given.
 
-    DecodeError, SignatureError or ManifestError for anything else.
+    Raises DecodeError, SignatureError or ManifestError if the envelope is wrong.
     """
     if trusted:
         body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=trusted)
@@ -63,8 +66,20 @@ def read_signed(envelope: bytes, *, trusted: Sequence[str] = ()) -> SignedManife
     return SignedManifest(parse_manifest(body), envelope)
 
 
+def read_file(data: bytes, *, trusted: Sequence[str] = ()) -> list[SignedManifest]:
+    """Return the manifests of an app file, or the one manifest in `data`.
+
+    An app file's own keys are trusted unless `trusted` names others. Raises DecodeError,
+    SignatureError or ManifestError if the file is wrong.
+    """
+    if not AppFile.is_one(data):
+        return [read_signed(data.strip(), trusted=trusted)]
+    file = AppFile.decode(data)
+    return [read_signed(each, trusted=trusted or file.trust) for each in file.manifests]
+
+
 def render(signed: Iterable[SignedManifest]) -> str:
-    """The module; ManifestError if two collections would have one name in it."""
+    """Return the module. Raises ManifestError if two collections would get one name in it."""
     ordered = sorted(signed, key=lambda each: each.manifest.name)
     _require_different(ordered)
     blocks = [
@@ -96,9 +111,9 @@ def _require_different(ordered: Sequence[SignedManifest]) -> None:
 
 def _header(ordered: Sequence[SignedManifest]) -> str:
     lines = [
-        '"""What this app may be asked. Made by `deniable collections codegen`: do not edit.',
+        '"""The questions of this app. Made by `deniable_client.codegen`: do not edit.',
         "",
-        "    Client(url, trust=…, ceiling=…, manifests=MANIFESTS)",
+        "    Client(url, trust=…, manifests=MANIFESTS, state=…, ceiling=…)",
         "",
         "Signatures are checked by the client. From these manifests:",
         "",
@@ -170,7 +185,7 @@ def _type(each: SignedManifest) -> str:
 
 
 def _dictionary(each: SignedManifest, keys: Mapping[str, Sequence[str] | None]) -> str:
-    """A TypedDict of bools, or of labels; a class where every key may be an attribute."""
+    """Return a TypedDict of bools or of labels: a class if every key is a valid attribute name."""
     if all(map(_is_attribute, keys)):
         lines = [f"    {key}: {_literal(labels, 1)}" for key, labels in keys.items()]
         docstring = f'    """An answer to record_{each.word}."""'
@@ -181,7 +196,7 @@ def _dictionary(each: SignedManifest, keys: Mapping[str, Sequence[str] | None]) 
 
 
 def _literal(labels: Sequence[str] | None, depth: int) -> str:
-    """The type of one of the labels, a line each; of a bool if there are none."""
+    """Return the type of one of the labels, one per line; bool if there are none."""
     if labels is None:
         return "bool"
     indent = "    " * depth
@@ -207,7 +222,7 @@ def _function(each: SignedManifest) -> str:
 
 
 def _docstring(manifest: Manifest) -> Iterator[str]:
-    """The purpose, then what it costs and how often."""
+    """Yield the purpose, then the cost and how often a device answers."""
     purpose = textwrap.wrap(_one_line(manifest.purpose), DOCSTRING_WIDTH - 7) or [""]
     yield f'    """{purpose[0]}'
     yield from (f"    {line}" for line in purpose[1:])
@@ -225,7 +240,7 @@ def _unit(manifest: Manifest) -> str:
 
 
 def _one_line(text: str) -> str:
-    """As it may stand in a docstring: without what could end it."""
+    """Return the text without anything that could end a docstring."""
     return " ".join(text.replace("\\", "/").replace('"', "'").split())
 
 
@@ -239,7 +254,7 @@ def _is_attribute(label: str) -> bool:
 
 
 def _quoted(text: str, *, ascii_only: bool = False) -> str:
-    """A string literal with the quotes that need fewer escapes, as formatters write it."""
+    """Return a string literal with the quotes that need fewer escapes, as formatters write it."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     written = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
     if ascii_only:

@@ -1,7 +1,7 @@
-"""Epochs: the only time a report carries. Boundaries are unix seconds, UTC, half open.
+"""Epochs: the only time in a report. Boundaries are unix seconds, UTC, half open.
 
-A hold is a run of epochs behind which stands one permanent answer. Holds are counted from the
-collection's first epoch; the last one may be cut short by the collection's end.
+A hold is a run of epochs that share one permanent answer. Holds are counted from the collection's
+first epoch. The collection's end may cut the last one short.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 Clock = Callable[[], float]
-"""Returns unix seconds, UTC; injected wherever time is read."""
+"""A function that returns unix seconds, UTC. All code that reads the time takes one."""
 
 EARLY_SECONDS = 300
 """A report is too early when its epoch starts more than this after the server's clock."""
 
 
 def epoch_at(now: float, epoch_seconds: int) -> int:
-    """Index of the epoch that holds `now`."""
+    """Return the index of the epoch that contains `now`."""
     return int(now // epoch_seconds)
 
 
 def epoch_start(epoch: int, epoch_seconds: int) -> int:
-    """First second of the epoch."""
+    """Return the first second of the epoch."""
     return epoch * epoch_seconds
 
 
 def epoch_end(epoch: int, epoch_seconds: int) -> int:
-    """First second after the epoch."""
+    """Return the first second after the epoch."""
     return (epoch + 1) * epoch_seconds
 
 
 def closes_at(epoch: int, epoch_seconds: int, grace_seconds: int) -> int:
-    """The epoch closes once the clock is past this second."""
+    """Return the last second at which the epoch takes reports."""
     return epoch_end(epoch, epoch_seconds) + grace_seconds
 
 
@@ -42,25 +42,25 @@ def starts_too_early(epoch: int, epoch_seconds: int, now: float) -> bool:
 
 
 def day_start(day: date) -> int:
-    """Unix second of 00:00 UTC of a date."""
+    """Return the unix second of 00:00 UTC of a date."""
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
 
 
 def hold_at(epoch: int, *, first_epoch: int, hold_epochs: int) -> int:
-    """Index of the hold an epoch lies in; negative before the collection's first epoch."""
+    """Return the index of an epoch's hold; negative before the collection's first epoch."""
     return (epoch - first_epoch) // hold_epochs
 
 
 def hold_start(hold: int, *, first_epoch: int, hold_epochs: int) -> int:
-    """First epoch of the hold."""
+    """Return the first epoch of the hold."""
     return first_epoch + hold * hold_epochs
 
 
 def hold_end(hold: int, *, first_epoch: int, hold_epochs: int) -> int:
-    """First epoch after the hold."""
+    """Return the first epoch after the hold."""
     return hold_start(hold + 1, first_epoch=first_epoch, hold_epochs=hold_epochs)
 
 
 def holds_in(epochs: int, hold_epochs: int) -> int:
-    """How many holds so many epochs begin, the last one counted even if it is cut short."""
+    """Return how many holds `epochs` epochs begin, including one that is cut short."""
     return -(-epochs // hold_epochs)

@@ -1,4 +1,4 @@
-"""Reads the values of a manifest one by one, and says what is wrong with which."""
+"""Reads the values of a manifest one by one. Errors name the field."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ANY = Fraction(100)
 
 
 class FieldReader:
-    """Reads flat values one by one; each ManifestError names field, accepted range, value given."""
+    """Reads flat values. Each ManifestError names the field, what it accepts and what was given."""
 
     __slots__ = ("_values",)
 
@@ -36,19 +36,19 @@ class FieldReader:
         self._values = values
 
     def one_of(self, path: str, accepted: tuple[str, ...]) -> str:
-        """One of a few words."""
+        """Return one of the `accepted` words."""
         value = self._values[path]
         if not isinstance(value, str) or value not in accepted:
             self._refuse(path, "one of " + ", ".join(accepted))
         return value
 
     def supported(self, path: str) -> object:
-        """A value of those this version can carry out."""
+        """Return a value that this version supports."""
         check_supported(path, self._values[path])
         return self._values[path]
 
     def text(self, path: str) -> str:
-        """1…200 printable characters."""
+        """Return 1…200 printable characters."""
         value = self._values[path]
         if not isinstance(value, str) or not 1 <= len(value) <= _MAX_TEXT:
             self._refuse(path, f"1…{_MAX_TEXT} characters")
@@ -57,28 +57,28 @@ class FieldReader:
         return value
 
     def name(self, path: str, longest: int = 64) -> str:
-        """An identifier."""
+        """Return an identifier."""
         value = self._values[path]
         if not isinstance(value, str) or not _NAME.fullmatch(value) or len(value) > longest:
             self._refuse(path, f"1…{longest} characters of a-z, 0-9 and -")
         return value
 
     def matching(self, path: str, pattern: re.Pattern[str], form: str) -> str:
-        """Text of a fixed form."""
+        """Return a text of a fixed form."""
         value = self._values[path]
         if not isinstance(value, str) or not pattern.fullmatch(value):
             self._refuse(path, form)
         return value
 
     def integer(self, path: str, low: int, high: int) -> int:
-        """An integer within bounds."""
+        """Return an integer within bounds."""
         value = self._values[path]
         if type(value) is not int or not low <= value <= high:
             self._refuse(path, f"an integer in {low:,}…{high:,}")
         return value
 
     def epsilon(self, path: str, low: Fraction, high: Fraction) -> Fraction:
-        """A decimal string, read exactly; its form is checked before any arithmetic."""
+        """Return a decimal string, read exactly. Its form is checked before any arithmetic."""
         value = self._values[path]
         if not isinstance(value, str):
             self._refuse(path, 'a decimal in a string, like "0.5"')
@@ -88,30 +88,30 @@ class FieldReader:
         return epsilon
 
     def delta(self, path: str) -> Fraction:
-        """A decimal string in 0…0.01."""
+        """Return a decimal string in 0…0.01."""
         value = self.matching(path, _DELTA, 'a decimal in a string, like "0.000001"')
         if Fraction(value) > _MAX_DELTA:
             self._refuse(path, "0…0.01")
         return Fraction(value)
 
     def share(self, path: str) -> Fraction:
-        """A decimal string above 0 and up to 1, in its one spelling."""
+        """Return a decimal string above 0 and up to 1, in its only spelling."""
         form = 'a decimal in a string, above "0" and up to "1", without zeros at its end'
         return Fraction(self.matching(path, _SHARE, form))
 
     def flag(self, path: str) -> bool:
-        """true or false."""
+        """Return true or false."""
         value = self._values[path]
         if not isinstance(value, bool):
             self._refuse(path, "true or false")
         return value
 
     def threshold(self, path: str) -> int:
-        """An integer of 64 bits, in hex."""
+        """Return an integer of 64 bits, given in hex."""
         return int(self.matching(path, _THRESHOLD, '"0x" and 16 hex digits'), 16)
 
     def day(self, path: str) -> date:
-        """A date, YYYY-MM-DD."""
+        """Return a date, given as YYYY-MM-DD."""
         value = self.matching(path, _DAY, "a date, like 2027-06-01")
         try:
             return date.fromisoformat(value)

@@ -1,6 +1,6 @@
-"""The fields of a manifest as data: which there are, what a new version may do to each.
+"""The fields of a manifest as data: their names, and what a new version may change.
 
-Identity, `check_successor`, the check of names and the table in PROTOCOL.md come from FIELDS.
+Identity, `check_successor`, the check of names and the table in PROTOCOL.md all use FIELDS.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class Change(StrEnum):
     NARROW = "may narrow: live, closed, releases"
     EXPIRY = "may move, to at most 365 days after the first version's"
     FREE = "may change"
+    WITHDRAW = "may be withdrawn, never added"
+    FEWER = "may lose origins, never gain one"
     MOVE = "may move; devices follow within their app's list"
 
 
@@ -55,11 +57,15 @@ SPEC = "deniable/manifest/1"
 REPEATS = ("once", "fresh", "memoized")
 READS = ("live", "closed", "releases")
 PRESENCES = ("on_event", "always")
-SUPPORTED: Mapping[str, tuple[object, ...]] = {"cohorts": (1, 64), "requires": (["voucher/1"],)}
-"""What this version can carry out of what the protocol has; anything else is refused, by name."""
+SUPPORTED: Mapping[str, tuple[object, ...]] = {
+    "cohorts": (1, 64),
+    "requires": (["voucher/1"],),
+    "public": (True,),
+}
+"""The values of the protocol that this version supports. Other values are refused by name."""
 
 EPSILON_RANGE = (Fraction(1, 100), Fraction(20))
-"""Least and greatest ε of a report, and of a lifetime."""
+"""Smallest and largest ε of a report, and of a lifetime."""
 
 NAME_LENGTH = 57
 """Longest name: an id is the name, a hyphen and six characters, 64 in all."""
@@ -67,9 +73,9 @@ NAME_LENGTH = 57
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: its path in the document, the law of its change, its meaning.
+    """One field: its path in the document, how it may change, its meaning.
 
-    An `optional` one is left out where it says nothing: there is no other spelling of that.
+    An `optional` field is left out if it says nothing. No other spelling of that is accepted.
     """
 
     path: str
@@ -158,6 +164,12 @@ FIELDS = (
         optional=True,
     ),
     Field("read", Change.NARROW, "what analysts read besides releases: live, closed, releases"),
+    Field(
+        "public",
+        Change.WITHDRAW,
+        "true: anyone may read the answers without a token; left out where not",
+        optional=True,
+    ),
     Field("central.per_epoch", Change.LOWER, "central ε an epoch, 0…99"),
     Field("central.per_installation", Change.LOWER, "central ε an installation, 0…99"),
     Field("central.delta", Change.LOWER, "central δ, 0…0.01"),
@@ -169,6 +181,12 @@ FIELDS = (
         "days tallies are kept after their epoch, 1…3,650",
     ),
     Field("ingest", Change.MOVE, "origins that take the reports, https or loopback"),
+    Field(
+        "web_origins",
+        Change.FEWER,
+        "origins of the pages that may answer, 1…8; left out where none",
+        optional=True,
+    ),
 )
 
 _GROUPS = frozenset({"mechanism", "epsilon", "central"})
@@ -176,7 +194,10 @@ _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def flatten(document: object) -> dict[str, object]:
-    """{path: value} of a manifest's document; ManifestError for a missing or unknown field."""
+    """Return {path: value} of a manifest's document.
+
+    Raises ManifestError for a missing or unknown field.
+    """
     if not isinstance(document, dict):
         raise ManifestError(f"a manifest must be an object, got {quote(document)}")
     if document.get("spec") != SPEC:
@@ -192,7 +213,7 @@ def flatten(document: object) -> dict[str, object]:
 
 
 def nest(values: Mapping[str, object]) -> dict[str, object]:
-    """The inverse of `flatten`."""
+    """Return the document of {path: value}: the inverse of `flatten`."""
     document: dict[str, object] = {}
     groups: dict[str, dict[str, object]] = {name: {} for name in _GROUPS}
     for path, value in values.items():
@@ -202,7 +223,7 @@ def nest(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def identity_of(values: Mapping[str, object]) -> bytes:
-    """SHA-256 of the canonical immutable fields, by path."""
+    """Return the SHA-256 of the canonical immutable fields, by path."""
     immutable = {
         field.path: values[field.path]
         for field in FIELDS
@@ -238,7 +259,7 @@ def _check_presence(field: Field, repeat: str, present: bool) -> None:
 
 
 def threshold_paths(repeat: str) -> tuple[str, ...]:
-    """The fields that hold integers computed from ε; their last parts name a mechanism's own."""
+    """The paths of the integers computed from ε; their last parts are attributes of a mechanism."""
     return tuple(
         field.path
         for field in FIELDS
@@ -247,14 +268,14 @@ def threshold_paths(repeat: str) -> tuple[str, ...]:
 
 
 def check_repeat(value: object) -> str:
-    """The word, or ManifestError."""
+    """Return the word. Raises ManifestError if it is no rule of repetition."""
     if not isinstance(value, str) or value not in REPEATS:
         raise ManifestError(f"repeat must be one of {', '.join(REPEATS)}, got {quote(value)}")
     return value
 
 
 def check_supported(path: str, value: object) -> None:
-    """ManifestError unless this version can carry out the value."""
+    """Raises ManifestError if this version does not support the value."""
     supported = SUPPORTED[path]
     if not any(type(value) is type(each) and value == each for each in supported):
         accepted = " or ".join(map(quote, supported))

@@ -24,7 +24,10 @@ _DEFAULT_PORTS = {"https": "443", "http": "80"}
 
 
 def parse_origins(value: object, field: str = "ingest") -> tuple[str, ...]:
-    """1…8 different origins, like "https://telemetry.example.org"; ManifestError otherwise."""
+    """Return 1…8 different origins, like "https://telemetry.example.org".
+
+    Raises ManifestError for anything else.
+    """
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_ORIGINS:
         raise ManifestError(
             f"{field} must be a list of 1…{MAX_ORIGINS} origins, got {quote(value)}"
@@ -36,7 +39,7 @@ def parse_origins(value: object, field: str = "ingest") -> tuple[str, ...]:
 
 
 def is_loopback(origin: str) -> bool:
-    """Whether a parsed origin is this very machine: 127.0.0.0/8, ::1 or localhost."""
+    """Whether a parsed origin is this machine: 127.0.0.0/8, ::1 or localhost."""
     match = _ORIGIN.fullmatch(origin)
     return match is not None and _LOOPBACK.fullmatch(match["host"]) is not None
 

@@ -1,6 +1,6 @@
 """The signed definition of a collection: PROTOCOL §2. One manifest is one immutable (id, version).
 
-Signatures are not looked at here: `dsse.verify` gives the body, `manifest_parser` reads it.
+Signatures are not checked here: `dsse.verify` returns the body, `parser` reads it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ MAX_BODY_BYTES = 768_000
 class Manifest:
     """A valid manifest.
 
-    Only `parse_manifest` builds one, and it checks `manifest_rules`. `body` is its canonical JSON,
-    of which all else is a reading.
+    Only `parse_manifest` builds one, and it checks all rules. `body` is the canonical JSON; all
+    else is read from it.
     """
 
     collection: str
@@ -72,6 +72,7 @@ class Manifest:
     linkable: bool
     requires: tuple[str, ...]
     read: str
+    public: bool
     central_per_epoch: Fraction
     central_per_installation: Fraction
     central_delta: Fraction
@@ -79,6 +80,7 @@ class Manifest:
     min_batch: int
     retention_days: int
     ingest: tuple[str, ...]
+    web_origins: tuple[str, ...]
     body: bytes = field(repr=False)
 
     @cached_property
@@ -103,7 +105,7 @@ class Manifest:
 
     @cached_property
     def parameters(self) -> Mapping[str, object]:
-        """Of the mechanism, besides domain and ε: {"sampled": t} or nothing."""
+        """The mechanism's parameters besides domain and ε, like {"sampled": t}."""
         parameters = self.values["mechanism.parameters"]
         return parameters if isinstance(parameters, dict) else {}
 
@@ -118,42 +120,42 @@ class Manifest:
         )
 
     def mechanism(self) -> Mechanism:
-        """The randomizer of this collection; of a memoized one its chain."""
+        """The randomizer of this collection; for a memoized one, its chain."""
         return self._mechanism
 
     def chain(self) -> Chain:
-        """The same for a memoized collection; ManifestError for another one."""
+        """The chain of a memoized collection. Raises ManifestError for any other."""
         if self.epsilon_permanent is None:
             raise ManifestError(f'a collection of repeat = "{self.repeat}" has no permanent answer')
         return cast("Chain", self._mechanism)
 
     @property
     def identified(self) -> bool:
-        """Whether somebody can tell whose report is whose: no anonymity is claimed."""
+        """Whether reports can be attributed to people, so that no anonymity is claimed."""
         return identifying(self.requires)
 
     @cached_property
     def plaintext_size(self) -> int:
-        """Bytes of every sealed plaintext, the required extensions included."""
+        """The size of every sealed plaintext in bytes, with the required extensions."""
         return padded_size(self.mechanism().payload_size, encoded_bytes(self.requires))
 
     @cached_property
     def linkage(self) -> float:
-        """Bits that two reports of one permanent answer share; 0 where there is none."""
+        """Bits that two reports of one permanent answer share; 0 if there is none."""
         return linkage(self._mechanism)
 
     @property
     def sampling_threshold(self) -> int:
-        """A device is asked in a hold when 64 bits of its sampling coin are below this integer."""
+        """A device answers in a hold if 64 bits of its sampling coins are below this integer."""
         return self.sampling.numerator * SCALE // self.sampling.denominator
 
     @cached_property
     def schedule(self) -> Schedule:
-        """What a device pays and when it stops, under the manifest's own lifetime."""
+        """When a device answers, what it pays and when it stops, under the own lifetime."""
         return self.schedule_under(self.epsilon_lifetime)
 
     def schedule_under(self, ceiling: Fraction) -> Schedule:
-        """The same where an app's own ceiling may be lower."""
+        """Return the schedule under an app's own ceiling, if that is lower."""
         return Schedule(
             repeat=self.repeat,
             price=self.epsilon_permanent or self.epsilon_report,
@@ -164,17 +166,17 @@ class Manifest:
         )
 
     def hold_at(self, epoch: int) -> int:
-        """The toss an epoch belongs to, as it keys the coins: see Schedule."""
+        """Return the hold of an epoch, as it keys the coins: see Schedule."""
         return self.schedule.hold_at(epoch)
 
     @property
     def paid_holds(self) -> int:
-        """Tosses that the lifetime pays: see Schedule."""
+        """The tosses that the lifetime pays for: see Schedule."""
         return self.schedule.paid_holds
 
     @property
     def paid_epochs(self) -> int:
-        """Epochs that those can serve: see Schedule."""
+        """The epochs that those tosses can serve: see Schedule."""
         return self.schedule.paid_epochs
 
     @property
@@ -189,13 +191,13 @@ class Manifest:
 
     @property
     def last_epoch(self) -> int:
-        """The epoch that holds the last second before expires."""
+        """The epoch of the last second before expires."""
         return epoch_at(day_start(self.expires) - 1, self.epoch_seconds)
 
     def started(self, now: float) -> bool:
-        """Whether valid_from, 00:00 UTC, has come."""
+        """Whether valid_from, 00:00 UTC, is past."""
         return now >= day_start(self.valid_from)
 
     def expired(self, now: float) -> bool:
-        """Whether expires, 00:00 UTC, has come."""
+        """Whether expires, 00:00 UTC, is past."""
         return now >= day_start(self.expires)

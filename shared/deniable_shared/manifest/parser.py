@@ -26,10 +26,10 @@ _CENTRAL = (Fraction(0), Fraction(99))
 
 
 def parse_manifest(body: bytes) -> Manifest:
-    """A manifest from its verified bytes; ManifestError with the reason for anything else.
+    """Return the manifest in its verified bytes.
 
-    T and the id are recomputed. A manifest is refused that disagrees with them, or whose fields
-    contradict each other.
+    T and the id are computed again and must agree. Raises ManifestError, with the reason, if the
+    bytes are no manifest or break a rule.
     """
     try:
         manifest = _parse(body)
@@ -76,6 +76,7 @@ def _parse(body: bytes) -> Manifest:
         linkable=read.flag("linkable"),
         requires=_requires(read, values),
         read=read.one_of("read", READS),
+        public="public" in values and read.supported("public") is True,
         central_per_epoch=read.epsilon("central.per_epoch", *_CENTRAL),
         central_per_installation=read.epsilon("central.per_installation", *_CENTRAL),
         central_delta=read.delta("central.delta"),
@@ -83,6 +84,7 @@ def _parse(body: bytes) -> Manifest:
         min_batch=read.integer("min_batch", 1, 1_000_000_000),
         retention_days=read.integer("retention_days", 1, 3_650),
         ingest=parse_origins(values["ingest"]),
+        web_origins=_web_origins(values),
         body=body,
     )
 
@@ -91,6 +93,11 @@ def _requires(read: FieldReader, values: Mapping[str, object]) -> tuple[str, ...
     if "requires" not in values:
         return ()
     return tuple(map(str, cast("list[object]", read.supported("requires"))))
+
+
+def _web_origins(values: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the origins; None if the field is left out. An empty list is not accepted instead."""
+    return parse_origins(values["web_origins"], "web_origins") if "web_origins" in values else ()
 
 
 def _previous(read: FieldReader, values: Mapping[str, object]) -> str | None:

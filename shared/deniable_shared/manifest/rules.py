@@ -1,4 +1,4 @@
-"""What holds between the fields of one manifest, and between two versions of it."""
+"""The rules between the fields of one manifest, and between two versions of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 MAX_EXTENSION = timedelta(days=365)
-"""How far after the first version's the expiry may move, in all."""
+"""How far the expiry may move in total, counted from the first version's."""
 
 MAX_OPEN_INTEGERS = 1 << 24
 """Most integers in the tallies of all open epochs."""
@@ -49,12 +49,12 @@ _LARGEST_EPOCH_INDEX = (1 << 32) - 1
 
 
 def epochs_open(epoch_seconds: int, grace_seconds: int) -> int:
-    """Most epochs that take reports at once: this one, those in grace, those of fast clocks."""
+    """Return the most epochs that take reports at once: current, in grace, and of fast clocks."""
     return 1 + -(-grace_seconds // epoch_seconds) + -(-EARLY_SECONDS // epoch_seconds)
 
 
 def check_limits(manifest: Manifest) -> None:
-    """ManifestError unless the fields fit each other, the id and the threshold."""
+    """Raises ManifestError unless the fields fit each other, the id and the threshold."""
     for check in _CHECKS:
         check(manifest)
     wanted = collection_id(manifest.name, manifest.identity)
@@ -66,10 +66,10 @@ def check_limits(manifest: Manifest) -> None:
 
 
 def check_successor(old: Manifest, new: Manifest, first: Manifest) -> None:
-    """ManifestError, naming the field, unless `new` may follow `old` in one collection.
+    """Raises ManifestError, naming the field, unless `new` may follow `old` in one collection.
 
-    `first` is its first version (for a device: the first it saw). Versions may be skipped by a
-    reader who missed some; the very next one must name the body of `old`.
+    `first` is the first version (for a device: the first one it saw). A reader may have missed
+    versions. The very next version must name the body of `old`.
     """
     before, after = old.values, new.values
     for change in (Change.IDENTITY, *_LAWS):
@@ -104,13 +104,21 @@ _LAWS: Mapping[Change, Callable[[object, object], bool]] = {
     Change.LOWER: lambda old, new: Fraction(str(new)) <= Fraction(str(old)),
     Change.RAISE: lambda old, new: Fraction(str(new)) >= Fraction(str(old)),
     Change.NARROW: lambda old, new: READS.index(str(new)) >= READS.index(str(old)),
+    Change.WITHDRAW: lambda _old, new: new is None,
+    Change.FEWER: lambda old, new: _origins(new) <= _origins(old),
 }
 _CURES = {
-    Change.IDENTITY: "may not change: that takes a new collection, with a name of its own",
+    Change.IDENTITY: "may not change: make a new collection with another name",
     Change.LOWER: "may only be lowered",
     Change.RAISE: "may only be raised",
     Change.NARROW: "may only narrow, from live to closed to releases",
+    Change.WITHDRAW: "may only be withdrawn: people did not agree to public answers",
+    Change.FEWER: "may only lose origins: people did not agree to be asked on other sites",
 }
+
+
+def _origins(value: object) -> frozenset[object]:
+    return frozenset(value) if isinstance(value, list) else frozenset()
 
 
 def _check_change(
@@ -172,7 +180,7 @@ def _check_parameters(manifest: Manifest) -> None:
 
 
 def thresholds(mechanism: Mechanism, repeat: str) -> dict[str, str]:
-    """{manifest path: value} of the integers that follow from ε."""
+    """Return {manifest path: value} of the integers that follow from ε."""
     return {
         path: f"0x{getattr(mechanism, path.partition('.')[2]):016x}"
         for path in threshold_paths(repeat)

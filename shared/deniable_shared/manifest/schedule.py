@@ -5,9 +5,9 @@
     memoized   a permanent answer a hold, renewed for       costs epsilon.permanent, each hold
                the report of each of its epochs
 
-A toss is what is paid for: the report of `once`, that of an epoch, the answer of a hold. After the
-last one that a lifetime pays, `fresh` is silent, and `memoized` goes on with its last permanent
-answer, for nothing: it depends on no new data.
+Each toss is paid for: the report of `once`, the report of an epoch, the answer of a hold. After the
+last toss that the lifetime pays for, `fresh` stops, and `memoized` goes on with its last permanent
+answer. That costs nothing, because it depends on no new data.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ __all__ = ["Schedule"]
 class Schedule:
     """A collection's rule of repetition under one lifetime: the manifest's, or a lower ceiling's.
 
-    `price` is the ε of one toss; the collection lives from `first_epoch` to `last_epoch`,
-    inclusive; `hold_epochs` counts for memoized only.
+    `price` is the ε of one toss. The collection runs from `first_epoch` to `last_epoch`, inclusive.
+    `hold_epochs` matters for memoized only.
     """
 
     repeat: str
@@ -40,23 +40,23 @@ class Schedule:
 
     @property
     def epochs(self) -> int:
-        """Epochs in the collection's life."""
+        """The number of epochs in the collection's life."""
         return self.last_epoch - self.first_epoch + 1
 
     @property
     def paid_holds(self) -> int:
-        """Tosses that the lifetime pays, each of which serves one hold; 0 if it pays none."""
+        """The tosses that the lifetime pays for, each for one hold; 0 if it pays for none."""
         affordable = self.lifetime // self.price
         return min(affordable, 1) if self.repeat == "once" else affordable
 
     @property
     def paid_epochs(self) -> int:
-        """Epochs that paid tosses can serve: after so many no answer depends on new data."""
+        """The epochs that paid tosses can serve. After them no answer depends on new data."""
         return self.paid_holds * (self.hold_epochs if self.repeat == "memoized" else 1)
 
     @property
     def holds(self) -> int:
-        """Tosses that the collection's life has room for."""
+        """The number of tosses that fit into the collection's life."""
         if self.repeat == "memoized":
             return holds_in(self.epochs, self.hold_epochs)
         return self.epochs if self.repeat == "fresh" else 1
@@ -67,13 +67,13 @@ class Schedule:
         return min(self.paid_holds, self.holds) * self.price
 
     def hold_at(self, epoch: int) -> int:
-        """The toss an epoch belongs to, as it keys the coins: 0 of `once`, of `fresh` the epoch."""
+        """The hold of an epoch, as it keys the coins: 0 for `once`, the epoch for `fresh`."""
         if self.repeat == "memoized":
             return hold_at(epoch, first_epoch=self.first_epoch, hold_epochs=self.hold_epochs)
         return epoch if self.repeat == "fresh" else 0
 
     def hold_span(self, hold: int) -> range:
-        """The epochs of a hold; that of `once` is the collection's life."""
+        """Return the epochs of a hold; for `once`, the collection's whole life."""
         if self.repeat == "fresh":
             return range(hold, hold + 1)
         if self.repeat == "once":

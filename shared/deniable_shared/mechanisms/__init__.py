@@ -1,4 +1,4 @@
-"""Local randomizers: the registry. One file each; what is behind an id never changes."""
+"""Local randomizers and their registry. One file each; the behaviour of an id never changes."""
 
 from __future__ import annotations
 
@@ -91,15 +91,19 @@ def build(
     permanent: Epsilon | None = None,
     **parameters: object,
 ) -> Mechanism:
-    """A mechanism by id; ε is that of one whole report. ParameterError says what is possible.
+    """Return a mechanism by id, at the ε of one whole report.
 
-    rr/1: domain_size = number of bits; distance = the most places in which two valid vectors
-    differ (all, if not given). rr-sampled/1: the same, and sampled = how many of the bits a report
-    tells (the number of least variance, if not given). pairs/1, fourier/1: domain_size = number of
-    combinations, radices = how many labels each attribute has; ways of fourier/1 = most attributes
-    of a marginal (2, if not given). prefix-hash/1, cms/1, hcms/1, rappor/1:
-    domain_size = the most bytes. The others: domain_size = number of choices.
+    - rr/1: domain_size = number of bits; distance = the most places in which two valid vectors
+      differ (all, if not given).
+    - rr-sampled/1: as rr/1, and sampled = how many of the bits a report contains (the number of
+      least variance, if not given).
+    - pairs/1, fourier/1: domain_size = number of combinations, radices = the number of labels of
+      each attribute; ways of fourier/1 = the most attributes of a marginal (2, if not given).
+    - prefix-hash/1, cms/1, hcms/1, rappor/1: domain_size = the most bytes.
+    - The others: domain_size = number of choices.
+
     With `permanent`, the ε of a permanent answer, the mechanism is a Chain; it must exceed epsilon.
+    Raises ParameterError, naming the accepted range, if an argument is wrong.
     """
     kind = _BY_ID.get(mechanism_id)
     if kind is None:
@@ -112,12 +116,12 @@ def build(
 
 
 def mechanism_ids() -> tuple[str, ...]:
-    """Ids of all mechanisms, sorted."""
+    """Return the ids of all mechanisms, sorted."""
     return tuple(sorted(_BY_ID))
 
 
 def ids_for_domain_type(domain_type: str) -> tuple[str, ...]:
-    """Ids of the mechanisms that answer for a type of domain, sorted."""
+    """Return the ids of the mechanisms for a type of domain, sorted."""
     return tuple(
         mechanism_id
         for mechanism_id in mechanism_ids()
@@ -126,24 +130,24 @@ def ids_for_domain_type(domain_type: str) -> tuple[str, ...]:
 
 
 def baseline_ids() -> tuple[str, ...]:
-    """Ids of the mechanisms that are never recommended, sorted."""
+    """Return the ids of the mechanisms that are never recommended, sorted."""
     return tuple(sorted(kind.id for kind in _BASELINES))
 
 
 def recommendable_ids(domain_type: str) -> tuple[str, ...]:
-    """Those of `ids_for_domain_type` that are no baselines."""
+    """Return `ids_for_domain_type` without the baselines."""
     return tuple(each for each in ids_for_domain_type(domain_type) if each not in baseline_ids())
 
 
 def releasable_ids() -> tuple[str, ...]:
-    """Ids of the mechanisms whose reports central releases read, sorted."""
+    """Return the ids of the mechanisms whose reports central releases can read, sorted."""
     return tuple(each for each in mechanism_ids() if _BY_ID[each].releasable)
 
 
 def ids_for_target(target: str, epsilon: Fraction | None = None) -> tuple[str, ...]:
-    """Ids of the mechanisms that estimate a target; in a tie the first is taken.
+    """Return the ids of the mechanisms that estimate a target; the first one wins a tie.
 
-    With the ε of a report, only those that may be the best at it. See `MechanismClass.targets`.
+    With the ε of a report, return only those that may be the best. See `MechanismClass.targets`.
     """
     return tuple(
         kind.id
@@ -153,7 +157,7 @@ def ids_for_target(target: str, epsilon: Fraction | None = None) -> tuple[str, .
 
 
 def pinned_parameters(mechanism_id: str) -> tuple[str, ...]:
-    """Names of the parameters that a manifest pins for a mechanism; none for an unknown one."""
+    """Return the names of the parameters that a manifest stores; none for an unknown mechanism."""
     return _BY_ID[mechanism_id].parameters if mechanism_id in _BY_ID else ()
 
 
@@ -183,9 +187,10 @@ def for_domain(
     permanent: Fraction | None = None,
     parameters: Mapping[str, object] = _NONE,
 ) -> Mechanism:
-    """The mechanism that answers for a domain; ParameterError if it is made for another type.
+    """Return the mechanism for a domain.
 
-    `parameters` are those that the domain does not decide: {"sampled": t} of rr-sampled/1.
+    `parameters` are those that the domain does not decide, like {"sampled": t} of rr-sampled/1.
+    Raises ParameterError if the mechanism does not fit the type of the domain.
     """
     kind = _BY_ID.get(mechanism_id)
     types = frozenset({domain.type}) if kind is None else kind.domain_types
@@ -209,20 +214,20 @@ def for_domain(
 
 
 def _unknown(mechanism_id: str) -> str:
-    """Why there is no such mechanism."""
+    """Return why there is no such mechanism."""
     if mechanism_id.partition("/")[0].lower() in _SPLIT:
         return (
             "mechanism id must not split one ε over the attributes of a record, got "
-            f"{mechanism_id!r:.80}: each would be told at a share of ε, with many times the error. "
-            "Use pairs/1, which tells two of them at all of ε"
+            f"{mechanism_id!r:.80}: each would get a share of ε, with many times the error. "
+            "Use pairs/1, which reports two of them at all of ε"
         )
     if mechanism_id.partition("/")[0].lower() in _WITH_FAKES:
         return (
             f"mechanism id must keep ε for whole records, got {mechanism_id!r:.80}: random "
-            "sampling with fake data (RS+FD) tells the sampled attribute at "
-            "ε′ = ln(m(e^ε − 1) + 1), and two records that differ in all m attributes are told "
-            "apart by all of ε′: 1.490 for two attributes where 1 is claimed. "
-            "Use pairs/1, which says openly what it tells, at ε"
+            "sampling with fake data (RS+FD) reports the sampled attribute at "
+            "ε′ = ln(m(e^ε − 1) + 1), and two records that differ in all m attributes are "
+            "distinguished with all of ε′: 1.490 for two attributes where 1 is claimed. "
+            "Use pairs/1, which says publicly which attributes it reports, at ε"
         )
     return f"mechanism id must be one of {', '.join(mechanism_ids())}, got {mechanism_id!r:.80}"
 
@@ -243,7 +248,7 @@ def _created(
 
 def _radices(radices: object, size: int) -> tuple[int, ...]:
     if not isinstance(radices, tuple) or not radices:
-        raise ParameterError("radices must be a tuple: how many labels each attribute has")
+        raise ParameterError("radices must hold the number of labels of each attribute")
     shape = tuple(_integer("radices", radix) for radix in radices)
     if prod(shape) != size:
         raise ParameterError(f"domain_size must be the product of the radices, got {size}")
@@ -253,7 +258,10 @@ def _radices(radices: object, size: int) -> tuple[int, ...]:
 def _given(
     kind: MechanismClass | RecordMechanismClass, parameters: Mapping[str, object]
 ) -> dict[str, int]:
-    """The parameters but for radices, if the mechanism takes each and all of them are integers."""
+    """Return the parameters without radices.
+
+    Raises ParameterError if one is unknown or no integer.
+    """
     takes = (*_DECIDED.get(kind.domain_types, ()), *kind.parameters)
     for name in parameters:
         if name not in takes:
@@ -277,7 +285,7 @@ _WITH_FAKES = frozenset({"rs+fd", "rsfd", "rs-fd", "rs+rfd", "rsrfd", "rs-rfd"})
 _DECIDED: Mapping[frozenset[str], tuple[str, ...]] = MappingProxyType(
     {frozenset({"bits"}): ("distance",), frozenset({"record"}): ("radices",)}
 )
-"""Parameters that the domain decides, and so no manifest names."""
+"""Parameters that the domain decides, so manifests do not name them."""
 
 _KINDS: tuple[MechanismClass, ...] = (  # pyright: ignore[reportAssignmentType]  # a class variable is as good as a property
     AffineResponse,
@@ -296,7 +304,7 @@ _KINDS: tuple[MechanismClass, ...] = (  # pyright: ignore[reportAssignmentType] 
     SquareWave,
     TreeResponse,
 )
-"""Of two that are as good for a target, the earlier one is taken."""
+"""The registry. Of two that are equally good for a target, the earlier one is taken."""
 
 _BASELINES: tuple[MechanismClass, ...] = (  # pyright: ignore[reportAssignmentType]  # a class variable is as good as a property
     BucketFlips,
@@ -307,7 +315,7 @@ _BASELINES: tuple[MechanismClass, ...] = (  # pyright: ignore[reportAssignmentTy
     Rappor,
     SymmetricUnary,
 )
-"""Kept to compare with, and to read what was collected by them: for labels another one is better.
+"""Kept for comparison and to read old reports: for labels another one is better.
 
 The mean of a number at small ε is the one case in which a plan takes one of them, `OneBitMean`.
 """

@@ -1,21 +1,22 @@
-"""Affine thresholds: sets of w of K codes that two numbers name, one holding the true code with p.
+"""Affine thresholds: two numbers name a set of w of K codes, which holds the true code with p.
 
     c uniform in 1 … (K − 1)/2, b in 0 … K − 1, K an odd prime ≥ d
     (c, b) supports {v: cv + b mod K < w}
 
     p = T/2^64        q = (w − p)/(K − 1)        (T/w) / ((2^64 − T)/(K − w)) ≤ e^ε
 
-Each code is in equally many of these sets and so is each pair of codes: for u ≠ v the pair
-(cu + b, cv + b) takes every pair of different values once as c and b run over everything, and −c
-names the sets of c again. So p and q are those of `subset/1` on K choices, in 2·log2 K − 1 bits and
-a time that does not grow with d. Codes from d on stand for nothing: their estimates are 0 but for
-noise, and show it if reports are made up.
+Each code is in equally many of these sets, and so is each pair of codes: for u ≠ v the pair (cu +
+b, cv + b) takes every pair of different values once while c and b run over all values, and −c names
+the sets of c again. So p and q are those of `subset/1` on K choices, with 2·log2 K − 1 bits and a
+time that does not grow with d. Codes from d on have no meaning: their estimates are 0 except for
+noise, and deviate if reports are fabricated.
 
-If they are not given, K is the smallest odd prime ≥ d, as no larger one has been seen to do better
-(d < 400, ε ≤ 6.5), and w the one of least total error of the d choices for one report, exactly.
+If they are not given, K is the smallest odd prime ≥ d: no larger one was better in a search over
+d < 400 and ε ≤ 6.5. w is the one of least total error of the d choices for one report, exactly.
 
 Payload: (c − 1)K + b, big-endian, in as few whole bytes as hold the largest.
-Sources: Carter, Wegman 1979; Feldman, Talwar 2021; Pan 2026; local-dp §4.4.
+Sources: Carter, Wegman 1979; Feldman, Talwar 2021; Pan 2026; docs/mathematics/designs.md, Affine
+thresholds.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ MAX_AFFINE_DOMAIN = 1_000_000
 
 
 def prime_from(least: int) -> int:
-    """The smallest odd prime that is at least `least`."""
+    """Return the smallest odd prime that is at least `least`."""
     number = max(3, least | 1)
     while not _is_odd_prime(number):
         number += 2
@@ -80,7 +81,10 @@ class AffineResponse(IndexToSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; `modulus` and `subset_size` are the best for a report."""
+        """See `MechanismClass`.
+
+        The default `modulus` and `subset_size` are the best for one report.
+        """
         _check_domain(domain_size)
         modulus = given["modulus"] if "modulus" in given else prime_from(domain_size)
         _check_modulus(domain_size, modulus)
@@ -90,7 +94,7 @@ class AffineResponse(IndexToSymbol):
 
     @property
     def tally_size(self) -> int:
-        """One count of supports a code."""
+        """The number of codes; each has a count of supports."""
         return self.modulus
 
     @property
@@ -116,12 +120,12 @@ class AffineResponse(IndexToSymbol):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """c and b with cx + b below w, or not; DomainError unless 0 ≤ value < d."""
+        """Return c and b with cx + b below w, or not. Raises DomainError unless 0 ≤ value < d."""
         index, k, w = self._checked(value), self.modulus, self.subset_size
         inside = coins.bernoulli(self.threshold)
         before = coins.below(self.multipliers)
         near = coins.below(w)
-        far = w + coins.below(k - w)  # both always drawn: work must not tell the outcome
+        far = w + coins.below(k - w)  # both always drawn: run time must not reveal the outcome
         shift = ((far, near)[inside] - (before + 1) * index) % k
         return (before * k + shift).to_bytes(self.payload_size, "big")
 

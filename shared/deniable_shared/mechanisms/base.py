@@ -1,4 +1,4 @@
-"""What most mechanisms have in common: one symbol a report, at all of ε, and nothing is open."""
+"""Defaults of most mechanisms: one symbol a report, all of ε for it, no public part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Certified(Protocol):
 
 
 class MechanismBase:
-    """What a mechanism does not say itself; see `protocols.Memoizable` and `MechanismClass`."""
+    """Default answers of a mechanism; see `protocols.Memoizable` and `MechanismClass`."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class MechanismBase:
 
     @property
     def support_size(self) -> int:
-        """One value of a symbol supports one thing."""
+        """One value of a symbol supports one label."""
         return 1
 
     @property
@@ -46,32 +46,32 @@ class MechanismBase:
 
     @property
     def public_outcomes(self) -> int:
-        """Nothing is told openly."""
+        """No public part."""
         return 1
 
     @property
     def sampling_fraction(self) -> Fraction:
-        """A report tells of every label."""
+        """A report is about every label."""
         return Fraction(1)
 
     @property
     def range_error(self) -> float | None:
-        """None: a report tells of no level of a scale."""
+        """None: a report has no level of a scale."""
         return None
 
     @property
     def structure(self) -> MessageStructure | None:
-        """A message of no known kind."""
+        """None: the message is of no known kind."""
         return None
 
     @property
     def p(self: _Certified) -> Fraction:
-        """Exact probability that a report supports what is true."""
+        """Exact probability that a report supports the true label."""
         return Fraction(self.threshold, SCALE)
 
 
 class PackedBits:
-    """A payload that holds the bits, the first most significant, zero padded to whole bytes."""
+    """A payload of bits, the first most significant, zero padded to whole bytes."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ class PackedBits:
         return bool(payload[label >> 3] >> (7 - (label & 7)) & 1)
 
     def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` has the one possible length and zero padding."""
+        """Raises DecodeError unless `payload` has the right length and zero padding."""
         if len(payload) != self.payload_size:
             raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
         if payload[-1] & ((1 << self._padding) - 1):

@@ -1,18 +1,19 @@
-"""Sketches of texts: a few cells of one of many tables are set, and all cells told with errors.
+"""Sketches of texts: a text sets a few cells of one of many tables. All cells are sent with noise.
 
-    tossed openly    one of k tables
-    truth            m bits, 1 in at most h cells: those that hash functions give the text
-    told             each bit as it is with P = T/2^64, else flipped: (P/(1 − P))^(2h) ≤ e^ε
+    public     one of k tables
+    truth      m bits, 1 in at most h cells: those that hash functions give the text
+    sent       each bit unchanged with P = T/2^64, else flipped: (P/(1 − P))^(2h) ≤ e^ε
 
-for two texts differ in at most 2h bits. Another text has one given cell of a text in the share β of
-the choices of hash functions, so over these a bit of the text supports it with
+as two texts differ in at most 2h bits. For a share β of the choices of hash functions, another text
+has one given cell of a text. So over these choices a bit of the text supports it with
 
     p = P        q = 1 − P + β·(2P − 1)
 
 and (c/n − q)/(p − q) is unbiased: that is the correction for collisions. Payload: the table,
-big-endian, then the bits, cell 0 most significant. `cms/1` and `rappor/1` are two ways to hash.
-In a chain each bit is kept or tossed anew, fairly; the table belongs to the permanent answer.
-Sources: Erlingsson, Pihur, Korolova 2014; Apple 2017; Pan 2024 (errors in it); local-dp §8, §9.
+big-endian, then the bits, cell 0 most significant. `cms/1` and `rappor/1` are two ways to hash. In
+a chain each bit is kept or drawn again as a fair coin; the table belongs to the permanent answer.
+Sources: Erlingsson, Pihur, Korolova 2014; Apple 2017; Pan 2024 (errors in it);
+docs/mathematics/texts.md, Sketches.
 """
 
 from __future__ import annotations
@@ -38,26 +39,26 @@ __all__ = ["MOST_CELLS", "MOST_TABLES", "BitSketch", "cell_of", "check_shape", "
 
 MOST_TABLES, MOST_CELLS = 1_024, 4_096
 MOST_COUNTED = 1 << 20
-"""Integers in a tally."""
+"""The most integers in a tally."""
 
 _MAX_PMF_BITS = 12
 
 
 def cell_of(table: int, text: bytes, cells: int) -> int:
-    """The cell of a text in a table: the same in every language and for every collection."""
+    """Return the cell of a text in a table: the same in every language and for every collection."""
     name = b"deniable/1 sketch" + table.to_bytes(2, "big") + text
     return int.from_bytes(sha256(name).digest()[:8], "big") % cells
 
 
 def check_text(value: int | Sequence[int], most: int) -> bytes:
-    """The value as bytes; DomainError unless it is an encoded text."""
+    """Return the value as bytes. Raises DomainError unless it is an encoded text."""
     if not isinstance(value, bytes | tuple) or not 1 <= len(value) <= most:
         raise DomainError(f"value must be 1 to {most} bytes of an encoded text")
     return bytes(value)
 
 
 def check_shape(domain_size: int, tables: int, cells: int, counted: int) -> None:
-    """ParameterError for what is out of range; cells are a power of two, 8 or more."""
+    """Raises ParameterError if a size is out of range; cells are a power of two, 8 or more."""
     checks = (
         ("domain_size", domain_size, 1, MAX_LABEL_BYTES),
         ("tables", tables, 1, MOST_TABLES),
@@ -77,6 +78,7 @@ class BitSketch(MechanismBase, ABC):
 
     id: ClassVar[str]
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
+    releasable: ClassVar[bool] = True
     alphabet_size: ClassVar[int] = 2
     domain_size: int
     epsilon: Fraction
@@ -103,31 +105,31 @@ class BitSketch(MechanismBase, ABC):
 
     @abstractmethod
     def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
-        """The cells of a text in a table, each once."""
+        """Return the cells of a text in a table, each once."""
 
     @property
     def max_differing_coordinates(self) -> int:
-        """The bits in which two texts can differ."""
+        """The most bits in which two texts can differ."""
         return 2 * self.hashes
 
     @property
     def coordinates(self) -> int:
-        """One symbol a bit, one bit a cell."""
+        """One symbol per bit, one bit per cell."""
         return self.cells
 
     @property
     def public_outcomes(self) -> int:
-        """The tables."""
+        """The number of tables."""
         return self.tables
 
     @property
     def tally_size(self) -> int:
-        """For each table its reports and the ones in each of its cells."""
+        """For each table, the number of its reports and of the ones in each of its cells."""
         return self.tables * (self.cells + 1)
 
     @property
     def q(self) -> Fraction:
-        """The same of a bit of one given other text, over the choice of hash functions."""
+        """Exact probability that a bit supports one given other text, over the hash functions."""
         return 1 - self.p + self.collision_probability * (2 * self.p - 1)
 
     @property
@@ -138,16 +140,19 @@ class BitSketch(MechanismBase, ABC):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """The table by `public`, the bits by `coins`; DomainError unless it is an encoded text."""
+        """Draw the table by `public`, the bits by `coins`.
+
+        Raises DomainError unless an encoded text.
+        """
         text = check_text(value, self.domain_size)
         table = (coins if public is None else public).below(self.tables)
         flips = coins.bernoulli_vector(SCALE - self.threshold, self.cells)
         return self._payload(table, self._truth(table, text) ^ flips)
 
     def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The same table; each bit kept with probability keep/2^64, else a fair coin."""
+        """Keep the table, and each bit with probability keep/2^64; otherwise draw a fair coin."""
         table, bits = self._read(permanent)
-        drawn = coins.bits(self.cells)  # always drawn: work must not tell the outcome
+        drawn = coins.bits(self.cells)  # always drawn: run time must not reveal the outcome
         kept = coins.bernoulli_vector(keep, self.cells)
         return self._payload(table, drawn ^ (drawn ^ bits) & kept)
 
@@ -162,20 +167,20 @@ class BitSketch(MechanismBase, ABC):
         return number >> self.cells, number & ((1 << self.cells) - 1)
 
     def supports(self, payload: bytes, label: int | Sequence[int]) -> bool:
-        """Whether the first of an encoded text's bits is told as 1."""
+        """Whether the first of an encoded text's bits is sent as 1."""
         table, bits = self._read(payload)
         first = self.cells_of(table, check_text(label, self.domain_size))[0]
         return bool(bits >> (self.cells - 1 - first) & 1)
 
     def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` names a table in its one length."""
+        """Raises DecodeError unless `payload` has the right length and names a table."""
         if len(payload) != self.payload_size:
             raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
         if self._read(payload)[0] >= self.tables:
             raise DecodeError(f"payload must name a table in [0, {self.tables - 1}]")
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload, for few cells; ParameterError beyond."""
+        """Return the exact probability of every payload. Raises ParameterError for many cells."""
         text = check_text(value, self.domain_size)
         return {
             payload: chance / self.tables
@@ -184,11 +189,11 @@ class BitSketch(MechanismBase, ABC):
         }
 
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `rerandomize` can give, for few cells."""
+        """Return the exact probability of every payload of `rerandomize`, for few cells."""
         return dict(self._near(*self._read(permanent), Fraction(SCALE - keep, 2 * SCALE)))
 
     def _near(self, table: int, bits: int, flip: Fraction) -> Iterator[tuple[bytes, Fraction]]:
-        """Every payload of a table, if each bit is flipped by itself."""
+        """Yield every payload of a table and its probability; each bit is flipped independently."""
         m = self.cells
         if self.tables << m > 1 << _MAX_PMF_BITS:
             raise ParameterError(f"cells must be fewer for a pmf, got {self.tables} tables of {m}")
@@ -197,5 +202,5 @@ class BitSketch(MechanismBase, ABC):
             yield self._payload(table, noisy_bits), by_flips[(noisy_bits ^ bits).bit_count()]
 
     def inputs(self) -> Iterator[tuple[int, ...]]:
-        """Every text, as its bytes; there are few only where they are one byte long."""
+        """Yield every text as its bytes. There are few only if texts have one byte."""
         return map(tuple, Text(self.domain_size).every())

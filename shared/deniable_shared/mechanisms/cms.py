@@ -1,11 +1,11 @@
-"""Count-mean sketch: one cell of one table, all cells told by symmetric unary encoding.
+"""Count-mean sketch: one cell of one table, all cells sent by symmetric unary encoding.
 
     h = 1        β = 1/m        n·Var = (m/(m − 1))²/(4·sinh²(ε/4)) + (1 − f)/(m − 1)
 
-This is what Apple's devices do; the cell is deniable's own, `bit_sketch.cell_of`. For k tables that
-everybody shares, what other texts add has mean 0 over the choice of hash functions and a variance
-of Σf²/(k(m − 1)), which more reports do not lower.
-Sources: Apple, *Learning with privacy at scale*, 2017; local-dp §8.
+Apple's devices do the same; the choice of the cell is deniable's own, `bit_sketch.cell_of`. All
+people share the k tables. So the contribution of other texts has mean 0 over the choice of hash
+functions, and a variance of Σf²/(k(m − 1)), which more reports do not lower. Sources: Apple,
+*Learning with privacy at scale*, 2017; docs/mathematics/texts.md, Sketches.
 """
 
 from __future__ import annotations
@@ -49,5 +49,5 @@ class CountMeanSketch(BitSketch):
         return Fraction(1, self.cells)
 
     def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
-        """The one cell."""
+        """Return the one cell."""
         return (cell_of(table, text, self.cells),)

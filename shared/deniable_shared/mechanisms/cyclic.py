@@ -1,12 +1,12 @@
-"""Cyclic designs: the points of a geometry on a circle, so that a choice is one addition.
+"""Cyclic designs: the points of a geometry on a circle, so that a report is one addition.
 
-    y = x + δ mod K      δ in D with probability p = T/2^64, each of its w members as likely,
-                         else one of the K − w others;      y supports v where y − v is in D
+    y = x + δ mod K      δ in D with probability p = T/2^64, its w members equally likely,
+                         else one of the K − w others;      y supports v if y − v is in D
 
-D is a Singer difference set (`difference_sets`). The distance δ does not depend on the choice: all
-the choice does is one addition. Law, ε, parameters and payload are those of `geometric`, for up to
-2^18 codes: D takes 4w bytes.
-Sources: Singer 1938; Feldman, Nelson, Nguyen, Talwar 2022 (the vector form); local-dp §7.3.
+D is a Singer difference set (`difference_sets`). The distance δ does not depend on the choice,
+which is only added. Law, ε, parameters and payload are those of `geometric`, for up to 2^18 codes:
+D takes 4w bytes. Sources: Singer 1938; Feldman, Nelson, Nguyen, Talwar 2022 (the vector form);
+docs/mathematics/designs.md, Difference sets.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CyclicResponse(GeometricResponse):
 
     @property
     def gaps(self) -> Sequence[int]:
-        """For each member of D, in order, how many smaller distances are not in D."""
+        """For each member of D, in order, the number of smaller distances that are not in D."""
         return _gaps(self.field_order, self.dimension)
 
     def _draw_code(self, index: int, inside: bool, near: int, far: int) -> int:

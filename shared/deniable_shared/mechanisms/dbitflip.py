@@ -1,17 +1,17 @@
-"""Bit flipping on t of D buckets: whether the number lies in each of them, which ones is open.
+"""Bit flipping on t of D buckets: whether the number lies in each; the choice of buckets is public.
 
-    t places of D, each set equally likely, then for each whether it is the bucket of the answer,
-    told truthfully with probability
+    t places of D, all sets equally likely, then for each whether it is the bucket of the answer,
+    sent truthfully with probability
 
         p = T/2^64        q = 1 − p        (p/q)^min(t, 2) ≤ e^ε, as close as 64 bits allow
 
-The answer is one yes among D bits, so two answers differ in two of them; of one place told they
-differ in one at most, and it has all of ε. That is `rr-sampled/1` on bits of which one is set. The
+The answer is one yes among D bits, so two answers differ in two of them. In one sampled place they
+differ in at most one, and it has all of ε. This is `rr-sampled/1` on bits of which one is set. The
 buckets are the values of the domain: its `step` is their width.
 
-If t is not given it is 1: one place at all of ε says as much as 4·cosh²(ε/4) of more than one at
-ε/2 each, so four are never worth it. Payload: as that of `rr-sampled/1`.
-Sources: Ding, Kulkarni, Yekhanin 2017; local-dp §9.
+If t is not given it is 1. One place at all of ε is worth 4·cosh²(ε/4) places at ε/2 each, so up to
+four are never better. Payload: as that of `rr-sampled/1`.
+Sources: Ding, Kulkarni, Yekhanin 2017; docs/mathematics/sampling.md, Buckets.
 """
 
 from __future__ import annotations
@@ -39,14 +39,13 @@ class BucketFlips(SampledResponse):
 
     id: ClassVar[str] = "dbitflip/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
-    releasable: ClassVar[bool] = False
     parameters: ClassVar[tuple[str, ...]] = ("sampled",)
 
     @classmethod
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; one bucket is told unless `sampled` says otherwise."""
+        """See `MechanismClass`. One bucket is sent unless `sampled` says otherwise."""
         if not 2 <= domain_size <= MAX_BITS:
             raise ParameterError(
                 f"domain_size must lie in [2, {MAX_BITS}], got {domain_size}: choose a longer step"
@@ -64,5 +63,5 @@ class BucketFlips(SampledResponse):
         return 1 << (self.domain_size - 1 - value)
 
     def inputs(self) -> Iterator[int]:
-        """Every index."""
+        """Yield every index."""
         return iter(range(self.domain_size))

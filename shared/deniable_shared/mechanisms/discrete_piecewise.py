@@ -1,13 +1,13 @@
-"""The mean with less error at larger ε: a value near the answer, among M, in a favoured window.
+"""The mean with less error at larger ε: one of M outputs, more likely in a window near the answer.
 
     i of 0 … N     the window of w outputs starts at c: (M − w)·i/N, rounded at random, unbiased
 
 The outputs are equally spaced scores, 2y − (M − 1), in the law of `windowed_mean`. The mean of the
-outputs is (p − q)·c + const for q = (1 − p)w/(M − w), so it is exactly unbiased for the mean of
-the answers. M and w are odd, M is at most 127: of some sizes, the pair whose largest variance over
-all answers is least, in exact rationals. Payload: one byte, the output.
-References: Wang et al. 2019 (the piecewise mechanism, of which this is the discrete form); local-dp
-§10.
+outputs is (p − q)·c + const for q = (1 − p)w/(M − w), so it is exactly unbiased for the mean of the
+answers. M and w are odd, and M is at most 127. They are the pair, among some sizes, whose largest
+variance over all answers is least, in exact rationals. Payload: one byte, the output. References:
+Wang et al. 2019 (the piecewise mechanism, of which this is the discrete form);
+docs/mathematics/numbers.md, Windows of outputs.
 """
 
 from __future__ import annotations
@@ -32,17 +32,20 @@ _SIZES = (3, 5, 7, 9, 11, 15, 19, 23, 31, 47, 63, 95, 127)
 
 @dataclass(frozen=True, slots=True)
 class PiecewiseMean(WindowedMean):
-    """One of `domain_size` equally spaced values, told as one of M = `outputs`; w = `window`."""
+    """One of `domain_size` equally spaced values, sent as one of M = `outputs`; w = `window`."""
 
     id: ClassVar[str] = "discrete-piecewise/1"
-    compared_from: ClassVar[int] = 9  # up to there another one has less, and is built sooner
+    compared_from: ClassVar[int] = 9  # below, another one has less variance, and is built faster
     parameters: ClassVar[tuple[str, ...]] = ("outputs", "window")
 
     @classmethod
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; outputs and window are the best for a report, given together."""
+        """See `MechanismClass`.
+
+        Outputs and window, given together, default to the best for one report.
+        """
         if given and given.keys() != set(cls.parameters):
             raise ParameterError(f"{cls.id} takes outputs and window together, or neither")
         outputs, window = (given["outputs"], given["window"]) if given else best_window(report)
@@ -50,7 +53,7 @@ class PiecewiseMean(WindowedMean):
 
     @property
     def scores(self) -> range:
-        """Equally spaced."""
+        """Equally spaced scores."""
         return range(1 - self.outputs, self.outputs, 2)
 
     def _start(self, value: int) -> tuple[int, int, int]:
@@ -70,17 +73,17 @@ def _check_shape(outputs: int, window: int) -> None:
 
 @lru_cache(maxsize=256)
 def best_window(epsilon: Fraction) -> tuple[int, int]:
-    """(M, w) of the least largest variance; the fewer outputs in a tie."""
+    """Return (M, w) of the least largest variance; fewer outputs win a tie."""
     shapes = ((outputs, w) for outputs in _SIZES for w in range(1, outputs // 2 + 1, 2))
     return min(shapes, key=lambda shape: (worst_variance(epsilon, *shape), shape))
 
 
 def worst_variance(epsilon: Fraction, outputs: int, window: int) -> Fraction:
-    """n·Var of the mean of answers in [−1, 1], at the answer where it is largest.
+    """Return n·Var of the mean of answers in [−1, 1], at the answer where it is largest.
 
     Between two starts of the window the second moment of an output is linear in the answer and its
-    square is not: the largest is at a start, at the middle of two, or between: all starts and
-    middles are looked at, and a quarter of the squared distance bounds the rest.
+    square is not. So the largest is at a start, at the middle of two, or between them. All starts
+    and middles are computed, and a quarter of the squared distance bounds the rest.
     """
     p = Fraction(threshold(epsilon, alphabet_size=outputs, support_size=window), SCALE)
     half, reach = (outputs - 1) // 2, Fraction(outputs - window, 2)

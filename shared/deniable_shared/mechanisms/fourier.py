@@ -1,7 +1,7 @@
-"""Fourier marginals: one parity of at most k yes-or-no attributes, told in one bit.
+"""Fourier marginals: one parity of at most k yes-or-no attributes, sent as one bit.
 
-    α uniform among the C non-empty sets of at most k = `ways` of m attributes, tossed openly
-    b = parity of the attributes in α that have their second label, told with probability
+    α uniform among the C non-empty sets of at most k = `ways` of m attributes, public
+    b = parity of the attributes in α that have their second label, sent with probability
 
         p = T/2^64, else the other bit: q = 1 − p        p/q ≤ e^ε, as close as 64 bits allow
 
@@ -9,11 +9,12 @@ The mean of (−1)^b over the people is a coefficient c_α, and a marginal of j 
 
     P[γ] = 2^(−j)·Σ_(α ⊆ β) (−1)^(parity of γ in α)·c_α        β the attributes, c_∅ = 1
 
-Which α is told depends on no value, so the report costs what its one bit costs: ε.
+The choice of α does not depend on the value, so the report costs what its one bit costs: ε.
 
-Payload: 2·(place of α) + b, big-endian, in as few whole bytes as hold 2C − 1. The sets stand in
-order of their size, then as words of rising places: {0}, {1}, …, {0, 1}, {0, 2}, …
-Source: Cormode, Kulkarni, Srivastava 2018 (InpHT); local-dp §13.
+Payload: 2·(place of α) + b, big-endian, in as few whole bytes as hold 2C − 1. The sets are in order
+of their size, then as words of rising places: {0}, {1}, …, {0, 1}, {0, 2}, …
+Source: Cormode, Kulkarni, Srivastava 2018 (InpHT); docs/mathematics/records.md, Parities of
+attributes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
 
 MAX_COEFFICIENTS = 1 << 19
-"""Most parities: a tally has two integers for each."""
+"""The most parities: a tally has two integers for each."""
 
 _USUAL_WAYS = 2
 
@@ -49,6 +50,7 @@ class FourierMarginals(IndexToSymbol):
 
     id: ClassVar[str] = "fourier/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"record"})
+    releasable: ClassVar[bool] = True
     targets: ClassVar[frozenset[str]] = frozenset({"tables"})
     parameters: ClassVar[tuple[str, ...]] = ("ways",)
     alphabet_size: ClassVar[int] = 2
@@ -83,7 +85,7 @@ class FourierMarginals(IndexToSymbol):
         report: Fraction,
         given: Mapping[str, int],
     ) -> Self:
-        """See `RecordMechanismClass`; `ways` is 2 if it is not given."""
+        """See `RecordMechanismClass`. `ways` is 2 if it is not given."""
         if any(radix != 2 for radix in radices):  # two labels each
             raise ParameterError(
                 f"{cls.id} is made for attributes of two labels, got {max(radices)}: use pairs/1"
@@ -92,17 +94,17 @@ class FourierMarginals(IndexToSymbol):
 
     @property
     def radices(self) -> tuple[int, ...]:
-        """Two labels an attribute."""
+        """Two labels per attribute."""
         return (2,) * self.attributes
 
     @property
     def domain_size(self) -> int:
-        """Number of combinations of all attributes."""
+        """The number of combinations of all attributes."""
         return 1 << self.attributes
 
     @property
     def tally_size(self) -> int:
-        """For each parity the reports that tell it is even, then those that tell it is odd."""
+        """For each parity, the reports that say it is even, then those that say it is odd."""
         return 2 * self.coefficients
 
     @property
@@ -117,7 +119,7 @@ class FourierMarginals(IndexToSymbol):
 
     @property
     def public_outcomes(self) -> int:
-        """C."""
+        """C, the number of parities."""
         return self.coefficients
 
     @property
@@ -127,14 +129,14 @@ class FourierMarginals(IndexToSymbol):
 
     @property
     def disclosure(self) -> str:
-        """What a report says of a record."""
+        """What a report reveals about a record."""
         return (
-            f"a report tells one of {self.coefficients:,} parities, which one is open; tables of "
+            f"a report has one of {self.coefficients:,} parities, which one is public; tables of "
             f"up to {self.ways} attributes follow, of more nothing is known"
         )
 
     def cell_gap(self, gap: float) -> float:
-        """One report tells one of three parities."""
+        """A report is about one of three parities."""
         return 2 * gap
 
     def cell_influence(self, gap: float) -> float:
@@ -142,18 +144,19 @@ class FourierMarginals(IndexToSymbol):
         return self.coefficients / 2
 
     def cell_errors(self, kept: Fraction) -> dict[int, Fraction]:
-        """n·Var of a cell of two attributes, by how many cells they have: three parities each.
+        """n·Var of a cell of two attributes, by the number of their cells: three parities each.
 
-        ParameterError for marginals of one attribute only. `kept` is that of a chain, else 1.
+        `kept` is that of a chain, else 1. Raises ParameterError for marginals of one attribute
+        only.
         """
         if self.ways < _USUAL_WAYS:
-            raise ParameterError("ways must be at least 2 to tell of two attributes, got 1")
+            raise ParameterError("ways must be at least 2 for tables of two attributes, got 1")
         return {4: Fraction(3 * self.coefficients, 16) / (kept * (self.p - self.q)) ** 2}
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """α by `public`, its bit by `coins`; DomainError unless 0 ≤ value < 2^m."""
+        """Draw α by `public`, its bit by `coins`. Raises DomainError unless 0 ≤ value < 2^m."""
         index = self._checked(value)
         place = (coins if public is None else public).below(self.coefficients)
         flip = not coins.bernoulli(self.threshold)
@@ -169,7 +172,7 @@ class FourierMarginals(IndexToSymbol):
 
 
 def set_at(place: int, attributes: int) -> tuple[int, ...]:
-    """The set of attributes at a place: of its size, then as words of rising places."""
+    """Return the set of attributes at a place: by size, then as words of rising places."""
     size = 1
     while place >= comb(attributes, size):
         place -= comb(attributes, size)
@@ -186,7 +189,7 @@ def set_at(place: int, attributes: int) -> tuple[int, ...]:
 
 
 def place_of(chosen: Sequence[int], attributes: int) -> int:
-    """Where a set of rising attributes stands; the inverse of `set_at`."""
+    """Return the place of a set of rising attributes: the inverse of `set_at`."""
     size = len(chosen)
     smaller = sum(comb(attributes, fewer) for fewer in range(1, size))
     skipped = 0

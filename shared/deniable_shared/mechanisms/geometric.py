@@ -1,21 +1,22 @@
-"""Geometric responses: one point of K, which supports the w values of whose hyperplane it is.
+"""Geometric responses: one point of K, which supports the w values whose hyperplanes contain it.
 
-    K = (q^t − 1)/(q − 1)      w = (q^(t−1) − 1)/(q − 1)      the truth supported with p = T/2^64
+    K = (q^t − 1)/(q − 1)      w = (q^(t−1) − 1)/(q − 1)      supports the truth with p = T/2^64
 
     q* = (w − p)/(K − 1)        (T/w) / ((2^64 − T)/(K − w)) ≤ e^ε, as close as 64 bits allow
 
 Points and values are those of the projective space of t coordinates over F_q. Each value is
-supported by w points and each two by as many as any other two: p and q* are those of `subset/1` on
-K choices, in log2 K bits. Values from d on stand for nothing; their estimates are 0 but for noise,
-and show it if reports are made up.
+supported by w points, and each pair of values by equally many. So p and q* are those of `subset/1`
+on K choices, with log2 K bits. Values from d on have no meaning: their estimates are 0 except for
+noise, and deviate if reports are fabricated.
 
-`cyclic/1` and `projective/1` number points and values differently, and so find a point by a table
-or by arithmetic. If F_q and t are not given, they are those of least total error of the d choices
-for one report, decided at a lower bound of e^ε: q at most 4e^ε + 8, t ≥ 3 the least with K ≥ d, K
-at most 16(d + 1) and what the mechanism can do.
+`cyclic/1` and `projective/1` number points and values differently: one uses a table, the other
+arithmetic. If F_q and t are not given, they are those of least total error of the d choices for one
+report, decided at a lower bound of e^ε. q is at most 4e^ε + 8, t ≥ 3 is the least with K ≥ d, and K
+is at most 16(d + 1) and within the mechanism's limit.
 
 Payload: the point, big-endian, in as few whole bytes as hold K − 1.
-Sources: Feldman, Nelson, Nguyen, Talwar 2022; Park, Nam, Lee 2023; local-dp §7.
+Sources: Feldman, Nelson, Nguyen, Talwar 2022; Park, Nam, Lee 2023; docs/mathematics/designs.md,
+Points of a geometry.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class GeometricResponse(IndexToSymbol, ABC):
         object.__setattr__(self, "support_size", size)
 
     def _checked_space(self) -> tuple[int, int]:
-        """K and w."""
+        """Return K and w. Raises ParameterError if they are out of range."""
         d, q, t, most = self.domain_size, self.field_order, self.dimension, self.most_codes
         self._check_domain(d)
         if prime_power(q) is None:
@@ -107,7 +108,7 @@ class GeometricResponse(IndexToSymbol, ABC):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; field order and dimension are the best for a report."""
+        """See `MechanismClass`. Field order and dimension default to the best for one report."""
         if given and given.keys() != set(cls.parameters):
             raise ParameterError(f"{cls.id} takes field_order and dimension together, or neither")
         if given:
@@ -117,7 +118,7 @@ class GeometricResponse(IndexToSymbol, ABC):
 
     @property
     def tally_size(self) -> int:
-        """One count of reports a code."""
+        """The number of codes; each has a count of reports."""
         return self.alphabet_size
 
     @property
@@ -133,13 +134,13 @@ class GeometricResponse(IndexToSymbol, ABC):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """A point; DomainError unless 0 ≤ value < d."""
+        """Return a point. Raises DomainError unless 0 ≤ value < d."""
         index = self._checked(value)
         inside = coins.bernoulli(self.threshold)
         near = coins.below(self.support_size)
         far = coins.below(
             self.alphabet_size - self.support_size
-        )  # both drawn: work tells no outcome
+        )  # both drawn: run time reveals nothing
         return self._draw_code(index, inside, near, far).to_bytes(self.payload_size, "big")
 
     @abstractmethod
@@ -153,7 +154,10 @@ class GeometricResponse(IndexToSymbol, ABC):
 
 @lru_cache(maxsize=256)
 def best_space(domain_size: int, epsilon: Fraction, *, most: int) -> tuple[int, int]:
-    """(q, t) of least total error; ParameterError where no space has d to `most` points."""
+    """Return (q, t) of least total error.
+
+    Raises ParameterError if no space has d to `most` points.
+    """
     e, _ = exp_bounds(epsilon, bits=_BITS)
     near = min(most, _MOST_SPREAD * (domain_size + 1))
     spaces = [
@@ -171,7 +175,7 @@ def best_space(domain_size: int, epsilon: Fraction, *, most: int) -> tuple[int, 
 
 
 def _dimension(domain_size: int, q: int) -> int:
-    """The least with so many points."""
+    """Return the least dimension with enough points."""
     t = _LEAST_DIMENSION
     while point_count(q, t) < domain_size:
         t += 1

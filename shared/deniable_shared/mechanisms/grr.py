@@ -1,9 +1,10 @@
-"""Generalized randomized response: the true choice with probability p, each other with q.
+"""Generalized randomized response: the true choice with probability p, each other one with q.
 
     p = T/2^64        q = (1 − p)/(d − 1)        p/q ≤ e^ε, as close as 64 bits allow
 
 Payload: the reported index, big-endian, in as few whole bytes as hold d − 1.
 References: Warner 1965 (d = 2); Kairouz, Bonawitz, Ramage 2016.
+Source: docs/mathematics/direct-answers.md, One label.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class GeneralizedResponse(IndexToSymbol):
 
     @property
     def tally_size(self) -> int:
-        """One count of reports a choice."""
+        """The number of choices; each has a count of reports."""
         return self.domain_size
 
     @property
@@ -77,10 +78,10 @@ class GeneralizedResponse(IndexToSymbol):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """The index or another one; DomainError unless 0 ≤ value < d."""
+        """Return the index or another one. Raises DomainError unless 0 ≤ value < d."""
         index = self._checked(value)
         truthful = coins.bernoulli(self.threshold)
-        other = coins.below(self.domain_size - 1)  # always drawn: work must not tell the outcome
+        other = coins.below(self.domain_size - 1)  # always drawn: run time reveals nothing
         other += other >= index  # skip over the true index
         return (other, index)[truthful].to_bytes(self.payload_size, "big")
 

@@ -1,17 +1,18 @@
-"""Haar contrasts in one bit: in which half of its node a value lies, told by one parity.
+"""Haar contrasts in one bit: the half of its node that a value is in, sent as one parity.
 
-    level l uniform in 0 … h − 1, j uniform in 0 … 2^l − 1, tossed openly        h = ⌈log2 D⌉
+    level l uniform in 0 … h − 1, j uniform in 0 … 2^l − 1, public        h = ⌈log2 D⌉
     node k = the first l bits of x, s = the next one: which half of the node
-    b = parity of j AND k, plus s, modulo 2, told with p = T/2^64, else the other bit
+    b = parity of j AND k, plus s, modulo 2, sent with p = T/2^64, else the other bit
 
 The 2^l contrasts of a level, (people in the left half) − (people in the right half) of each node,
-are ±1 in one place and 0 elsewhere; the parity with j is one coefficient of their Walsh–Hadamard
-transform. What is tossed openly depends on no value, so ε is that of the one bit. Together the
-coefficients are those of `hadamard/1`, but drawn level by level: a node of many values is asked
-after as often as all the nodes of a lower level together, as ranges need it.
+are ±1 in one place and 0 elsewhere. The parity with j is one coefficient of their Walsh–Hadamard
+transform. The public part does not depend on the value, so ε is that of the one bit. Together the
+coefficients are those of `hadamard/1`, but drawn level by level: a node of many values is drawn as
+often as all the nodes of a lower level together, as ranges need it.
 
 p and q are those of the bit. Payload: 2(2^l − 1 + j) + b, big-endian, in as few whole bytes as hold
-2^(h+1) − 3. Sources: Cormode, Kulkarni, Srivastava 2019 (HaarHRR); local-dp §11.
+2^(h+1) − 3.
+Sources: Cormode, Kulkarni, Srivastava 2019 (HaarHRR); docs/mathematics/numbers.md, Haar contrasts.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
 
 MAX_HAAR_VALUES = 2_048
-"""As many as `tree/1` takes."""
+"""The most values, as for `tree/1`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class HaarResponse(IndexToSymbol):
 
     id: ClassVar[str] = "haar/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    releasable: ClassVar[bool] = True
     targets: ClassVar[frozenset[str]] = frozenset({"ranges"})
     alphabet_size: ClassVar[int] = 2
     domain_size: int
@@ -71,12 +73,12 @@ class HaarResponse(IndexToSymbol):
 
     @property
     def tally_size(self) -> int:
-        """One count of reports a payload."""
+        """The number of payloads; each has a count of reports."""
         return 2 * self.public_outcomes
 
     @property
     def public_outcomes(self) -> int:
-        """The coefficients of all levels; those of one level are equally likely."""
+        """The number of coefficients of all levels; those of one level are equally likely."""
         return (1 << self.levels) - 1
 
     @property
@@ -86,12 +88,12 @@ class HaarResponse(IndexToSymbol):
 
     @property
     def q(self) -> Fraction:
-        """Exact probability that it is flipped."""
+        """Exact probability that the bit is flipped."""
         return 1 - self.p
 
     @property
     def range_error(self) -> float:
-        """n times the mean variance of a range of values, answers spread evenly."""
+        """n times the mean variance of a range of values, for evenly spread answers."""
         return error_of_contrasts(self.domain_size) / float(self.p - self.q) ** 2
 
     @property
@@ -104,7 +106,10 @@ class HaarResponse(IndexToSymbol):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """Level and j by `public`, the bit by `coins`; DomainError unless 0 ≤ value < D."""
+        """Draw level and j by `public`, the bit by `coins`.
+
+        Raises DomainError unless 0 ≤ value < D.
+        """
         index = self._checked(value)
         openly = coins if public is None else public
         level = openly.below(self.levels)
@@ -113,7 +118,7 @@ class HaarResponse(IndexToSymbol):
         return self._payload(place, self._parity(place, index) ^ flip)  # pyright: ignore[reportAttributeAccessIssue]  # a class variable is as good as a property
 
     def _parity(self, place: int, index: int) -> int:
-        """Of 2j + 1 and the first l + 1 bits of the index."""
+        """Return the parity of 2j + 1 and the first l + 1 bits of the index."""
         level = (place + 1).bit_length() - 1
         mask = 2 * (place + 1 - (1 << level)) + 1
         return (mask & index >> (self.levels - 1 - level)).bit_count() & 1

@@ -1,17 +1,18 @@
-"""Hadamard response of one bit: one coefficient of the choice, its sign told with probability p.
+"""Hadamard response of one bit: one coefficient of the choice, its true sign with probability p.
 
-    j uniform in 1 … K − 1, tossed openly, without the value        K = 2^⌈log2 d⌉
-    b = parity of j AND x, told with probability P = T/2^64, else the other bit
+    j uniform in 1 … K − 1, public, drawn without the value        K = 2^⌈log2 d⌉
+    b = parity of j AND x, sent with probability P = T/2^64, else the other bit
 
     p = P        q = ((K/2 − 1)P + (K/2)(1 − P))/(K − 1)        P/(1 − P) ≤ e^ε
 
-A report supports each v for which the parity of j AND v is b: half of all, but for v = x likelier.
-j = 0 has the same parity for every x and is never asked: that makes q a little less than ½, and is
-why the estimates of all K codes add up to 1. Given j, which depends on no value, ε is that of the
+A report supports each v for which the parity of j AND v is b: half of all codes, and x more often.
+j = 0 has the same parity for every x and is never drawn. That makes q a little less than ½, and is
+why the estimates of all K codes add up to 1. j does not depend on the value, so ε is that of the
 one bit.
 
 Payload: 2(j − 1) + b, big-endian, in as few whole bytes as hold 2K − 3.
-Sources: Bassily, Nissim, Stemmer, Thakurta 2017; Acharya, Sun, Zhang 2019; local-dp §6.2.
+Sources: Bassily, Nissim, Stemmer, Thakurta 2017; Acharya, Sun, Zhang 2019;
+docs/mathematics/hadamard.md, One coefficient.
 """
 
 from __future__ import annotations
@@ -67,12 +68,12 @@ class HadamardResponse(IndexToSymbol):
 
     @property
     def tally_size(self) -> int:
-        """One count of reports a payload."""
+        """The number of payloads; each has a count of reports."""
         return 2 * (self.codes - 1)
 
     @property
     def public_outcomes(self) -> int:
-        """The coefficients but for the constant one."""
+        """The number of coefficients without the constant one."""
         return self.codes - 1
 
     @property
@@ -82,7 +83,7 @@ class HadamardResponse(IndexToSymbol):
 
     @property
     def structure(self) -> Design:
-        """The two halves of all codes that a coefficient parts: three lie alike, too."""
+        """A coefficient splits all codes into halves; the triples of codes are alike, too."""
         return Design(
             codes=self.codes,
             support_size=self.codes // 2,
@@ -94,7 +95,7 @@ class HadamardResponse(IndexToSymbol):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """j by `public`, its bit by `coins`; DomainError unless 0 ≤ value < d."""
+        """Draw j by `public`, its bit by `coins`. Raises DomainError unless 0 ≤ value < d."""
         index = self._checked(value)
         place = (coins if public is None else public).below(self.codes - 1)
         flip = not coins.bernoulli(self.threshold)

@@ -1,14 +1,14 @@
 """Hadamard count-mean sketch: one bit of the Hadamard code of a text's cell in one of k tables.
 
-    tossed openly    a table j and a coefficient l, each alike among k and m
-    b                parity of l AND cell, told with P = T/2^64, else the other:  P/(1 − P) ≤ e^ε
+    public    a table j and a coefficient l, uniform among k and m
+    b         parity of l AND cell, sent with P = T/2^64, else the other bit:  P/(1 − P) ≤ e^ε
 
     p = P        q = P/m + (1 − 1/m)/2        n·Var = (m/(m − 1))²·(coth²(ε/2) − f − (1 − f)/m²)
 
-A report supports each text whose cell has that parity; of two different cells half of all l. l = 0
-says nothing and is asked as Apple's devices ask it. What other texts add is as in `cms/1`, and the
-cells are the same. Payload: 2(j·m + l) + b, big-endian.
-Sources: Apple, *Learning with privacy at scale*, 2017; local-dp §8.
+A report supports each text whose cell has that parity. Two different cells agree for half of all l.
+l = 0 says nothing and is drawn all the same, as on Apple's devices. The contribution of other texts
+is as in `cms/1`, and the cells are the same. Payload: 2(j·m + l) + b, big-endian.
+Sources: Apple, *Learning with privacy at scale*, 2017; docs/mathematics/texts.md, Sketches.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class HadamardSketch(SymbolPayload[bytes]):
 
     id: ClassVar[str] = "hcms/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
+    releasable: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("tables", "cells")
     alphabet_size: ClassVar[int] = 2
     hashes: ClassVar[int] = 1
@@ -63,12 +64,12 @@ class HadamardSketch(SymbolPayload[bytes]):
 
     @property
     def public_outcomes(self) -> int:
-        """Tables and coefficients."""
+        """The number of tables times that of coefficients."""
         return self.tables * self.cells
 
     @property
     def tally_size(self) -> int:
-        """One count of reports a payload."""
+        """The number of payloads; each has a count of reports."""
         return 2 * self.tables * self.cells
 
     @property
@@ -82,7 +83,7 @@ class HadamardSketch(SymbolPayload[bytes]):
         return self.p * self.collision_probability + (1 - self.collision_probability) / 2
 
     def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
-        """The one cell."""
+        """Return the one cell."""
         return (cell_of(table, text, self.cells),)
 
     @property
@@ -93,7 +94,10 @@ class HadamardSketch(SymbolPayload[bytes]):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """j and l by `public`, b by `coins`; DomainError unless it is an encoded text."""
+        """Draw j and l by `public`, b by `coins`.
+
+        Raises DomainError unless it is an encoded text.
+        """
         text = self._checked(value)
         position = (coins if public is None else public).below(self.public_outcomes)
         flip = not coins.bernoulli(self.threshold)
@@ -104,7 +108,7 @@ class HadamardSketch(SymbolPayload[bytes]):
         return (coefficient & self.cells_of(table, text)[0]).bit_count() & 1
 
     def inputs(self) -> Iterator[tuple[int, ...]]:
-        """Every text, as its bytes; there are few only where they are one byte long."""
+        """Yield every text as its bytes. There are few only if texts have one byte."""
         return map(tuple, Text(self.domain_size).every())
 
     def _checked(self, value: int | Sequence[int]) -> bytes:
@@ -114,5 +118,5 @@ class HadamardSketch(SymbolPayload[bytes]):
         return symbol == self._parity(place, text)
 
     def supports(self, payload: bytes, label: int | Sequence[int]) -> bool:
-        """Whether an encoded text has the parity that is told."""
+        """Whether an encoded text has the parity that was sent."""
         return self._supports_value(*self._read(payload), self._checked(label))  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]  # a class variable is as good as a property

@@ -1,26 +1,27 @@
-"""Longitudinal local hashing: an open hash of the answer, told as one of g cells.
+"""Longitudinal local hashing: a public hash function, and the answer's cell of g with noise.
 
-    h_a, a uniform among M, tossed openly; the cell h_a(x) told with p, each other one as likely
+    h_a public, a uniform among M; the cell h_a(x) sent with p, the others equally likely
 
     p = T/2^64        (T/1) / ((2^64 − T)/(g − 1)) ≤ e^ε, as close as 64 bits allow
 
 A value x < K = g^t has t digits in base g, elements of F_g, the last one x_0. The functions are all
-linear forms on such vectors, but for a factor: M = (K − 1)/(g − 1) of them,
+linear forms on such vectors, up to a factor. There are M = (K − 1)/(g − 1) of them:
 
     h_a(x) = x_k + Σ_{j<k} r_j·x_j        a = (g^k − 1)/(g − 1) + r,  0 ≤ r < g^k
 
-Two values fall into one cell of equally many functions, whatever they are: (w − 1)/(K − 1) of all,
-w = K/g. So nothing has to be assumed of a hash, p and q = (w − p)/(K − 1) are those of `subset/1`
-on K values exactly, and a tally of the M·g messages is enough. With fewer functions of g cells than
-(d − 1)/(g − 1) the shares of d values do not follow from all cells: no such family is smaller.
+Any two values share a cell under equally many functions: (w − 1)/(K − 1) of all, w = K/g. So no
+assumption about a hash is needed, p and q = (w − p)/(K − 1) are exactly those of `subset/1` on K
+values, and a tally of the M·g messages is enough. With fewer than (d − 1)/(g − 1) functions of g
+cells, the shares of d values do not follow from all cells: no such family is smaller.
 
-In a chain the function belongs to the permanent answer and the cell is kept or drawn anew among
+In a chain the function belongs to the permanent answer, and the cell is kept or drawn again among
 all g. If they are not given, g and t are those of least total error of the d choices for one
-report, decided at a lower bound of e^ε: g at most 4e^ε + 8, t ≥ 2 the least with K ≥ d, K at most
-16(d + 1) and 2^18.
+report, decided at a lower bound of e^ε. g is at most 4e^ε + 8, t ≥ 2 is the least with K ≥ d, and K
+is at most 16(d + 1) and 2^18.
 
 Payload: a·g + cell, big-endian, in as few whole bytes as hold the largest.
-Sources: Wang, Blocki, Li, Jha 2017; Arcolezi, Pinzón, Palamidessi, Gambs 2023; local-dp §4, §9.
+Sources: Wang, Blocki, Li, Jha 2017; Arcolezi, Pinzón, Palamidessi, Gambs 2023;
+docs/mathematics/designs.md, Linear hashes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from deniable_shared.algebra.recurrences import point_count
 from deniable_shared.analysis.optimal_error import design_error
 from deniable_shared.domains import INDEXED, bytes_for
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.structure import OneOf, OneOfParts
+from deniable_shared.mechanisms.structure import Design
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 from deniable_shared.randomness.dyadic import exp_bounds, parse_epsilon, threshold
 
@@ -50,11 +51,11 @@ if TYPE_CHECKING:
 __all__ = ["MAX_HASHED_CODES", "LocalHashing", "best_family"]
 
 MAX_HASHED_CODES = 1 << 18
-"""Largest K: a tally has up to twice as many integers."""
+"""The largest K: a tally has up to twice as many integers."""
 
 _BITS = 96
 _MOST_SPREAD = 16
-_LEAST_DIMENSION = 2  # of one digit there is one function, and that is grr/1
+_LEAST_DIMENSION = 2  # one digit has one function, which is grr/1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class LocalHashing(IndexToSymbol):
 
     id: ClassVar[str] = "loloha/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
+    releasable: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("field_order", "dimension")
     domain_size: int
     epsilon: Fraction
@@ -88,7 +90,7 @@ class LocalHashing(IndexToSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; field order and dimension are the best for a report."""
+        """See `MechanismClass`. Field order and dimension default to the best for one report."""
         if given and given.keys() != set(cls.parameters):
             raise ParameterError(f"{cls.id} takes field_order and dimension together, or neither")
         if given:
@@ -98,7 +100,7 @@ class LocalHashing(IndexToSymbol):
 
     @property
     def tally_size(self) -> int:
-        """One count of reports a function and cell."""
+        """The number of functions times cells; each has a count of reports."""
         return self.public_outcomes * self.field_order
 
     @property
@@ -112,7 +114,7 @@ class LocalHashing(IndexToSymbol):
         return self.field_order
 
     def hashed(self, function: int, value: int) -> int:
-        """h_a(x)."""
+        """Return h_a(x)."""
         g, products = self.field_order, inner_products(self.field_order)
         place = bisect_right(self._starts, function) - 1
         rest, factors, digits = function - self._starts[place], [], []
@@ -124,18 +126,22 @@ class LocalHashing(IndexToSymbol):
         return products.of(value % g, products.operands(factors), products.operands(digits))
 
     @property
-    def structure(self) -> OneOfParts:
-        """A function, one of its cells."""
-        return OneOfParts((OneOf(self.field_order),), self.public_outcomes)
+    def structure(self) -> Design:
+        """The codes in one cell of a function; any two codes agree under equally many functions."""
+        functions, each = self.public_outcomes, self.codes // self.field_order
+        return Design(self.codes, each, functions * self.field_order, classes=functions)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """A function by `public`, a cell by `coins`; DomainError unless 0 ≤ value < d."""
+        """Draw a function by `public`, a cell by `coins`.
+
+        Raises DomainError unless 0 ≤ value < d.
+        """
         index = self._checked(value)
         function = (coins if public is None else public).below(self.public_outcomes)
         truthful = coins.bernoulli(self.threshold)
-        other = coins.below(self.field_order - 1)  # always drawn: work must not tell the outcome
+        other = coins.below(self.field_order - 1)  # always drawn: run time reveals nothing
         true = self.hashed(function, index)
         other += other >= true  # skip over the true cell
         return self._payload(function, (other, true)[truthful])  # pyright: ignore[reportAttributeAccessIssue]  # a class variable is as good as a property
@@ -146,7 +152,7 @@ class LocalHashing(IndexToSymbol):
 
 @lru_cache(maxsize=256)
 def best_family(domain_size: int, epsilon: Fraction) -> tuple[int, int]:
-    """(g, t) of least total error; the fewer cells in a tie."""
+    """Return (g, t) of least total error; fewer cells win a tie."""
     e, _ = exp_bounds(epsilon, bits=_BITS)
     near = min(MAX_HASHED_CODES, _MOST_SPREAD * (domain_size + 1))
     most = min(int(4 * e) + 8, isqrt(near))
@@ -162,7 +168,7 @@ def best_family(domain_size: int, epsilon: Fraction) -> tuple[int, int]:
 
 
 def _dimension(domain_size: int, g: int) -> int:
-    """The least with so many codes."""
+    """Return the least dimension with enough codes."""
     t = _LEAST_DIMENSION
     while g**t < domain_size:
         t += 1

@@ -1,14 +1,15 @@
-"""Chains: a permanent answer, renewed for each report, so that it can be asked for years.
+"""Chains: a permanent answer that each report renews, so that a question can run for years.
 
-    permanent   each symbol as the mechanism tells it at ε_permanent: supports the truth with P,
-                anything else with Q; w of the K symbols support one thing
+    permanent   each symbol by the mechanism at ε_permanent: supports the truth with P,
+                each other label with Q; w of the K symbols support one label
     renewed     each symbol kept with probability a = A/2^64, else drawn uniformly among all K
 
     p = aP + (1 − a)w/K       q = aQ + (1 − a)w/K       A: the largest integer that keeps ε
 
-One report has the law of the mechanism itself at ε, as close as 64 bits allow; any number of them
-is post-processing of the permanent answer and costs ε_permanent. What changes inside a hold is not
-reported at all. Sources: Erlingsson, Pihur, Korolova 2014; the exact second round: local-dp §9.
+One report has the law of the mechanism itself at ε, as close as 64 bits allow. Any number of
+reports is post-processing of the permanent answer and costs ε_permanent. Changes inside a hold are
+not reported. Sources: Erlingsson, Pihur, Korolova 2014; the exact second round:
+docs/mathematics/repeated-answers.md, The second round.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ MAX_HISTORIES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class MemoizedChain:
-    """The chain of a mechanism `first`, built at ε_permanent, and of `epsilon`, that of one report.
+    """The chain of a mechanism `first`, built at ε_permanent. `epsilon` is that of one report.
 
-    ParameterError unless epsilon < ε_permanent.
+    Raises ParameterError unless epsilon < ε_permanent.
     """
 
     first: Memoizable
@@ -60,32 +61,32 @@ class MemoizedChain:
 
     @property
     def id(self) -> str:
-        """That of the mechanism: one report is one of its reports."""
+        """The mechanism's id: a report of the chain is one of its reports."""
         return self.first.id
 
     @property
     def domain_types(self) -> frozenset[str]:
-        """Those of the mechanism."""
+        """The mechanism's domain types."""
         return self.first.domain_types
 
     @property
     def domain_size(self) -> int:
-        """That of the mechanism."""
+        """The mechanism's domain size."""
         return self.first.domain_size
 
     @property
     def epsilon_permanent(self) -> Fraction:
-        """Of one permanent answer, and so of any number of reports that renew it."""
+        """The ε of one permanent answer, and so of all reports that renew it together."""
         return self.first.epsilon
 
     @property
     def payload_size(self) -> int:
-        """That of the mechanism."""
+        """The mechanism's payload size in bytes."""
         return self.first.payload_size
 
     @property
     def tally_size(self) -> int:
-        """That of the mechanism."""
+        """The mechanism's tally size."""
         return self.first.tally_size
 
     @property
@@ -105,53 +106,53 @@ class MemoizedChain:
 
     @property
     def redraw_support(self) -> Fraction:
-        """Exact probability (1 − a)w/K that a symbol is drawn anew and supports a given thing."""
+        """Exact probability (1 − a)w/K that a symbol is drawn again and supports a given label."""
         return (1 - self.keep_probability) * self.first.support_size / self.first.alphabet_size
 
     @property
     def p(self) -> Fraction:
-        """Exact probability that one report supports what is true."""
+        """Exact probability that one report supports the true label."""
         return self.keep_probability * self.first.p + self.redraw_support
 
     @property
     def q(self) -> Fraction:
-        """Exact probability that one report supports one thing that is not true."""
+        """Exact probability that one report supports one given other label."""
         return self.keep_probability * self.first.q + self.redraw_support
 
     @property
     def releasable(self) -> bool:
-        """That of the mechanism."""
+        """As for the mechanism."""
         return self.first.releasable
 
     @property
     def structure(self) -> MessageStructure | None:
-        """That of the mechanism: a report has its form."""
+        """The mechanism's structure: a report has its form."""
         return self.first.structure
 
     @property
     def sampling_fraction(self) -> Fraction:
-        """That of the mechanism."""
+        """As for the mechanism."""
         return self.first.sampling_fraction
 
     @property
     def public_outcomes(self) -> int:
-        """That of the mechanism."""
+        """As for the mechanism."""
         return self.first.public_outcomes
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """The first report of a permanent answer that nobody keeps."""
+        """Return the first report of a permanent answer that is then discarded."""
         return self.rerandomize(self.memoize(value, coins, public), coins)
 
     def memoize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """The answer to keep; DomainError unless the value is encoded."""
+        """Return the permanent answer to keep. Raises DomainError unless the value is encoded."""
         return self.first.randomize(value, coins, public)
 
     def rerandomize(self, permanent: bytes, coins: Coins) -> bytes:
-        """One report; DecodeError unless `permanent` is a payload."""
+        """Return one report. Raises DecodeError unless `permanent` is a payload."""
         self.first.validate(permanent)
         return self.first.rerandomize(permanent, self.renewal_threshold, coins)
 
@@ -160,20 +161,20 @@ class MemoizedChain:
         return self.first.supports(payload, label)
 
     def validate(self, payload: bytes) -> None:
-        """Return for payloads of the mechanism, raise DecodeError for all others."""
+        """Raises DecodeError unless the mechanism can give this payload."""
         self.first.validate(payload)
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload of one report."""
+        """Return the exact probability of every payload of one report."""
         return {reports[0]: chance for reports, chance in self.pmf_history([value]).items()}
 
     def pmf_history(
         self, values: Sequence[int | Sequence[int]]
     ) -> dict[tuple[bytes, ...], Fraction]:
-        """Exact probability of every sequence of reports in one hold, one for each of the values.
+        """The exact probability of every sequence of reports in one hold, one for each value.
 
-        The permanent answer is that of the first value, later ones are not used. ParameterError
-        for no values, and beyond 65,536 sequences.
+        The permanent answer is that of the first value; later values are not used. Raises
+        ParameterError without values, and beyond 65,536 sequences.
         """
         if not values:
             raise ParameterError("values must hold at least one value")
@@ -191,14 +192,14 @@ class MemoizedChain:
         return history
 
     def inputs(self) -> Iterator[int | tuple[int, ...]]:
-        """Every input the ε speaks of: any two of them are covered by it."""
+        """Yield every input that ε covers: it covers any two of them."""
         return self.first.inputs()
 
 
 def _repeated(
     law: dict[bytes, Fraction], times: int
 ) -> Iterator[tuple[tuple[bytes, ...], Fraction]]:
-    """Every sequence of independent draws and its probability."""
+    """Yield every sequence of independent draws and its probability."""
     if times == 0:
         yield (), Fraction(1)
         return

@@ -1,15 +1,16 @@
-"""One of several choices, which one is tossed openly, told by subset selection at full ε.
+"""One of several choices, drawn publicly, sent by subset selection at full ε.
 
-    place uniform among the P choices, tossed without the value
-    the code that the value has in that choice of d, told by `subset/1` at ε with its best w
+    place uniform among the P choices, drawn without the value
+    the code that the value has in that choice of d, sent by `subset/1` at ε with its best w
 
-Which one is told depends on no value, so the report costs what one choice costs: ε. With the best w
-a choice is told with the least total error there is (`optimal_error`).
+The drawn choice does not depend on the value, so the report costs what one choice costs: ε. With
+the best w, a choice has the least possible total error (`optimal_error`).
 
 A choice of few codes has a larger share w/d than one of many, and so a smaller T. `threshold`, p
-and q are those of the choice of least w/d. In a chain that one decides A: the A that keeps ε rises
-with w/d, so it keeps ε for all the others, too (local-dp §9, with ρ = w/d: A/2^64 is at most
-(E − 1)(ρE′ + 1 − ρ)/((E′ − 1)(ρE + 1 − ρ)), E′ of the permanent answer).
+and q are those of the choice of least w/d. In a chain that choice decides A: the A that keeps ε
+rises with w/d, so it keeps ε for all the others, too (docs/mathematics/repeated-answers.md, The
+second round, with ρ = w/d: A/2^64 is at most (E − 1)(ρE′ + 1 − ρ)/((E′ − 1)(ρE + 1 − ρ)), E′ of the
+permanent answer).
 
 Payload: the place, big-endian, in as few whole bytes as hold P − 1; then that of the choice, zero
 padded to the longest.
@@ -41,7 +42,7 @@ _MAX_PAYLOADS = 65_536
 
 @dataclass(frozen=True, slots=True)
 class OneOfChoices(IndexInput, ABC):
-    """`choices` are the best for one report; `sparsest` is that of least w/d."""
+    """`choices` are the best for one report; `sparsest` is the one of least w/d."""
 
     part_name: ClassVar[str] = "choice"
     choices: tuple[SubsetResponse, ...] = field(init=False, repr=False)
@@ -61,21 +62,21 @@ class OneOfChoices(IndexInput, ABC):
 
     @abstractmethod
     def code(self, index: int, place: int) -> int:
-        """The code that a value has in one of the choices."""
+        """Return the code that a value has in one of the choices."""
 
     @property
     @abstractmethod
     def domain_size(self) -> int:
-        """Number of values."""
+        """The number of values."""
 
     @property
     def tally_size(self) -> int:
-        """One count of reports a choice, then for each choice one count of supports a code."""
+        """One count of reports per choice, then for each choice one count of supports per code."""
         return len(self.choices) + sum(choice.domain_size for choice in self.choices)
 
     @property
     def threshold(self) -> int:
-        """T of the choice of least w/d; those of the others follow from ε as well."""
+        """T of the choice of least w/d; those of the others also follow from ε."""
         return self.sparsest.threshold
 
     @property
@@ -90,12 +91,12 @@ class OneOfChoices(IndexInput, ABC):
 
     @property
     def alphabet_size(self) -> int:
-        """A symbol is a set of codes: as many as that choice has."""
+        """The number of sets of codes of that choice; a symbol is one of them."""
         return self.sparsest.alphabet_size
 
     @property
     def support_size(self) -> int:
-        """The sets that hold one code of that choice."""
+        """The number of sets that contain one code of that choice."""
         return self.sparsest.support_size
 
     @property
@@ -105,7 +106,7 @@ class OneOfChoices(IndexInput, ABC):
 
     @property
     def public_outcomes(self) -> int:
-        """P."""
+        """P, the number of choices."""
         return len(self.choices)
 
     @property
@@ -116,19 +117,22 @@ class OneOfChoices(IndexInput, ABC):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """The place by `public`, its code by `coins`; DomainError unless 0 ≤ value < size."""
+        """Draw the place by `public`, its code by `coins`.
+
+        Raises DomainError unless 0 ≤ value < size.
+        """
         index = self._checked(value)
         place = (coins if public is None else public).below(len(self.choices))
         answer = self.choices[place].randomize(self.code(index, place), coins)
         return self._payload(place, answer)
 
     def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The same choice; its set kept with probability keep/2^64, else any set of its size."""
+        """Keep the choice, and its set with probability keep/2^64, else draw any such set."""
         place, answer = self.read(permanent)
         return self._payload(place, self.choices[place].rerandomize(answer, keep, coins))
 
     def read(self, payload: bytes) -> tuple[int, bytes]:
-        """The place of the choice, and what is told of it."""
+        """Return the place of the choice, and the payload for it."""
         place = int.from_bytes(payload[: self._head], "big")
         return place, payload[self._head : self._head + self.choices[place].payload_size]
 
@@ -136,12 +140,12 @@ class OneOfChoices(IndexInput, ABC):
         return (place.to_bytes(self._head, "big") + answer).ljust(self.payload_size, b"\0")
 
     def supports(self, payload: bytes, label: int) -> bool:
-        """Whether it supports the code that a value has in the choice that is told."""
+        """Whether it supports the code that a value has in the reported choice."""
         place, answer = self.read(payload)
         return self.choices[place].supports(answer, self.code(self._checked(label), place))
 
     def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` names a choice, and one of its sets, zero padded."""
+        """Raises DecodeError unless `payload` names a choice and one of its sets, zero padded."""
         if len(payload) != self.payload_size:
             raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
         if int.from_bytes(payload[: self._head], "big") >= len(self.choices):
@@ -154,7 +158,10 @@ class OneOfChoices(IndexInput, ABC):
         self.choices[place].validate(answer)
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        """Return the exact probability of every payload.
+
+        Raises ParameterError beyond 65,536 payloads.
+        """
         index = self._checked(value)
         if sum(choice.alphabet_size for choice in self.choices) > _MAX_PAYLOADS:
             raise ParameterError(
@@ -167,14 +174,14 @@ class OneOfChoices(IndexInput, ABC):
         }
 
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `rerandomize` can give."""
+        """Return the exact probability of every payload that `rerandomize` can give."""
         place, answer = self.read(permanent)
         law = self.choices[place].rerandomized_pmf(answer, keep)
         return {self._payload(place, drawn): chance for drawn, chance in law.items()}
 
 
 def _share(choice: SubsetResponse) -> tuple[Fraction, int]:
-    """w/d; of equal ones the smaller choice first, so that it is always the same."""
+    """Return w/d; the smaller choice wins a tie, so that the result is unique."""
     return Fraction(choice.subset_size, choice.domain_size), choice.domain_size
 
 

@@ -1,15 +1,16 @@
-"""The mean with almost the least error there is, at any ε: a window of unequally spaced scores.
+"""The mean with almost the least possible error, at any ε: a window of unequally spaced scores.
 
-The law is that of `windowed_mean`, with M ≤ 32 outputs. The scores of `optimal_mean_scores`
-make the variance the same for all answers and as small as it then can be: for 0.1 ≤ ε ≤ 6 at most
-3% above the least worst case that a linear program finds over all mechanisms that keep ε.
+The law is that of `windowed_mean`, with M ≤ 32 outputs. The scores of `optimal_mean_scores` make
+the variance equal for all answers, and as small as possible under that condition. For 0.1 ≤ ε ≤ 6
+it is at most 3% above the least worst case that a linear program gives over all mechanisms that
+keep ε.
 
-    odds/2^16      e^ε of one report, rounded down: what the scores are made for
+    odds/2^16      e^ε of one report, rounded down: the scores are computed for it
 
-Outputs and window are those of a table by ε, found once by trying all up to 32. Both ends compute
-the scores anew, in exact fractions, at most 20 ms; rounded to integers they stay exactly unbiased,
-as any would. Payload: one byte, the output.
-References: local-dp §10 and §19; Zheng et al. 2025 (optimal piecewise mechanisms).
+Outputs and window come from a table by ε, the result of a search over all up to 32. Both ends
+compute the scores in exact fractions, in at most 20 ms. They are rounded to integers; any integers
+would be exactly unbiased. Payload: one byte, the output. References: docs/mathematics/numbers.md,
+Scores of least worst variance; Zheng et al. 2025 (optimal piecewise mechanisms).
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ _SHAPES = (
     ("9.5", 31, 2),
     ("20", 31, 1),
 )
-"""Up to which ε, M and w: within 1.2% of the least worst case of all M ≤ 32, up to ε = 10."""
+"""(Largest ε, M, w): within 1.2% of the least worst case of all M ≤ 32, up to ε = 10."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptimalMean(windowed_mean.WindowedMean):
-    """One of `domain_size` equally spaced values, told as one of M = `outputs`; w = `window`."""
+    """One of `domain_size` equally spaced values, sent as one of M = `outputs`; w = `window`."""
 
     id: ClassVar[str] = "optimal-mean/1"
     parameters: ClassVar[tuple[str, ...]] = ("odds", "outputs", "window")
@@ -87,7 +88,10 @@ class OptimalMean(windowed_mean.WindowedMean):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; outputs, window and odds fit a report, and are given together."""
+        """See `MechanismClass`.
+
+        Outputs, window and odds are given together; they default to the best.
+        """
         if given and given.keys() != set(cls.parameters):
             raise ParameterError(f"{cls.id} takes odds, outputs and window together, or none")
         if given:
@@ -96,7 +100,7 @@ class OptimalMean(windowed_mean.WindowedMean):
 
     @property
     def scores(self) -> tuple[int, ...]:
-        """Those of `optimal_mean_scores`."""
+        """The scores of `optimal_mean_scores`."""
         return self._scores
 
     def _start(self, value: int) -> tuple[int, int, int]:
@@ -120,13 +124,13 @@ def _rises(numbers: Sequence[int], least: int) -> bool:
 
 
 def best_shape(epsilon: Fraction) -> tuple[int, int, int]:
-    """M, w and odds for one report."""
+    """Return M, w and odds for one report."""
     outputs, window = next((m, w) for most, m, w in _SHAPES if epsilon <= Fraction(most))
     low, _ = exp_bounds(epsilon, bits=64)
     return outputs, window, int(low * _ODDS)
 
 
 def worst_case(epsilon: Fraction) -> Fraction:
-    """n·Var of the mean of answers in [−1, 1], at the answer where it is largest, exactly."""
+    """N·Var of the mean of answers in [−1, 1], exactly, at the answer where it is largest."""
     mechanism = OptimalMean(2, epsilon, *best_shape(epsilon))
     return windowed_mean.worst_variance(mechanism.scores, mechanism.window, mechanism.p)

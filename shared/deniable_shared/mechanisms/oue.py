@@ -2,13 +2,14 @@
 
     p = ½        q = 1 − T/2^64        (1 − q)/q ≤ e^ε, as close as 64 bits allow
 
-The one bit that could be told truthfully is not worth its ε: all of ε goes into the d − 1 others.
-However a population answers, the number of ones in a report has one law, that of a fair coin and
-d − 1 coins of q: mean ½ + (d − 1)q, variance ¼ + (d − 1)q(1 − q). A fleet that departs from it has
-senders that make reports up.
+A truthful bit for the choice is not worth its ε: all of ε goes into the d − 1 other bits. For every
+population, the number of ones in a report has the same law, that of a fair coin and d − 1 coins of
+q: mean ½ + (d − 1)q, variance ¼ + (d − 1)q(1 − q). A deviation shows that some senders fabricate
+reports.
 
 Its chain is L-OSUE: a fair coin renewed is a fair coin, so p stays ½, and A makes q that of ε.
-Sources: Wang, Blocki, Li, Jha 2017; Arcolezi et al. 2021 (chain); local-dp §3, §9, §16.
+Sources: Wang, Blocki, Li, Jha 2017; Arcolezi et al. 2021 (chain);
+docs/mathematics/direct-answers.md, Unary encodings.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class OptimizedUnary(UnaryEncoding):
 
     @property
     def p(self) -> Fraction:
-        """Exact probability that the bit of the choice is told as 1."""
+        """Exact probability that the bit of the choice is sent as 1."""
         return Fraction(1, 2)
 
     def _flip_bits(self, shift: int, coins: Coins) -> int:

@@ -1,14 +1,15 @@
-"""Sampled pairs: of a record two attributes, which ones is tossed openly, told at full ε.
+"""Sampled pairs: two attributes of a record, drawn publicly, sent at full ε.
 
-    (i, j) uniform among the P = m(m − 1)/2 pairs of attributes, tossed without the value
-    x_i·r_j + x_j, a choice among d = r_i·r_j, told by `subset/1` at ε with its best w for a report
+    (i, j) uniform among the P = m(m − 1)/2 pairs of attributes, drawn without the value
+    x_i·r_j + x_j, a choice among d = r_i·r_j, sent by `subset/1` at ε with its best w for a report
 
-All else is that of `one_of_choices`: the ε of the whole record is that of one choice, and T, p and
-q are those of the pair of least w/d.
+Everything else is as in `one_of_choices`: the ε of the whole record is that of one choice, and T, p
+and q are those of the pair of least w/d.
 
 Payload: the place of the pair among (0, 1), (0, 2), …, (1, 2), …, big-endian, in as few whole bytes
 as hold P − 1; then that of the choice, zero padded to the longest.
-Sources: Nguyên et al. 2016; Cormode, Kulkarni, Srivastava 2018; local-dp §13.
+Sources: Nguyên et al. 2016; Cormode, Kulkarni, Srivastava 2018; docs/mathematics/records.md,
+Sampled pairs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_PAIR_TALLY", "SampledPairs"]
 
 MAX_PAIR_TALLY = 1 << 20
-"""Most integers in a tally: 8 MiB."""
+"""The most integers in a tally: 8 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class SampledPairs(OneOfChoices):
     id: ClassVar[str] = "pairs/1"
     part_name: ClassVar[str] = "pair"
     domain_types: ClassVar[frozenset[str]] = frozenset({"record"})
+    releasable: ClassVar[bool] = True
     targets: ClassVar[frozenset[str]] = frozenset({"tables"})
     radices: tuple[int, ...]
     epsilon: Fraction
@@ -70,35 +72,36 @@ class SampledPairs(OneOfChoices):
 
     @property
     def domain_size(self) -> int:
-        """Number of combinations of all attributes."""
+        """The number of combinations of all attributes."""
         return prod(self.radices)
 
     def code(self, index: int, place: int) -> int:
-        """The labels of that pair as one index."""
+        """Return the labels of that pair as one index."""
         digits = mixed_radix_digits(index, self.radices)
         i, j = self.pairs[place]
         return digits[i] * self.radices[j] + digits[j]
 
     @property
     def disclosure(self) -> str:
-        """What a report says of a record."""
+        """What a report reveals about a record."""
         return (
-            f"a report tells of one of {len(self.pairs):,} pairs of attributes, which one is "
-            "open; of three attributes together nothing is known"
+            f"a report has one of {len(self.pairs):,} pairs of attributes, which one is "
+            "public; of three attributes together nothing is known"
         )
 
     def cell_gap(self, gap: float) -> float:
-        """A report that tells of the pair tells of its cells."""
+        """A report about the pair is about its cells."""
         return gap
 
     def cell_influence(self, gap: float) -> float:
-        """Half of what a report that tells of the pair adds to one of its cells."""
+        """Half of what a report about the pair adds to one of its cells."""
         return 1 / (2 * gap * float(self.sampling_fraction))
 
     def cell_errors(self, kept: Fraction) -> dict[int, Fraction]:
-        """n·Var of a cell of two attributes, by how many cells they have.
+        """n·Var of a cell of two attributes, by the number of their cells.
 
-        P times the error of a cell where all reports tell of it. `kept` is that of a chain, else 1.
+        It is P times the error of a cell if all reports are about it. `kept` is that of a chain,
+        else 1.
         """
         return {
             choice.domain_size: JointSupports.of(choice, kept=kept).variance(  # pyright: ignore[reportArgumentType]  # a class variable is as good as a property

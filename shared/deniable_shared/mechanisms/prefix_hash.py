@@ -1,29 +1,30 @@
 """Prefix hashing: a text's prefix as one of K codes, and one sum of the code's digits in a report.
 
-    tossed openly    one of all tables r, a point j of the projective space over Z_g, g prime
-    prefix           in the 3R tables of group 0 the whole text,
-                     in the R tables of group s > 0 its first min(s·step, max) bytes
-    code             h(prefix) = Σ_i t(r, i, byte i) mod K,  K = g^m, t public and uniform
-    y                <j, h(prefix)> mod g over the digits, with P = T/2^64; else each other one
+    public    one of all tables r, a point j of the projective space over Z_g, g prime
+    prefix    in the 3R tables of group 0 the whole text,
+              in the R tables of group s > 0 its first min(s·step, max) bytes
+    code      h(prefix) = Σ_i t(r, i, byte i) mod K,  K = g^m, t public and uniform
+    y         <j, h(prefix)> mod g over the digits, with P = T/2^64; else each other one
 
     p = P        q = 1/g        P/((1 − P)/(g − 1)) ≤ e^ε
 
-Given what is tossed openly, which depends on no value, ε is that of one answer among g. A report
-supports each text whose prefix has that sum. Two codes that differ have equal sums for a share
-(K/g − 1)/(K − 1) of the points, two texts have equal codes with 1/K: equal sums for exactly 1/g,
-so q = 1/g over the choice of t. (For one t a text also carries what shares its code: the estimator
-counts that.) The variance near 0 is (e^ε + g − 1)²/((e^ε − 1)²(g − 1)), least at g = e^ε + 1; the
-best prime loses at most 3.1% to that, up to ε = 4.9.
+The public part does not depend on the value, so ε is that of one answer among g. A report supports
+each text whose prefix has that sum. Two different codes have equal sums for a share (K/g − 1)/(K −
+1) of the points, and two texts have equal codes with 1/K. So two texts have equal sums for exactly
+1/g, and q = 1/g over the choice of t. (For a fixed t, the count of a text contains the texts that
+share its code: the estimator accounts for that.) The variance near 0 is (e^ε + g − 1)²/((e^ε −
+1)²(g − 1)), least at g = e^ε + 1. The best prime is at most 3.1% worse, up to ε = 4.9.
 
-A set of reports is a histogram of messages, of fixed size: no report has to be kept to look for
-texts nobody listed, nor to count those of a list given later. Groups 1, 2, … are for the search;
-group 0 is held out for the frequencies of what is found, and has three times the tables, for there
-a text must stand out from all finalists and not from its own continuations alone. step = 0: no
+A set of reports is a histogram of messages, of fixed size. Reports need not be kept to search for
+unknown texts, or to count those of a later list. Groups 1, 2, … are for the search. Group 0 is held
+out for the frequencies of the texts that the search returns. It has three times the tables, because
+a text must differ from all finalists there, not only from its own continuations. step = 0: no
 search, lists only.
 
 Payload: (r·M + j)·g + y with M = (K − 1)/(g − 1) points, big-endian; group 0 has the first tables.
 Sources: Wang, Li, Jha 2018 (prefixes); Acharya, Sun, Zhang 2019; Feldman, Nelson, Nguyen, Talwar
-2022 (points); Pătraşcu, Thorup 2012 (sums of tables as hashes); local-dp §4.1, §4.3, §12.
+2022 (points); Pătraşcu, Thorup 2012 (sums of tables as hashes); docs/mathematics/texts.md, Hashed
+prefixes.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ __all__ = ["PrefixHash", "best_base", "entry"]
 LARGEST_BASE, LARGEST_STEP, MOST_TABLES = 139, 2, 64
 MOST_CODES = 20_000
 CELLS = 1 << 16
-"""Codes of all R tables together, if 64 tables have as many: what texts share falls as 1/CELLS."""
+"""Codes of all R tables together, if 64 tables suffice; collisions of texts fall as 1/CELLS."""
 
 HELD_OUT = 3
-"""Times R tables of group 0."""
+"""Group 0 has HELD_OUT times R tables."""
 
 _FEWEST_TABLES = 4
-_SHORT = 24  # bytes, up to which a step of one byte finds more, and its tally is not too large
+_SHORT = 24  # bytes; up to here a step of one byte detects more texts in a small tally
 
 
 def _is_prime(number: int) -> bool:
@@ -67,9 +68,9 @@ _BASES = tuple(filter(_is_prime, range(LARGEST_BASE + 1)))
 
 
 def best_base(epsilon: Fraction) -> int:
-    """The prime of least variance, decided exactly: the first whose next one is no better.
+    """Return the prime of least variance, exactly: the first one whose next prime is no better.
 
-    (E + m)²/m with m = g − 1 is no larger at m₁ than at m₂ > m₁ where m₁m₂ ≥ E².
+    (E + m)²/m with m = g − 1 is no larger at m₁ than at m₂ > m₁ if m₁m₂ ≥ E².
     """
     for base, following in pairwise(_BASES):
         if not at_most_exp(Fraction((base - 1) * (following - 1)), 2 * epsilon):
@@ -78,7 +79,7 @@ def best_base(epsilon: Fraction) -> int:
 
 
 def entry(table: int, place: int, byte: int) -> int:
-    """t(r, i, b): 64 public bits, the same in every language and for every collection."""
+    """Return t(r, i, b): 64 public bits, the same in every language and for every collection."""
     name = b"deniable/1 prefix-hash" + table.to_bytes(2, "big") + bytes((place, byte))
     return int.from_bytes(sha256(name).digest()[:8], "big")
 
@@ -89,6 +90,7 @@ class PrefixHash(SymbolPayload[Sequence[int]]):
 
     id: ClassVar[str] = "prefix-hash/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
+    releasable: ClassVar[bool] = True
     targets: ClassVar[frozenset[str]] = frozenset({"texts"})
     parameters: ClassVar[tuple[str, ...]] = ("base", "digits", "tables", "step")
     hashes: ClassVar[int] = 1
@@ -130,32 +132,32 @@ class PrefixHash(SymbolPayload[Sequence[int]]):
 
     @property
     def alphabet_size(self) -> int:
-        """What a report tells privately: one of g sums."""
+        """The number of sums, g: the private part of a report."""
         return self.base
 
     @property
     def groups(self) -> int:
-        """Group 0 and those of the search."""
+        """The number of groups: group 0 and those of the search."""
         return 1 + (-(-self.domain_size // self.step) if self.step else 0)
 
     @property
     def sampling_fraction(self) -> Fraction:
-        """The share of the reports that are held out: those that tell of a text as a whole."""
+        """The share of reports that are held out: they are about a whole text."""
         return Fraction(HELD_OUT, HELD_OUT + self.groups - 1)
 
     @property
     def all_tables(self) -> int:
-        """Of all groups."""
+        """The number of tables of all groups."""
         return (HELD_OUT + self.groups - 1) * self.tables
 
     @property
     def public_outcomes(self) -> int:
-        """Tables and points."""
+        """The number of tables times that of points."""
         return self.all_tables * self.points
 
     @property
     def tally_size(self) -> int:
-        """One count of reports a payload."""
+        """The number of payloads; each has a count of reports."""
         return self.public_outcomes * self.base
 
     @property
@@ -164,24 +166,24 @@ class PrefixHash(SymbolPayload[Sequence[int]]):
         return Fraction(1, self.base)
 
     def length(self, group: int) -> int:
-        """Bytes of the prefixes of a group."""
+        """Return the bytes of the prefixes of a group."""
         return min(group * self.step, self.domain_size) if group else self.domain_size
 
     def tables_of(self, group: int) -> range:
-        """The tables of a group."""
+        """Return the tables of a group."""
         first = (HELD_OUT + group - 1) * self.tables if group else 0
         return range(first, first + self.tables * (1 if group else HELD_OUT))
 
     def group_of(self, table: int) -> int:
-        """The group of a table."""
+        """Return the group of a table."""
         return max(0, table // self.tables - HELD_OUT + 1)
 
     def entry(self, table: int, place: int, byte: int) -> int:
-        """What a byte at a place adds to the code, modulo `codes`."""
+        """Return what a byte at a place adds to the code, modulo `codes`."""
         return entry(table, place, byte)
 
     def code(self, table: int, prefix: Sequence[int]) -> int:
-        """h(prefix); the prefix is already cut."""
+        """Return h(prefix) of a prefix that is already cut."""
         return sum(entry(table, *each) for each in enumerate(prefix)) % self.codes
 
     @property
@@ -192,16 +194,19 @@ class PrefixHash(SymbolPayload[Sequence[int]]):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """(r, j) by `public`, y by `coins`; DomainError unless the value is an encoded text."""
+        """Draw (r, j) by `public`, y by `coins`.
+
+        Raises DomainError unless it is an encoded text.
+        """
         text = self._checked(value)
         position = (coins if public is None else public).below(self.public_outcomes)
         truthful = coins.bernoulli(self.threshold)
-        other = coins.below(self.base - 1)  # drawn in any case
+        other = coins.below(self.base - 1)  # always drawn: run time must not reveal the outcome
         true = self._sum(position, text)
         return self._payload(position, true if truthful else other + (other >= true))  # pyright: ignore[reportAttributeAccessIssue]  # a class variable is as good as a property
 
     def _sum(self, position: int, text: Sequence[int]) -> int:
-        """<j, h(prefix)> mod g of a position r·M + j."""
+        """Return <j, h(prefix)> mod g of a position r·M + j."""
         table, point = divmod(position, self.points)
         code = self.code(table, text[: self.length(self.group_of(table))])
         return _dot(_vector(point, self.base), code, self.base)
@@ -219,7 +224,7 @@ class PrefixHash(SymbolPayload[Sequence[int]]):
         return self._sum(position, self._checked(label)) == symbol
 
     def inputs(self) -> Iterator[tuple[int, ...]]:
-        """Every text, as its bytes; there are few only where they are one byte long."""
+        """Yield every text as its bytes. There are few only if texts have one byte."""
         return map(tuple, Text(self.domain_size).every())
 
     def _supports_value(self, position: int, symbol: int, text: Sequence[int]) -> bool:
@@ -227,7 +232,7 @@ class PrefixHash(SymbolPayload[Sequence[int]]):
 
 
 def _digits(base: int) -> int:
-    """The most digits whose numbers are all below MOST_CODES."""
+    """Return the most digits whose numbers are all below MOST_CODES."""
     digits = 1
     while base ** (digits + 1) <= MOST_CODES:
         digits += 1
@@ -235,13 +240,13 @@ def _digits(base: int) -> int:
 
 
 def _tables(base: int, digits: int) -> int:
-    """As many as make CELLS codes, within bounds; at 29² codes each the most make 53,824."""
+    """Return the number of tables for CELLS codes, within bounds; 29² codes each give 53,824."""
     wanted: int = -(-CELLS // base ** min(digits, 16))
     return min(max(_FEWEST_TABLES, wanted), MOST_TABLES)
 
 
 def _vector(point: int, base: int) -> int:
-    """The point's vector, as the number of its digits: 1, then any digits below it."""
+    """Return the point's vector, as the number of its digits: 1, then any digits below it."""
     size = 1
     while point >= size:
         point -= size
@@ -250,7 +255,7 @@ def _vector(point: int, base: int) -> int:
 
 
 def _dot(left: int, right: int, base: int) -> int:
-    """Σ of the products of the digits, mod the base."""
+    """Return Σ of the products of the digits, mod the base."""
     total = 0
     while left:
         left, digit = divmod(left, base)

@@ -1,17 +1,18 @@
 """Projective designs: the geometry of `cyclic/1` by arithmetic, without a table, for more choices.
 
 A number below q^t has t digits in base q, elements of F_q, the first most significant. Point y is
-the number of rank y + 1 among those whose first digit that is not 0 is 1. A value is a place among
-the digits and the digits before it: of values with k digits behind the place there are q^(t−1−k),
-those of k = 0 first, and x less all of a smaller k is the number x′ of its t − 1 − k digits.
+the number of rank y + 1 among those whose first nonzero digit is 1. A value is a place among the
+digits and the digits before it. There are q^(t−1−k) values with k digits behind the place, those of
+k = 0 first. x minus the number of values of a smaller k is the number x′ of its t − 1 − k digits.
 
-    y supports x      where the digit of y at the place is Σ x′_i·h_i, h the digits of y before it
+    y supports x      if the digit of y at the place is Σ x′_i·h_i, h the digits of y before it
 
-That digit is in no sum, so a device draws the others and solves for it: if y is to support x, one
-of the w numbers of t − 1 digits whose first is 1; else one of the q^(t−1) ways to have another
-digit there and still a first one of 1. Nothing is redrawn and nothing is divided: O(t). Law, ε,
-parameters and payload are those of `geometric`, for up to 2^22 codes.
-Sources: Feldman, Nelson, Nguyen, Talwar 2022; local-dp §7.1.
+That digit is in no sum, so a device draws the others and solves for it. If y is to support x, it
+draws one of the w numbers of t − 1 digits whose first nonzero digit is 1. Otherwise it draws one of
+the q^(t−1) ways to have another digit there and 1 as the first nonzero one. There is no rejection
+and no division: O(t). Law, ε, parameters and payload are those of `geometric`, for up to 2^22
+codes. Sources: Feldman, Nelson, Nguyen, Talwar 2022; docs/mathematics/designs.md, Projective
+digits.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class ProjectiveResponse(GeometricResponse):
         behind, first = numbers.families[bisect_right(numbers.starts, index) - 1]
         led = near + 1 + gaps[bisect_left(ends, near + 1)]
         rank, missing = divmod(far // behind + q - 2, q - 1)
-        other = rank + gaps[bisect_left(ends, rank)]  # 0 of rank 0: then 1 is at the place itself
+        other = rank + gaps[bisect_left(ends, rank)]  # 0 has rank 0: then 1 is at the place
         head = (other, led // behind)[inside]
         tail = (far, led)[inside] % behind
         digit = numbers.digit(index - first, head, (q - 1 - missing, 0)[inside])
@@ -71,18 +72,18 @@ class _Numbers:
     t: int
     powers: tuple[int, ...] = field(init=False)
     starts: tuple[int, ...] = field(init=False)
-    """The first value of each k."""
+    """starts: int[t], the first value of each k."""
     families: tuple[tuple[int, int], ...] = field(init=False)
     """For each k, q^k and the first value."""
     ends: tuple[int, ...] = field(init=False)
-    """How many points have fewer than so many digits, by the number of digits."""
+    """The number of points with fewer digits, by the number of digits."""
     gaps: tuple[int, ...] = field(init=False)
-    """How far a number whose first digit is 1 is above its rank, by its digits; 0 has rank 0."""
+    """Number minus rank of a number whose first digit is 1, by its digits; 0 has rank 0."""
     _sum: Callable[[int, Iterable[int], Iterable[int]], int] = field(init=False)
     _chunk: int = field(init=False)
     _chunks: int = field(init=False)
     _operands: tuple[tuple[int, ...], ...] = field(init=False)
-    """By a number of a few digits, its digits as operands, the last first."""
+    """The digits as operands, the last first, of each number of a few digits."""
 
     def __post_init__(self) -> None:
         q, t = self.q, self.t
@@ -105,7 +106,7 @@ class _Numbers:
         object.__setattr__(self, "_operands", tuple(operands))
 
     def digit(self, one: int, other: int, start: int) -> int:
-        """`start` + Σ of the products of digits at the same place, in the field."""
+        """Return `start` + Σ of the products of digits at the same place, in the field."""
         ones, others = self._operands[one % self._chunk], self._operands[other % self._chunk]
         for _ in range(1, self._chunks):
             one, other = one // self._chunk, other // self._chunk

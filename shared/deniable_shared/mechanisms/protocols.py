@@ -1,4 +1,4 @@
-"""What every local randomizer offers, so that both ends can use any of them."""
+"""The interface of every local randomizer, for both ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Mechanism(Protocol):
-    """A randomizer with all its parameters fixed. Behaviour behind an id never changes."""
+    """A randomizer with all its parameters fixed. The behaviour of an id never changes."""
 
     def __hash__(self) -> int:
         """A mechanism is a value."""
@@ -43,121 +43,126 @@ class Mechanism(Protocol):
 
     @property
     def domain_size(self) -> int:
-        """Number of bits, or of choices."""
+        """The number of bits or of choices."""
         ...
 
     @property
     def epsilon(self) -> Fraction:
-        """Of one whole report."""
+        """The ε of one whole report."""
         ...
 
     @property
     def payload_size(self) -> int:
-        """Bytes of every payload."""
+        """The size of every payload in bytes."""
         ...
 
     @property
     def tally_size(self) -> int:
-        """Integers in the tally of any set of reports."""
+        """The number of integers in a tally of reports."""
         ...
 
     @property
     def threshold(self) -> int:
-        """T of 2^64: the integer whose law ε certifies; of a chain, its permanent answer's."""
+        """T of 2^64: the integer that ε certifies; for a chain, that of the permanent answer."""
         ...
 
     @property
     def p(self) -> Fraction:
-        """Exact probability that a report supports what is true."""
+        """Exact probability that a report supports the true label."""
         ...
 
     @property
     def q(self) -> Fraction:
-        """Exact probability that a report supports one thing that is not true."""
+        """Exact probability that a report supports one given other label."""
         ...
 
     @property
     def releasable(self) -> bool:
-        """Whether central releases read it: its reports support labels or do not."""
+        """Whether central releases can read it: reports have public weights."""
         ...
 
     @property
     def structure(self) -> MessageStructure | None:
-        """What a message is; None where what needs to know is not available for it."""
+        """The form of a message; None if features that need it are not available."""
 
     @property
     def sampling_fraction(self) -> Fraction:
-        """The share of the labels that one report tells of: all, or t of m."""
+        """The share of the labels that one report is about: all, or t of m."""
         ...
 
     @property
     def public_outcomes(self) -> int:
-        """How many equally likely things a payload may tell openly; 1 if it tells none."""
+        """The number of equally likely public parts of a payload; 1 if it has none."""
         ...
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """One payload; DomainError, which never repeats the value, unless it is encoded.
+        """Return one payload.
 
-        `coins` are keyed by the value. What a report tells openly, such as which bits it speaks of,
-        is tossed with `public`, keyed by anything but the value; with `coins` if there are none.
+        `coins` are keyed by the value. The public part of a report, such as which bits it has, is
+        drawn from `public`, which is keyed by anything but the value. Without `public` it is drawn
+        from `coins`. Raises DomainError, which never repeats the value, unless the value is
+        encoded.
         """
         ...
 
     def supports(self, payload: bytes, label: int) -> bool | None:
-        """Whether a payload supports a label; None if it does not tell of it."""
+        """Whether a payload supports a label; None if it is not about the label."""
 
     def validate(self, payload: bytes) -> None:
-        """Return for payloads `randomize` can give, raise DecodeError for all others."""
+        """Raises DecodeError for a payload that `randomize` cannot give."""
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        """Return the exact probability of every payload.
+
+        Raises ParameterError beyond 65,536 payloads.
+        """
         ...
 
     def inputs(self) -> Iterator[int | tuple[int, ...]]:
-        """Every input the ε speaks of: any two of them are covered by it."""
+        """Yield every input that ε covers: it covers any two of them."""
         ...
 
 
 class Memoizable(Mechanism, Protocol):
-    """A mechanism whose payload is symbols that can be kept or drawn anew, each by itself."""
+    """A mechanism whose payload is symbols; each can be kept or drawn again independently."""
 
     @property
     def alphabet_size(self) -> int:
-        """K: how many values one symbol can take."""
+        """K: the number of values of one symbol."""
         ...
 
     @property
     def support_size(self) -> int:
-        """w: how many of those values support one thing."""
+        """w: the number of these values that support one label."""
         ...
 
     @property
     def coordinates(self) -> int:
-        """How many symbols a payload has."""
+        """The number of symbols in a payload."""
         ...
 
     @property
     def max_differing_coordinates(self) -> int:
-        """The most symbols in which two inputs can differ: ε is split over so many."""
+        """The most symbols in which two inputs can differ; ε is split over them."""
         ...
 
     @property
     def range_error(self) -> float | None:
-        """n times the mean variance of a range of values; None if no level of a scale is told."""
+        """n times the mean variance of a range of values; None without levels of a scale."""
 
     def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """Each symbol of a payload kept with probability keep/2^64, else uniform among all K."""
+        """Keep each symbol of a payload with probability keep/2^64, else draw it among all K."""
         ...
 
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `rerandomize` can give."""
+        """Return the exact probability of every payload that `rerandomize` can give."""
         ...
 
 
 class MechanismClass(Protocol):
-    """What the registry knows of a mechanism: the class, before its parameters are fixed."""
+    """A mechanism in the registry, before its parameters are fixed."""
 
     @property
     def id(self) -> str:
@@ -171,7 +176,7 @@ class MechanismClass(Protocol):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the integers that a manifest pins besides the domain and ε, if any.
+        """Names of the integers that a manifest stores besides the domain and ε, if any.
 
         An instance has each of them as an attribute.
         """
@@ -179,14 +184,14 @@ class MechanismClass(Protocol):
 
     @property
     def releasable(self) -> bool:
-        """Whether central releases read it: its reports support labels or do not."""
+        """Whether central releases can read it: reports have public weights."""
         ...
 
     @property
     def targets(self) -> frozenset[str]:
-        """What it is compared for besides labels: "mean", "ranges", "tables", "texts".
+        """What it can be best at besides labels: "mean", "ranges", "tables", "texts".
 
-        "allocations" where a report is one label, and a tally the histogram of reports.
+        "allocations" if a report is one label and a tally the histogram of reports.
         """
         ...
 
@@ -198,7 +203,7 @@ class MechanismClass(Protocol):
     def create(
         self, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Memoizable:
-        """The mechanism at ε; what is not `given` is chosen for the ε of one `report`.
+        """Return the mechanism at ε. Parameters that are not `given` fit the ε of one `report`.
 
         `given` holds some of `parameters`, and "distance" for bits.
         """
@@ -206,7 +211,7 @@ class MechanismClass(Protocol):
 
 
 class RecordMechanismClass(Protocol):
-    """The same of a mechanism that is made for records, and must know their shape."""
+    """A mechanism in the registry that is made for records, and needs their shape."""
 
     @property
     def id(self) -> str:
@@ -246,12 +251,12 @@ class RecordMechanismClass(Protocol):
         report: Fraction,
         given: Mapping[str, int],
     ) -> Memoizable:
-        """The mechanism at ε for attributes of so many labels each; see `MechanismClass`."""
+        """Return the mechanism at ε for attributes with these numbers of labels."""
         ...
 
 
 def check_radices(radices: tuple[int, ...]) -> None:
-    """ParameterError unless there are 2 to 64 attributes of two or more labels each."""
+    """Raises ParameterError unless there are 2 to 64 attributes of two or more labels each."""
     if not 2 <= len(radices) <= MAX_ATTRIBUTES:
         raise ParameterError(
             f"radices must be those of 2 to {MAX_ATTRIBUTES} attributes, got {len(radices)}"
@@ -262,15 +267,15 @@ def check_radices(radices: tuple[int, ...]) -> None:
 
 
 class Chain(Mechanism, Protocol):
-    """A permanent answer, renewed for each report: `randomize` is `permanent`, then `renew`.
+    """A permanent answer and its renewal for each report.
 
-    All reports of one permanent answer together cost `epsilon_permanent`, each alone `epsilon`.
-    p, q and pmf are those of one report.
+    All reports of one permanent answer together cost `epsilon_permanent`, each alone `epsilon`. p,
+    q and pmf are those of one report.
     """
 
     @property
     def epsilon_permanent(self) -> Fraction:
-        """Of one permanent answer, and so of any number of reports that renew it."""
+        """The ε of one permanent answer, and so of all reports that renew it together."""
         ...
 
     @property
@@ -280,17 +285,17 @@ class Chain(Mechanism, Protocol):
 
     @property
     def renewal_threshold(self) -> int:
-        """A of 2^64: a symbol of the permanent answer is kept with that chance."""
+        """A of 2^64: the chance that a symbol of the permanent answer is kept."""
         ...
 
     def memoize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """The answer to keep, tossed once a hold; the coins are those of `randomize`."""
+        """Return the answer to keep, drawn once a hold; the coins are those of `randomize`."""
         ...
 
     def rerandomize(self, permanent: bytes, coins: Coins) -> bytes:
-        """One report of it; DecodeError unless `permanent` is a payload.
+        """Return one report of the answer. Raises DecodeError unless `permanent` is a payload.
 
         The coins are new for each report, keyed by the permanent answer and by no value.
         """
@@ -299,9 +304,9 @@ class Chain(Mechanism, Protocol):
     def pmf_history(
         self, values: Sequence[int | Sequence[int]]
     ) -> dict[tuple[bytes, ...], Fraction]:
-        """Exact probability of every sequence of reports in one hold, one for each of the values.
+        """The exact probability of every sequence of reports in one hold, one for each value.
 
-        The permanent answer is that of the first value, later ones are not used. ParameterError
-        beyond 65,536 sequences.
+        The permanent answer is that of the first value; later values are not used. Raises
+        ParameterError beyond 65,536 sequences.
         """
         ...

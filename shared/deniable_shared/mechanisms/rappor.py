@@ -1,18 +1,18 @@
-"""RAPPOR: a Bloom filter of the text, told with errors that stay, then with errors that do not.
+"""RAPPOR: a Bloom filter of the text, with permanent noise, then with new noise in each report.
 
     truth      m bits of a Bloom filter with h hash functions, which the cohort decides
-    permanent  (PRR) each bit as it is with P, else flipped: f = 2(1 − P) is drawn at random
+    permanent  (PRR) each bit unchanged with P, else flipped: f = 2(1 − P) is drawn at random
     report     (IRR) each permanent bit kept with a = A/2^64, else a fair coin:
                1 with (1 + a)/2 where the permanent bit is 1, with (1 − a)/2 where it is 0
 
     ε∞ = 2h·ln((1 − f/2)/(f/2))        ε1 = h·ln(q*(1 − p*)/(p*(1 − q*)))
 
-of the original with its q = (1 + a)/2 and p = 1 − q, where q* = 1 − p* is the chance that a report
-tells a bit as it is. Of both ε the largest integers T and A are taken that keep them. Without a
-chain there is the first round alone, at ε. The bits are those of the original's clients: byte i of
-MD5 of the cohort (four bytes, big-endian) and the text, modulo m, for i = 0 … h − 1; so m is a
-power of two up to 256, and two of a text's bits may be one. β = 1 − (1 − 1/m)^h.
-Sources: Erlingsson, Pihur, Korolova 2014; local-dp §9.
+as in the original with its q = (1 + a)/2 and p = 1 − q, where q* = 1 − p* is the chance that a
+report has a bit unchanged. T and A are the largest integers that keep both ε. Without a chain there
+is only the first round, at ε. The bits are those of the original's clients: byte i of MD5 of the
+cohort (four bytes, big-endian) and the text, modulo m, for i = 0 … h − 1. So m is a power of two up
+to 256, and two of a text's bits may be the same. β = 1 − (1 − 1/m)^h. Sources: Erlingsson, Pihur,
+Korolova 2014; docs/mathematics/texts.md, Sketches.
 """
 
 from __future__ import annotations

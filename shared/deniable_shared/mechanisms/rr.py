@@ -1,12 +1,13 @@
-"""Binary randomized response on a vector of bits: each is told truthfully with probability p.
+"""Binary randomized response on a vector of bits: each is sent truthfully with probability p.
 
     p = T/2^64        q = 1 − p        (p/q)^k ≤ e^ε, as close as 64 bits allow
 
 k is the most places in which two valid vectors differ: ε is that of the whole vector, not of a bit.
-Where k < m, `inputs` are the vectors of at most ⌊k/2⌋ ones, which differ in 2⌊k/2⌋ places: an odd
-k < m spends (k − 1)/k of ε only, and k = 1 has one input. A domain of bits has an even k, or m.
+If k < m, `inputs` are the vectors of at most ⌊k/2⌋ ones, which differ in 2⌊k/2⌋ places. So an odd
+k < m spends only (k − 1)/k of ε, and k = 1 has one input. A domain of bits has an even k, or m.
 Payload: the bits, most significant first, zero padded to whole bytes.
 References: Warner 1965; Erlingsson, Pihur, Korolova 2014 (vectors).
+Source: docs/mathematics/direct-answers.md, Several bits at once.
 """
 
 from __future__ import annotations
@@ -63,12 +64,12 @@ class BitwiseResponse(PackedBits, MechanismBase):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; `distance` is all m places if it is not given."""
+        """See `MechanismClass`. `distance` is all m places if it is not given."""
         return cls(domain_size, epsilon, given.get("distance", domain_size))
 
     @property
     def tally_size(self) -> int:
-        """One count of ones a bit."""
+        """The number of bits; each has a count of ones."""
         return self.domain_size
 
     @property
@@ -83,7 +84,7 @@ class BitwiseResponse(PackedBits, MechanismBase):
 
     @property
     def coordinates(self) -> int:
-        """One symbol a bit."""
+        """The number of bits; each is a symbol."""
         return self.domain_size
 
     @property
@@ -99,14 +100,17 @@ class BitwiseResponse(PackedBits, MechanismBase):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """The bits, each flipped by a coin of its own; DomainError unless m zeros and ones."""
+        """Flip each bit by its own coin.
+
+        Raises DomainError unless the value is m zeros and ones.
+        """
         bits = self._pack_bits(value) ^ coins.bernoulli_vector(self._flip, self.domain_size)
         return self._payload(bits)
 
     def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """Each bit kept with probability keep/2^64, else a fair coin."""
+        """Keep each bit with probability keep/2^64, else draw a fair coin."""
         kept = coins.bernoulli_vector(keep, self.domain_size)
-        drawn = coins.bits(self.domain_size)  # always drawn: work must not tell the outcome
+        drawn = coins.bits(self.domain_size)  # always drawn: run time must not reveal the outcome
         bits = int.from_bytes(permanent, "big") >> self._padding
         return self._payload(drawn ^ (drawn ^ bits) & kept)
 
@@ -118,15 +122,15 @@ class BitwiseResponse(PackedBits, MechanismBase):
             raise DomainError(f"value must be a sequence of {self.domain_size} zeros and ones")
         try:
             return pack(value)
-        except (ValueError, TypeError):  # its text would repeat the value
+        except (ValueError, TypeError):  # the original error would repeat the value
             raise DomainError("value must hold only zeros and ones") from None
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload, for up to 16 bits; ParameterError beyond."""
+        """Return the exact probability of every payload. Raises ParameterError beyond 16 bits."""
         return self._law(self._pack_bits(value), self.q)
 
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `rerandomize` can give, for up to 16 bits."""
+        """Return the exact probability of every payload of `rerandomize`, for up to 16 bits."""
         bits = int.from_bytes(permanent, "big") >> self._padding
         return self._law(bits, Fraction(SCALE - keep, 2 * SCALE))
 
@@ -138,7 +142,7 @@ class BitwiseResponse(PackedBits, MechanismBase):
         return {self._payload(bits): by_flips[(bits ^ truth).bit_count()] for bits in range(1 << m)}
 
     def inputs(self) -> Iterator[tuple[int, ...]]:
-        """All vectors if k = m, else all of at most k/2 ones: any two within distance k."""
+        """Yield all vectors if k = m, else all of at most k/2 ones: any two within distance k."""
         m = self.domain_size
         most = m if self.distance == m else self.distance // 2
         for ones in range(most + 1):

@@ -1,21 +1,23 @@
-"""Randomized response on t of m bits: which ones is tossed openly, without the value.
+"""Randomized response on t of m bits, which are drawn publicly, without the value.
 
-    t places of m, each set equally likely, then each of their bits told truthfully with probability
+    t places of m, all sets equally likely, then each of their bits sent truthfully with probability
 
         p = T/2^64        q = 1 − p        (p/q)^min(t, k) ≤ e^ε, as close as 64 bits allow
 
 k is the most places in which two valid vectors differ. In t places two vectors differ in at most
-min(t, k), and in just that many for some set of places: so ε is split over min(t, k), no more and
-no less, and as every set is as likely under all values, the whole report costs ε. Where k < m,
-`inputs` are the vectors of at most ⌊k/2⌋ ones: with an odd k < m a report spends
-min(t, k − 1)/min(t, k) of ε. A domain of bits has an even k, or m.
+min(t, k), and in exactly that many for some set of places. So ε is split over exactly min(t, k).
+Every set is equally likely under all values, so the whole report costs ε. If k < m, `inputs` are
+the vectors of at most ⌊k/2⌋ ones: with an odd k < m a report spends min(t, k − 1)/min(t, k) of ε. A
+domain of bits has an even k, or m.
 
-If t is not given it is the one of least variance at frequency ½, which is the one of largest
-t·(p − q)². The best real t is ε/2.1773 (u = ε/2t solves sinh 2u = 4u); its neighbours are compared
-in integers. From t = k on the split is over, so all m bits are the other candidate.
+If t is not given it is the one of least variance at frequency ½, which has the largest t·(p − q)².
+The best real t is ε/2.1773 (u = ε/2t solves sinh 2u = 4u); its neighbours are compared in integers.
+From t = k on the split does not grow, so all m bits are the other candidate.
 
-Payload: for each place told, in rising order, 2·place + bit, big-endian, in as few whole bytes as
-hold 2m − 1. Sources: Nguyên et al. 2016; Cormode, Kulkarni, Srivastava 2018; local-dp §1.
+Payload: for each place, in rising order, 2·place + bit, big-endian, in as few whole bytes as hold
+2m − 1.
+Sources: Nguyên et al. 2016; Cormode, Kulkarni, Srivastava 2018; docs/mathematics/sampling.md, How
+many bits.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _MAX_PAYLOADS = 65_536
 
 
 def best_sample(domain_size: int, epsilon: Fraction, distance: int) -> int:
-    """How many bits to tell so that the variance at frequency ½ is least; the fewer in a tie."""
+    """Return the number of bits of least variance at frequency ½; fewer bits win a tie."""
     near = round(epsilon / _BEST_SHARE)
     split = {min(max(t, 1), distance) for t in (near - 1, near, near + 1)}
 
@@ -89,7 +91,10 @@ class SampledResponse(MechanismBase):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; `distance` is all m places, `sampled` the best for a report."""
+        """See `MechanismClass`.
+
+        `distance` defaults to all m places, `sampled` to the best for a report.
+        """
         distance = given.get("distance", domain_size)
         if "sampled" in given:
             return cls(domain_size, epsilon, distance, given["sampled"])
@@ -100,12 +105,12 @@ class SampledResponse(MechanismBase):
 
     @property
     def tally_size(self) -> int:
-        """For each bit how often it was told, then for each bit how often as a one."""
+        """For each bit the number of reports with it, then for each bit the number that say one."""
         return 2 * self.domain_size
 
     @property
     def q(self) -> Fraction:
-        """Exact probability that a bit that is told is flipped."""
+        """Exact probability that a bit in the report is flipped."""
         return Fraction(self._flip, SCALE)
 
     @property
@@ -115,7 +120,7 @@ class SampledResponse(MechanismBase):
 
     @property
     def coordinates(self) -> int:
-        """One symbol a bit that is told."""
+        """One symbol per bit in the report."""
         return self.sampled
 
     @property
@@ -125,7 +130,7 @@ class SampledResponse(MechanismBase):
 
     @property
     def public_outcomes(self) -> int:
-        """The sets of t places."""
+        """The number of sets of t places."""
         return comb(self.domain_size, self.sampled)
 
     @property
@@ -141,7 +146,10 @@ class SampledResponse(MechanismBase):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """t places by `public`, their bits by `coins`; DomainError unless m zeros and ones."""
+        """Draw t places by `public`, bits by `coins`.
+
+        Raises DomainError unless m zeros and ones.
+        """
         vector, last = self._pack_bits(value), self.domain_size - 1
         places = self._sample(coins if public is None else public)
         flips = coins.bernoulli_vector(self._flip, self.sampled)
@@ -152,11 +160,11 @@ class SampledResponse(MechanismBase):
             raise DomainError(f"value must be a sequence of {self.domain_size} zeros and ones")
         try:
             return pack(value)
-        except (ValueError, TypeError):  # its text would repeat the value
+        except (ValueError, TypeError):  # the original error would repeat the value
             raise DomainError("value must hold only zeros and ones") from None
 
     def _sample(self, coins: Coins) -> list[int]:
-        """t of m places, every set equally likely, rising (Floyd's way: one draw a place)."""
+        """Return t of m places, rising, all sets equally likely (Floyd: one draw a place)."""
         chosen: set[int] = set()
         for last in range(self.domain_size - self.sampled, self.domain_size):
             place = coins.below(last + 1)
@@ -164,7 +172,7 @@ class SampledResponse(MechanismBase):
         return sorted(chosen)
 
     def _payload(self, places: Sequence[int], bits: int) -> bytes:
-        """`bits` are those of the places in their order, the last one least significant."""
+        """Encode `bits`: those of the places in their order, the last one least significant."""
         codes = [2 * place + (bits >> shift & 1) for shift, place in enumerate(reversed(places))]
         codes.reverse()
         if self._width == 1:
@@ -172,10 +180,10 @@ class SampledResponse(MechanismBase):
         return b"".join(code.to_bytes(self._width, "big") for code in codes)
 
     def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The same places; each bit kept with probability keep/2^64, else a fair coin."""
+        """Keep the places, and each bit with probability keep/2^64; otherwise draw a fair coin."""
         codes = self._codes(permanent)
         kept = coins.bernoulli_vector(keep, self.sampled)
-        drawn = coins.bits(self.sampled)  # always drawn: work must not tell the outcome
+        drawn = coins.bits(self.sampled)  # always drawn: run time must not reveal the outcome
         bits = pack([code & 1 for code in codes])
         return self._payload([code >> 1 for code in codes], drawn ^ (drawn ^ bits) & kept)
 
@@ -186,11 +194,11 @@ class SampledResponse(MechanismBase):
         return [int.from_bytes(payload[at : at + self._width], "big") for at in starts]
 
     def supports(self, payload: bytes, label: int) -> bool | None:
-        """Whether a bit is told as 1; None if it is not told."""
+        """Whether a bit is sent as 1; None if it is not in the report."""
         return {code >> 1: bool(code & 1) for code in self._codes(payload)}.get(label)
 
     def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` names t places below m in rising order."""
+        """Raises DecodeError unless `payload` names t places below m in rising order."""
         if len(payload) != self.payload_size:
             raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
         places = [code >> 1 for code in self._codes(payload)]
@@ -200,7 +208,10 @@ class SampledResponse(MechanismBase):
             raise DecodeError(f"payload must name {self.sampled} places in rising order")
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        """Return the exact probability of every payload.
+
+        Raises ParameterError beyond 65,536 payloads.
+        """
         vector, m, t = self._pack_bits(value), self.domain_size, self.sampled
         if self.public_outcomes << t > _MAX_PAYLOADS:
             raise ParameterError(
@@ -214,7 +225,7 @@ class SampledResponse(MechanismBase):
         return law
 
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `rerandomize` can give."""
+        """Return the exact probability of every payload that `rerandomize` can give."""
         codes = self._codes(permanent)
         places, bits = [code >> 1 for code in codes], pack([code & 1 for code in codes])
         return self._law(places, bits, Fraction(SCALE - keep, 2 * SCALE), Fraction(1))
@@ -230,14 +241,14 @@ class SampledResponse(MechanismBase):
         }
 
     def inputs(self) -> Iterator[int] | Iterator[tuple[int, ...]]:
-        """All vectors if k = m, else all of at most k/2 ones: any two within distance k."""
+        """Yield all vectors if k = m, else all of at most k/2 ones: any two within distance k."""
         m = self.domain_size
         most = m if self.distance == m else self.distance // 2
         return (bits for bits in product((0, 1), repeat=m) if sum(bits) <= most)
 
 
 def _gather_bits(vector: int, places: Sequence[int], last: int) -> int:
-    """The bits at `places` of a vector whose place 0 is bit `last`, in their order."""
+    """Return the bits at `places` of a vector whose place 0 is bit `last`, in their order."""
     bits = 0
     for place in places:
         bits = bits << 1 | (vector >> (last - place) & 1)

@@ -1,19 +1,20 @@
-"""Where people are on a scale: an output near the answer, in a window around it, is likelier.
+"""The distribution of people on a scale: outputs in a window around the answer are more likely.
 
     x of 0 … D − 1     the window is x … x + 2B of the K = D + 2B outputs, x + B its centre
-    p = T/2^64         an output of the window, each as likely; else one of the K − w others
+    p = T/2^64         an output of the window, equally likely; else one of the K − w others
 
                 (T/w)/((2^64 − T)/(K − w)) ≤ e^ε, as close as 64 bits allow;     w = 2B + 1
 
-B, the parameter `reach`, is ⌊bD + ½⌋ if it is not given, with the b that makes the output tell most
-of a uniform answer, E = e^ε:
+B, the parameter `reach`, is ⌊bD + ½⌋ if it is not given. b maximizes the information of the output
+about a uniform answer, with E = e^ε:
 
     b = (εE − E + 1)/(2E(E − 1 − ε))
 
-computed in rationals, so that everybody finds the same. A neighbour of the answer is told nearly as
-often as the answer: what is told well is where people are, and how they spread, not the share of
-one value. Payload: the output, big-endian, in as few whole bytes as hold K − 1.
-Sources: Li et al. 2020 (square wave, of which this is the discrete form); local-dp §11.
+computed in rationals, so that all programs get the same. A neighbour of the answer is sent nearly
+as often as the answer. So the mechanism measures well where people are and how they spread, but not
+the share of one value. Payload: the output, big-endian, in as few whole bytes as hold K − 1.
+Sources: Li et al. 2020 (square wave, of which this is the discrete form);
+docs/mathematics/numbers.md, Square wave.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
 
 MAX_CELLS = 1024
-"""Most values: reading a distribution inverts a matrix of so many rows."""
+"""The most values: reading a distribution inverts a matrix with so many rows."""
 
 _EXP_BITS = 128
 
@@ -48,6 +49,7 @@ class SquareWave(WindowSymbol, IndexToSymbol):
 
     id: ClassVar[str] = "square-wave/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    releasable: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("reach",)
     domain_size: int
     epsilon: Fraction
@@ -72,33 +74,33 @@ class SquareWave(WindowSymbol, IndexToSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; the reach is the best for a report."""
+        """See `MechanismClass`. The reach defaults to the best for a report."""
         reach = given["reach"] if given else best_reach(report, domain_size)
         return cls(domain_size, epsilon, reach)
 
     @property
     def window(self) -> int:
-        """w: how many outputs are favoured."""
+        """w: the number of favoured outputs."""
         return 2 * self.reach + 1
 
     @property
     def outputs(self) -> int:
-        """K: how many there are."""
+        """K: the number of outputs."""
         return self.domain_size + 2 * self.reach
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """An output; DomainError unless 0 ≤ value < D."""
+        """Return an output. Raises DomainError unless 0 ≤ value < D."""
         start = self._checked(value)
         favoured = coins.bernoulli(self.threshold)
-        inside = start + coins.below(self.window)  # both are always drawn: work must not tell
+        inside = start + coins.below(self.window)  # both always drawn: run time reveals nothing
         outside = coins.below(self.outputs - self.window)
         outside += self.window * (outside >= start)  # skip over the window
         return (outside, inside)[favoured].to_bytes(self.payload_size, "big")
 
     def likely_windows(self) -> list[Fraction]:
-        """For each output the share of all values in whose window it lies."""
+        """For each output, the share of all values whose window contains it."""
         d, w = self.domain_size, self.window
         return [Fraction(min(y + 1, w, d, self.outputs - y), d) for y in range(self.outputs)]
 
@@ -108,7 +110,7 @@ class SquareWave(WindowSymbol, IndexToSymbol):
 
 @lru_cache(maxsize=256)
 def best_reach(epsilon: Fraction, domain_size: int) -> int:
-    """B of the largest mutual information for uniform answers; at most D/2, where b tends to."""
+    """Return B of the largest mutual information for uniform answers; it is at most D/2."""
     e = exp_bounds(epsilon, bits=_EXP_BITS)[0]
     share = (epsilon * e - e + 1) / (2 * e * (e - 1 - epsilon))
     return min(math.floor(share * domain_size + Fraction(1, 2)), domain_size // 2)

@@ -1,17 +1,19 @@
-"""What a message is: the part of a mechanism that is counting, whatever the value is and ε.
+"""The form of a message: the combinatorial part of a mechanism, without value and ε.
 
-    OneOf             one of K symbols                                   grr/1
-    Subset            any w of K codes                                   subset/1
-    Design            w of K codes, each two of them in as many sets     cyclic/1, hadamard/1
-    IndependentBits   m bits, each told by itself                        rr/1, oue/1
-    SampledBits       t of m such bits, which ones is open               rr-sampled/1
-    OneOfParts        one of several messages, which one is open         pairs/1, fourier/1
-    Window            an output of which w in a row are likelier         square-wave/1
+    OneOf             one of K symbols                                     grr/1
+    Subset            any w of K codes                                     subset/1
+    Design            w of K codes, each pair of codes in equally many     cyclic/1, hadamard/1
+    IndependentBits   m bits, each randomized independently                rr/1, oue/1
+    SampledBits       t of m such bits, publicly drawn                     rr-sampled/1
+    OneOfParts        one of several messages, publicly drawn              pairs/1, fourier/1
+    Window            an output; w in a row are more likely                square-wave/1
 
-From a structure follow the covariances of two supports (`joint_supports`), what two reports of one
-permanent answer share (`linkage`), and how far one report moves a tally (`one_report_moves`). A
-mechanism of another kind has none, and what needs one is not available for it.
-Sources: local-dp §0, §7; the sets of `hadamard/1` are a 3-design.
+Three things follow from a structure: the covariances of two supports (`joint_supports`), what two
+reports of one permanent answer share (`linkage`), and how far one report moves a tally
+(`one_report_moves`). A mechanism of another kind has no structure, and these features are not
+available for it.
+Sources: docs/mathematics/supports-and-estimates.md, Joint supports; the sets of `hadamard/1` are a
+3-design.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class LabelSensitivity:
-    """How far one report replaced moves all readings: their range, L1, L2² and largest move.
+    """How far one replaced report moves all readings: their range, L1, L2² and largest move.
 
     `sets` is the most that it moves the sum of the readings of any set of labels.
     """
@@ -62,21 +64,21 @@ class LabelSensitivity:
 
     @classmethod
     def of_supports(cls, apart: int, sets: int) -> LabelSensitivity:
-        """Where two reports differ in at most `apart` labels, and each has some of its own."""
+        """It for reports that differ in at most `apart` labels, if each has some of its own."""
         return cls(range=2, l1=apart, l2_squared=apart, linf=1, sets=sets)
 
 
 class MessageStructure(Protocol):
-    """What features need to know of a mechanism's messages."""
+    """What features need to know about a mechanism's messages."""
 
     def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports | None:
-        """How supports of two choices vary together; None where no one law of them holds.
+        """How supports of two choices vary together; None if no single law describes them.
 
         `p` and `q` are those of one report.
         """
 
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
-        """Bits that two reports share of a permanent answer told with `p` and `q`.
+        """Return the bits that two reports share of a permanent answer randomized with `p` and `q`.
 
         Each keeps a symbol of it with the chance `kept`.
         """
@@ -85,22 +87,22 @@ class MessageStructure(Protocol):
     def one_report_moves(
         self, labels: int, unit: int = 1, blank: int = 0
     ) -> LabelSensitivity | None:
-        """How far one report replaced moves the readings of the first `labels` codes, at most.
+        """How far one replaced report moves the readings of the first `labels` codes at most.
 
-        A report adds `unit` to what it supports, less `blank` where it tells of a label at all.
-        None where a tally has no reading for each label.
+        A report adds `unit` to each label it supports, minus `blank` for each label it is about.
+        None if a tally has no reading for each label.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of K = `codes` symbols, of which each supports one choice."""
+    """One of K = `codes` symbols; each supports one choice."""
 
     codes: int
 
     @property
     def support_size(self) -> int:
-        """w: how many codes a message supports."""
+        """w: the number of codes that a message supports."""
         return 1
 
     def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports:
@@ -108,7 +110,7 @@ class OneOf:
         return JointSupports(p, q, Fraction(0), Fraction(0), 1)
 
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
-        """That of one symbol."""
+        """The linkage of one symbol."""
         return symbol_information(self.codes, kept)
 
     def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelSensitivity:
@@ -124,7 +126,7 @@ class Subset:
     support_size: int
 
     def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports:
-        """A set holds x or not, and is uniform otherwise."""
+        """A set holds x or not, and is otherwise uniform."""
         k, w = self.codes, self.support_size
         both = p * Fraction(w - 1, k - 1)
         ways = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
@@ -142,10 +144,10 @@ class Subset:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """`messages` sets of w = `support_size` of K = `codes` codes; each pair is in as many of them.
+    """`messages` sets of w = `support_size` of K = `codes` codes; each pair is in equally many.
 
-    The sets are in `classes` of equal size; which class a message is of is told openly.
-    `triples`: in how many sets three codes are together; None where that depends on the three.
+    The sets are in `classes` of equal size; the class of a message is public. `triples` is the
+    number of sets that contain three codes; None if it depends on the codes.
     """
 
     codes: int
@@ -156,16 +158,19 @@ class Design:
 
     @property
     def supporting(self) -> int:
-        """How many of the messages support one code."""
+        """The number of messages that support one code."""
         return self.messages * self.support_size // self.codes
 
     @property
     def pairs(self) -> int:
-        """λ: how many of the messages support each two codes."""
+        """λ: the number of messages that support a pair of codes."""
         return self.supporting * (self.support_size - 1) // (self.codes - 1)
 
     def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports | None:
-        """Where any three codes lie alike; all that a message supports may be one choice."""
+        """Return the law if all triples of codes are alike.
+
+        All supported codes may count as one choice.
+        """
         if self.triples is None:
             return None
         inside, outside = self.supporting, self.messages - self.supporting
@@ -175,11 +180,11 @@ class Design:
         return JointSupports(p, q, both, neither, self.support_size, self.support_size)
 
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
-        """That of the class, and of one of its messages."""
+        """The linkage of the class and of one of its messages."""
         return math.log2(self.classes) + symbol_information(self.messages // self.classes, kept)
 
     def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelSensitivity:
-        """Where there are as many messages as codes, any two share λ of them."""
+        """If there are as many messages as codes, any two share λ codes."""
         if self.messages == self.codes:
             return _of_sets(labels, self.support_size - self.pairs)
         return _of_sets(labels, min(self.support_size, self.codes - self.support_size))
@@ -187,40 +192,40 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class IndependentBits:
-    """m = `bits` bits, each told by itself; `exclusive` where one of them alone is true."""
+    """m = `bits` bits, each randomized independently; `exclusive` if exactly one is true."""
 
     bits: int
     exclusive: bool = False
 
     def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports | None:
-        """Bits that exclude each other are tossed apart; of others more than one may be true."""
+        """Exclusive bits are independent given the truth; otherwise more than one may be true."""
         return JointSupports(p, q, p * q, q * q, self.bits) if self.exclusive else None
 
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
-        """That of all bits; an upper bound where they exclude each other."""
+        """The linkage of all bits; an upper bound if they are exclusive."""
         if self.exclusive:
             return encoding_information(p, q, self.bits, kept)
         return self.bits * symbol_information(2, kept)
 
     def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelSensitivity:
-        """Every count by one, up or down."""
+        """Each count moves by one, up or down."""
         m = self.bits
         return LabelSensitivity(range=2 if m > 1 else 0, l1=m, l2_squared=m, linf=1, sets=m)
 
 
 @dataclass(frozen=True, slots=True)
 class SampledBits:
-    """t = `sampled` of m = `bits` bits, any t of them alike; which ones is told openly."""
+    """t = `sampled` of m = `bits` bits, all sets equally likely; the choice of bits is public."""
 
     bits: int
     sampled: int
     exclusive: bool = False
 
     def joint_supports(self, p: Fraction, q: Fraction) -> None:
-        """None: a report tells of some choices alone."""
+        """None: a report is about only some of the choices."""
 
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
-        """That of the places, and of their bits; a bound for two bits or more that exclude."""
+        """The linkage of the places and of their bits; a bound for two or more exclusive bits."""
         openly = math.log2(comb(self.bits, self.sampled))
         if not self.exclusive:
             return openly + self.sampled * symbol_information(2, kept)
@@ -230,10 +235,10 @@ class SampledBits:
         return openly + share * encoding_information(p, q, self.bits, kept)
 
     def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelSensitivity:
-        """A place that one of two reports tells of moves a reading by unit − blank at most.
+        """A place that one of two reports has moves a reading by at most unit − blank.
 
-        One that both tell of moves it by the unit. With u places of the second kind there are
-        2(t − u) of the first, so sums are largest at one end of u.
+        A place that both have moves it by the unit. With u places of the second kind there are 2(t
+        − u) of the first, so sums are largest at one end of u.
         """
         m, t, one, both = self.bits, self.sampled, unit - blank, unit
         ends = [(2 * (t - u), u) for u in (max(0, 2 * t - m), t)]
@@ -248,29 +253,29 @@ class SampledBits:
 
 @dataclass(frozen=True, slots=True)
 class OneOfParts:
-    """One of several messages, each as likely: every one of `parts` comes `copies` times."""
+    """One of several messages, equally likely: each of `parts` comes `copies` times."""
 
     parts: tuple[MessageStructure, ...]
     copies: int = 1
 
     def joint_supports(self, p: Fraction, q: Fraction) -> None:
-        """None: what a report supports depends on the part it is."""
+        """None: the supports of a report depend on its part."""
 
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
-        """That of the part, which is open, and the mean of those of the messages."""
+        """The linkage of the part, which is public, plus the mean of those of the messages."""
         shared = {part: part.linkage(p, q, kept) for part in {*self.parts}}
         mean = math.fsum(shared[part] for part in self.parts) / len(self.parts)
         return math.log2(len(self.parts) * self.copies) + mean
 
     def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> None:
-        """None: a tally counts every part by itself."""
+        """None: a tally counts every part separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One of `outputs` in a row, of which `window` around the answer are likelier.
+    """One of `outputs` in a row; `window` of them around the answer are more likely.
 
-    `shares` gives for each output the share of all values in whose window it lies.
+    `shares` gives for each output the share of all values whose window contains it.
     """
 
     outputs: int
@@ -278,10 +283,10 @@ class Window:
     shares: Callable[[], Sequence[Fraction]]
 
     def joint_supports(self, p: Fraction, q: Fraction) -> None:
-        """None: a report tells where an answer is, and of no choice."""
+        """None: a report is about a place on a scale, not about a choice."""
 
     def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
-        """Summed over classes of outputs that are as likely."""
+        """The sum over classes of equally likely outputs."""
         inside, outside = p / self.window, (1 - p) / (self.outputs - self.window)
         chances = Counter(outside + (inside - outside) * share for share in self.shares())
         return output_information(tuple(chances.items()), kept)
@@ -291,5 +296,5 @@ class Window:
 
 
 def _of_sets(labels: int, own: int) -> LabelSensitivity:
-    """Of two sets of which each holds at most `own` codes that the other lacks."""
+    """Return it for two sets, each with at most `own` codes that the other lacks."""
     return LabelSensitivity.of_supports(min(labels, 2 * own), min(labels, own))

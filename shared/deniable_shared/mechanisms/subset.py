@@ -2,17 +2,17 @@
 
     p = T/2^64        q = (w − p)/(d − 1)        (T/w) / ((2^64 − T)/(d − w)) ≤ e^ε
 
-Every set that holds the true choice is equally likely, and every set that does not. A set supports
-each choice in it. With the best w this has the least total error of all mechanisms that keep ε, for
-every d (`optimal_error`): w = 1 is `grr/1`. If w is not given it is the best for one report.
+All sets that hold the true choice are equally likely, and so are all others. A set supports each
+choice in it. With the best w this has the least total error of all mechanisms that keep ε, for
+every d (`optimal_error`); w = 1 is `grr/1`. If w is not given it is the best for one report.
 
-Floyd's way draws w of N = d − 1 items with one draw for each place last = N − w … N − 1, and its
-last w − 1 draws choose w − 1 of them. So the first draw is an item, or N, which stands for the true
-choice; the others are the same either way. Then N and the true choice change places.
+Floyd's algorithm draws w of N = d − 1 items with one draw for each place last = N − w … N − 1. Its
+last w − 1 draws choose w − 1 of them. So the first draw is an item, or N, which represents the true
+choice; the others are the same in both cases. Then N and the true choice change places.
 
 Payload: the w indices in rising order, big-endian, in as few whole bytes each as hold d − 1; or a
 bit a choice, the first most significant, zero padded, unless the indices are shorter.
-Sources: Wang et al. 2016; Ye, Barg 2018; Floyd 1987; local-dp §5.
+Sources: Wang et al. 2016; Ye, Barg 2018; Floyd 1987; docs/mathematics/designs.md, Subset selection.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_SUBSET_DOMAIN", "SubsetResponse"]
 
 MAX_SUBSET_DOMAIN = 4_096
-"""Most choices: as many bits as `rr/1` sends. `affine/1` says the same in a few bytes."""
+"""The most choices, as many as `rr/1` has bits. `affine/1` takes more, in a few bytes."""
 
 _MAX_PAYLOADS = 65_536
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
@@ -78,7 +78,7 @@ class SubsetResponse(IndexInput):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; `subset_size` is the best for a report."""
+        """See `MechanismClass`. `subset_size` defaults to the best for a report."""
         _check_domain(domain_size)
         if "subset_size" in given:
             return cls(domain_size, epsilon, given["subset_size"])
@@ -86,7 +86,7 @@ class SubsetResponse(IndexInput):
 
     @property
     def tally_size(self) -> int:
-        """One count of supports a choice."""
+        """The number of choices; each has a count of supports."""
         return self.domain_size
 
     @property
@@ -96,12 +96,12 @@ class SubsetResponse(IndexInput):
 
     @property
     def alphabet_size(self) -> int:
-        """A symbol is a set: all of w choices."""
+        """The number of sets of w choices; a symbol is one of them."""
         return comb(self.domain_size, self.subset_size)
 
     @property
     def support_size(self) -> int:
-        """The sets that hold one choice."""
+        """The number of sets that hold one choice."""
         return comb(self.domain_size - 1, self.subset_size - 1)
 
     @property
@@ -112,23 +112,26 @@ class SubsetResponse(IndexInput):
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """A set that holds the value, or one that does not; DomainError unless 0 ≤ value < d."""
+        """Return a set that holds the value, or one that does not.
+
+        Raises DomainError unless 0 ≤ value < d.
+        """
         index, others = self._checked(value), self.domain_size - 1
         inside = coins.bernoulli(self.threshold)
-        item = coins.below(others - self.subset_size + 1)  # always drawn: work must not tell
+        item = coins.below(others - self.subset_size + 1)  # always drawn: run time reveals nothing
         chosen = _completed(1 << (item, others)[inside], self.subset_size, others, coins)
         moved = (chosen >> index ^ chosen >> others) & 1
         return self._payload(chosen ^ (moved << index) ^ (moved << others))
 
     def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The set kept with probability keep/2^64, else any set of w choices."""
+        """Keep the set with probability keep/2^64, else draw any set of w choices."""
         kept = coins.bernoulli(keep)
         item = coins.below(self.domain_size - self.subset_size + 1)
         drawn = _completed(1 << item, self.subset_size, self.domain_size, coins)
         return (self._payload(drawn), permanent)[kept]
 
     def _payload(self, chosen: int) -> bytes:
-        """Of a set whose choice v is bit v."""
+        """Return the payload of a set whose choice v is bit v."""
         if not self.listed:
             return chosen.to_bytes(self.payload_size, "little").translate(_REVERSED)
         indices = []
@@ -138,12 +141,12 @@ class SubsetResponse(IndexInput):
         return b"".join(index.to_bytes(self._index_size, "big") for index in indices)
 
     def _indices(self, payload: bytes) -> list[int]:
-        """The choices that a payload of indices names, in its order."""
+        """Return the choices that a payload of indices names, in its order."""
         starts = range(0, len(payload), self._index_size)
         return [int.from_bytes(payload[at : at + self._index_size], "big") for at in starts]
 
     def _chosen(self, payload: bytes) -> int:
-        """The set of a payload, choice v as bit v."""
+        """Return the set of a payload, choice v as bit v."""
         if not self.listed:
             return int.from_bytes(payload.translate(_REVERSED), "little")
         return sum(1 << index for index in self._indices(payload))
@@ -153,7 +156,7 @@ class SubsetResponse(IndexInput):
         return bool(self._chosen(payload) >> label & 1)
 
     def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` is a set of w of the d choices in its one spelling."""
+        """Raises DecodeError unless `payload` is a set of w of the d choices, spelled correctly."""
         if len(payload) != self.payload_size:
             raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
         if self.listed and any(one >= after for one, after in pairwise(self._indices(payload))):
@@ -167,7 +170,10 @@ class SubsetResponse(IndexInput):
             )
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        """Return the exact probability of every payload.
+
+        Raises ParameterError beyond 65,536 payloads.
+        """
         index = self._checked(value)
         self._check_few()
         inside = self.p / self.support_size
@@ -177,7 +183,7 @@ class SubsetResponse(IndexInput):
         }
 
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `rerandomize` can give."""
+        """Return the exact probability of every payload that `rerandomize` can give."""
         self._check_few()
         drawn = Fraction(SCALE - keep, SCALE * self.alphabet_size)
         law = {payload: drawn for _, payload in self._payloads()}
@@ -197,7 +203,7 @@ class SubsetResponse(IndexInput):
 
 
 def _completed(chosen: int, size: int, items: int, coins: Coins) -> int:
-    """Floyd's way from its second draw on: `chosen` holds one item, `size` when it is done."""
+    """Run Floyd's algorithm from its second draw on: `chosen` holds one item, at the end `size`."""
     for last in range(items - size + 1, items):
         item = coins.below(last + 1)
         chosen |= 1 << (item, last)[chosen >> item & 1]

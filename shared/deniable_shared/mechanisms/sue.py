@@ -2,8 +2,9 @@
 
     p = T/2^64        q = 1 − p        (p/q)² ≤ e^ε, as close as 64 bits allow
 
-Two choices differ in two bits, so each bit has half of ε. It is `rr/1` on a one-hot vector, asked
-as a choice. Sources: Erlingsson, Pihur, Korolova 2014; local-dp §3.
+Two choices differ in two bits, so each bit has half of ε. It is `rr/1` on a one-hot vector, for a
+choice.
+Sources: Erlingsson, Pihur, Korolova 2014; docs/mathematics/direct-answers.md, Unary encodings.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class SymmetricUnary(UnaryEncoding):
 
     @property
     def p(self) -> Fraction:
-        """Exact probability that the bit of the choice is told as 1."""
+        """Exact probability that the bit of the choice is sent as 1."""
         return Fraction(self.threshold, SCALE)
 
     def _flip_bits(self, shift: int, coins: Coins) -> int:

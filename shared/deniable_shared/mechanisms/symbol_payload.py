@@ -1,12 +1,12 @@
-"""Payloads of one symbol in a place that is told openly: what such mechanisms share.
+"""Payloads of one symbol in a public place: the common part of such mechanisms.
 
     payload   place·K + symbol, big-endian, in as few whole bytes as hold the largest
     law       chance of the place · p/w for each of the w symbols that support the value there,
               chance of the place · (1 − p)/(K − w) for each other
-    renewed   the same place, its symbol kept, or drawn anew among all K
+    renewed   the same place, its symbol kept, or drawn again among all K
 
 A mechanism defines `_supports_value`, which symbols support a value, and how one is drawn. The rest
-follows from that. Where a payload has no public part, there is one place: 0.
+follows from that. A payload without a public part has one place: 0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Indexed(Protocol):
 
 
 class IndexInput(MechanismBase):
-    """The half of a mechanism whose values are the indices of its domain."""
+    """Input of a mechanism whose values are the indices of its domain."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ class IndexInput(MechanismBase):
         return value
 
     def inputs(self: _Indexed) -> Iterator[int]:
-        """Every index."""
+        """Yield every index."""
         return iter(range(self.domain_size))
 
 
@@ -69,7 +69,7 @@ class _Form(Memoizable, Protocol[_Value]):
 
 
 class SymbolPayload(MechanismBase, Generic[_Value]):
-    """The half of a mechanism that speaks of its payloads; `_Value` is what `_checked` gives."""
+    """The payloads of such a mechanism; `_Value` is the type that `_checked` returns."""
 
     __slots__ = ()
 
@@ -77,22 +77,22 @@ class SymbolPayload(MechanismBase, Generic[_Value]):
         return (place * self.alphabet_size + symbol).to_bytes(self.payload_size, "big")
 
     def _read(self: _Form[_Value], payload: bytes) -> tuple[int, int]:
-        """The place, and the symbol."""
+        """Return the place and the symbol."""
         return divmod(int.from_bytes(payload, "big"), self.alphabet_size)
 
     def _chance(self: _Form[_Value], _place: int) -> Fraction:
-        """That a report tells of the place."""
+        """Return the chance that a report has the place."""
         return Fraction(1, self.public_outcomes)
 
     def rerandomize(self: _Form[_Value], permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The same place; its symbol kept with probability keep/2^64, else any of the K."""
+        """Keep the place, and its symbol with probability keep/2^64, else draw any of the K."""
         place, symbol = self._read(permanent)
         kept = coins.bernoulli(keep)
-        drawn = coins.below(self.alphabet_size)  # always drawn: work must not tell the outcome
+        drawn = coins.below(self.alphabet_size)  # always drawn: run time reveals nothing
         return self._payload(place, (drawn, symbol)[kept])
 
     def validate(self: _Form[_Value], payload: bytes) -> None:
-        """DecodeError unless `payload` is a place and a symbol of it in its one length."""
+        """Raises DecodeError unless `payload` is a place and its symbol in the right length."""
         if len(payload) != self.payload_size:
             raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
         if int.from_bytes(payload, "big") >= (
@@ -101,7 +101,10 @@ class SymbolPayload(MechanismBase, Generic[_Value]):
             raise DecodeError(f"payload must hold a number in [0, {messages - 1}]")
 
     def pmf(self: _Form[_Value], value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        """Return the exact probability of every payload.
+
+        Raises ParameterError beyond 65,536 payloads.
+        """
         true, messages = self._checked(value), self.public_outcomes * self.alphabet_size
         if messages > _MAX_PAYLOADS:
             raise ParameterError(
@@ -117,7 +120,7 @@ class SymbolPayload(MechanismBase, Generic[_Value]):
         }
 
     def rerandomized_pmf(self: _Form[_Value], permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `rerandomize` can give."""
+        """Return the exact probability of every payload that `rerandomize` can give."""
         place, _ = self._read(permanent)
         drawn = Fraction(SCALE - keep, SCALE * self.alphabet_size)
         law = {self._payload(place, symbol): drawn for symbol in range(self.alphabet_size)}
@@ -126,12 +129,12 @@ class SymbolPayload(MechanismBase, Generic[_Value]):
 
 
 class IndexToSymbol(IndexInput, SymbolPayload[int]):
-    """Both, where every report supports some indices and not the others."""
+    """Both, if every report supports some indices and not the others."""
 
     __slots__ = ()
 
     def supports(self: _Form[int], payload: bytes, label: int) -> bool:
-        """Whether the symbol that is told supports a label."""
+        """Whether the symbol in the payload supports a label."""
         return self._supports_value(*self._read(payload), label)
 
 
@@ -151,18 +154,18 @@ class _Windowed(Protocol):
 
 
 class WindowSymbol:
-    """A symbol is one of `outputs`; the value makes those of a `window` likelier."""
+    """A symbol is one of `outputs`; those in the value's `window` are more likely."""
 
     __slots__ = ()
 
     @property
     def tally_size(self: _Windowed) -> int:
-        """One count of reports an output."""
+        """The number of outputs; each has a count of reports."""
         return self.outputs
 
     @property
     def q(self: _Windowed) -> Fraction:
-        """Exact probability that it lies in a window that shares no output with that, if any."""
+        """Exact probability of a window that shares no output with the true one."""
         return (1 - self.p) * self.window / (self.outputs - self.window)
 
     @property
@@ -172,7 +175,7 @@ class WindowSymbol:
 
     @property
     def support_size(self: _Windowed) -> int:
-        """The outputs of a window."""
+        """The number of outputs in a window."""
         return self.window
 
     @property

@@ -1,19 +1,19 @@
-"""Hierarchy: one level of a tree over the values, tossed openly, told by a set of nodes at full ε.
+"""Hierarchy: one level of a tree over the values, drawn publicly, sent as a set of nodes at full ε.
 
-    level i uniform among the h levels below the root, tossed without the value
-    ⌊x / B^(h − i)⌋, a choice among the d_i nodes of that level, told by `subset/1` at ε
+    level i uniform among the h levels below the root, drawn without the value
+    ⌊x / B^(h − i)⌋, a choice among the d_i nodes of that level, sent by `subset/1` at ε
 
-B = `fan_out` is a parameter. If it is not given it is, for the ε of one report, the largest whose
-mean error of a range is within 2% of the least (`range_error`): all values at once where there are
-few, else 4 to 8. All else is that of `one_of_choices`: ε is that of one level, and T, p and q are
-those of the level of least w/d.
+B = `fan_out` is a parameter. By default it is the largest whose mean error of a range, at the ε of
+one report, is within 2% of the least (`range_error`): all values at once if there are few, else 4
+to 8. Everything else is as in `one_of_choices`: ε is that of one level, and T, p and q are those of
+the level of least w/d.
 
 Sums over whole nodes answer a range with the noise of few nodes instead of that of every value in
-it, and with it quantiles.
+it. Quantiles follow from ranges.
 
 Payload: the level, 0 below the root, big-endian, in as few whole bytes as hold h − 1; then that of
 the choice, zero padded to the longest.
-Sources: Hay et al. 2010; Cormode, Kulkarni, Srivastava 2019; local-dp §11.
+Sources: Hay et al. 2010; Cormode, Kulkarni, Srivastava 2019; docs/mathematics/numbers.md, Trees.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_LEAVES", "TreeResponse"]
 
 MAX_LEAVES = 2_048
-"""Most values: reading all of them takes under a second."""
+"""The most values: reading all of them takes under a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ class TreeResponse(OneOfChoices):
     id: ClassVar[str] = "tree/1"
     part_name: ClassVar[str] = "level"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    releasable: ClassVar[bool] = True
     targets: ClassVar[frozenset[str]] = frozenset({"ranges"})
     parameters: ClassVar[tuple[str, ...]] = ("fan_out",)
     leaves: int
@@ -64,7 +65,7 @@ class TreeResponse(OneOfChoices):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `MechanismClass`; the fan-out is the best for a report."""
+        """See `MechanismClass`. The fan-out defaults to the best for a report."""
         _check_leaves(domain_size)
         fan_out = given["fan_out"] if given else best_fan_out(domain_size, report)
         return cls(domain_size, epsilon, report, fan_out)
@@ -76,13 +77,13 @@ class TreeResponse(OneOfChoices):
 
     @property
     def range_error(self) -> float:
-        """n times the mean variance of a range of values, answers spread evenly."""
+        """n times the mean variance of a range of values, for evenly spread answers."""
         sizes = [choice.domain_size for choice in self.choices]
         errors = [set_error(c.domain_size, c.subset_size, float(c.p)) for c in self.choices]
         return error_of_nodes(sizes, self.fan_out, errors)
 
     def code(self, index: int, place: int) -> int:
-        """The node above a value at that level."""
+        """Return the node above a value at that level."""
         return int(index // self.fan_out ** (len(self.choices) - 1 - place))
 
 

@@ -1,12 +1,13 @@
-"""Unary encodings: d bits of which the chosen one is 1, each told with an error of its own.
+"""Unary encodings: d bits of which the chosen one is 1, each randomized independently.
 
     the bit of the choice is 1 with probability p, every other one with q
 
     ratio of two choices = p(1 − q)/((1 − p)q) ≤ e^ε: they differ in two bits
 
 Payload: the bits, that of choice 0 most significant, zero padded to whole bytes. `sue/1` and
-`oue/1` are two ways to choose p and q. In a chain each bit is kept or tossed anew, fairly.
-Sources: Erlingsson, Pihur, Korolova 2014; Wang, Blocki, Li, Jha 2017; local-dp §3, §9.
+`oue/1` are two ways to choose p and q. In a chain each bit is kept or drawn again as a fair coin.
+Sources: Erlingsson, Pihur, Korolova 2014; Wang, Blocki, Li, Jha 2017;
+docs/mathematics/direct-answers.md, Unary encodings.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _MAX_PMF_BITS = 16
 
 @dataclass(frozen=True, slots=True)
 class UnaryEncoding(PackedBits, IndexInput, ABC):
-    """d = `domain_size` choices; what `sue/1` and `oue/1` have in common."""
+    """d = `domain_size` choices; the common part of `sue/1` and `oue/1`."""
 
     id: ClassVar[str]
     max_differing_coordinates: ClassVar[int]  # pyright: ignore[reportIncompatibleMethodOverride]  # a field is as good as a property
@@ -72,33 +73,33 @@ class UnaryEncoding(PackedBits, IndexInput, ABC):
 
     @property
     def tally_size(self) -> int:
-        """One count of ones a choice."""
+        """The number of choices; each has a count of ones."""
         return self.domain_size
 
     @property
     def coordinates(self) -> int:
-        """One symbol a bit, one bit a choice."""
+        """One symbol per bit, one bit per choice."""
         return self.domain_size
 
     @property
     @abstractmethod
     def p(self) -> Fraction:
-        """Exact probability that the bit of the choice is told as 1."""
+        """Exact probability that the bit of the choice is sent as 1."""
 
     @property
     def q(self) -> Fraction:
-        """Exact probability that one given other bit is told as 1."""
+        """Exact probability that one given other bit is sent as 1."""
         return Fraction(self._flip, SCALE)
 
     @property
     def structure(self) -> IndependentBits:
-        """A bit a choice."""
+        """One bit per choice."""
         return IndependentBits(self.domain_size, exclusive=True)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """All d bits; DomainError unless 0 ≤ value < d."""
+        """Return all d bits. Raises DomainError unless 0 ≤ value < d."""
         return self._payload(self._flip_bits(self._shift(value), coins))
 
     @abstractmethod
@@ -106,8 +107,8 @@ class UnaryEncoding(PackedBits, IndexInput, ABC):
         """The d bits for the choice whose bit is `shift` places from the least significant."""
 
     def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """Each bit kept with probability keep/2^64, else a fair coin."""
-        drawn = coins.bits(self.domain_size)  # always drawn: work must not tell the outcome
+        """Keep each bit with probability keep/2^64, else draw a fair coin."""
+        drawn = coins.bits(self.domain_size)  # always drawn: run time must not reveal the outcome
         kept = coins.bernoulli_vector(keep, self.domain_size)
         return self._payload(drawn ^ (drawn ^ self._bits(permanent)) & kept)
 
@@ -121,7 +122,10 @@ class UnaryEncoding(PackedBits, IndexInput, ABC):
         return self.domain_size - 1 - self._checked(value)
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload, for up to 16 choices; ParameterError beyond."""
+        """Return the exact probability of every payload.
+
+        Raises ParameterError beyond 16 choices.
+        """
         truth, d = 1 << self._shift(value), self._enumerable()
         others = [(1 - self.q) ** (d - 1 - ones) * self.q**ones for ones in range(d)]
         return {
@@ -131,7 +135,7 @@ class UnaryEncoding(PackedBits, IndexInput, ABC):
         }
 
     def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `rerandomize` can give, for up to 16 choices."""
+        """Return the exact probability of every payload of `rerandomize`, for up to 16 choices."""
         truth, d = self._bits(permanent), self._enumerable()
         flip = Fraction(SCALE - keep, 2 * SCALE)
         by_flips = [(1 - flip) ** (d - flips) * flip**flips for flips in range(d + 1)]

@@ -1,17 +1,17 @@
-"""Means told by a window of outputs: what `discrete-piecewise/1` and `optimal-mean/1` share.
+"""Means by a window of outputs: the common part of `discrete-piecewise/1` and `optimal-mean/1`.
 
     an answer favours w of M outputs in a row, from c on: c is one of two neighbours, at random
-    p = T/2^64     an output of the window, each as likely; else one of the M − w others
+    p = T/2^64     an output of the window, equally likely; else one of the M − w others
 
                 (T/w)/((2^64 − T)/(M − w)) ≤ e^ε, as close as 64 bits allow
 
-An output y stands for an integer score a_y; all scores add up to 0. Those of a window from c on add
-up to W_c, which rises with c and ends at W = −W_0. A report's mean score is then
+An output y has an integer score a_y; all scores add up to 0. Those of a window from c on add up to
+W_c, which rises with c and ends at W = −W_0. A report's mean score is then
 
     (p − q)/w·W_c        q = (1 − p)w/(M − w)
 
-and c is drawn so that the mean of W_c is W(2i − N)/N for an answer i of 0 … N: the mean score is
-exactly linear in the answer, whatever the scores are. They decide the variance alone.
+and c is drawn so that the mean of W_c is W(2i − N)/N for an answer i of 0 … N. So the mean score is
+exactly linear in the answer for all scores. They decide only the variance.
 Payload: one byte, the output.
 """
 
@@ -40,10 +40,11 @@ __all__ = ["WindowedMean", "moments", "worst_variance"]
 
 @dataclass(frozen=True, slots=True)
 class WindowedMean(WindowSymbol, IndexInput, SymbolPayload[int], ABC):
-    """One of `domain_size` equally spaced values, told as one of M = `outputs`; w = `window`."""
+    """One of `domain_size` equally spaced values, sent as one of M = `outputs`; w = `window`."""
 
     id: ClassVar[str]
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    releasable: ClassVar[bool] = True
     targets: ClassVar[frozenset[str]] = frozenset({"mean"})
     parameters: ClassVar[tuple[str, ...]]
     payload_size: ClassVar[int] = 1
@@ -66,34 +67,34 @@ class WindowedMean(WindowSymbol, IndexInput, SymbolPayload[int], ABC):
 
     @abstractmethod
     def _check_shape(self) -> None:
-        """ParameterError for outputs and a window that cannot be."""
+        """Raises ParameterError if outputs or window are out of range."""
 
     @property
     @abstractmethod
     def scores(self) -> Sequence[int]:
-        """What each output stands for, in some unit; their sum is 0."""
+        """The score of each output, in any unit; their sum is 0."""
 
     @abstractmethod
     def _start(self, value: int) -> tuple[int, int, int]:
-        """c, and the chance of c + 1 instead: a numerator and its denominator."""
+        """Return c, and the chance of c + 1 instead: a numerator and its denominator."""
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
-        """An output; DomainError unless 0 ≤ value ≤ N."""
+        """Return an output. Raises DomainError unless 0 ≤ value ≤ N."""
         start, chance, of = self._start(self._checked(value))
         start += coins.below(of) < chance
         favoured = coins.bernoulli(self.threshold)
-        inside = start + coins.below(self.window)  # both drawn: work must not tell the outcome
+        inside = start + coins.below(self.window)  # both drawn: run time reveals nothing
         outside = start + self.window + coins.below(self.outputs - self.window)
         return bytes([(outside, inside)[favoured] % self.outputs])
 
     def supports(self, payload: bytes, label: int) -> bool | None:
-        """None: a report tells of the mean, and of no label."""
+        """None: a report is about the mean, not about a label."""
         return None
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload."""
+        """Return the exact probability of every payload."""
         start, chance, of = self._start(self._checked(value))
         up = Fraction(chance, of)
         return {
@@ -116,7 +117,7 @@ class WindowedMean(WindowSymbol, IndexInput, SymbolPayload[int], ABC):
         return (1 - self.p) / (self.outputs - self.window)
 
     def likely_windows(self) -> list[Fraction]:
-        """For each output the share of all values in whose window it lies, rounding included."""
+        """For each output, the share of all values whose window contains it, rounding included."""
         starts = [Fraction()] * (self.outputs - self.window + 2)
         values = range(self.domain_size)
         first = 0
@@ -124,7 +125,7 @@ class WindowedMean(WindowSymbol, IndexInput, SymbolPayload[int], ABC):
             start, least, of = self._start(first)
             after = bisect_right(values, start, key=lambda value: self._start(value)[0])
             _, most, _ = self._start(after - 1)
-            up = Fraction((after - first) * (least + most), 2 * of)  # it rises by equal steps
+            up = Fraction((after - first) * (least + most), 2 * of)  # the mean rises by equal steps
             starts[start] += (after - first - up) / self.domain_size
             starts[start + 1] += up / self.domain_size
             first = after
@@ -138,7 +139,7 @@ class WindowedMean(WindowSymbol, IndexInput, SymbolPayload[int], ABC):
 def moments(
     scores: Sequence[int], window: int, p: Fraction
 ) -> tuple[tuple[Fraction, Fraction], ...]:
-    """For each start: where it is on [−1, 1], and the second moment of a report in that unit."""
+    """Return for each start its place on [−1, 1], and a report's second moment in that unit."""
     outputs = len(scores)
     apart = (1 - p) / (outputs - window)
     gain = p / window - apart
@@ -153,9 +154,9 @@ def moments(
 
 
 def worst_variance(scores: Sequence[int], window: int, p: Fraction) -> Fraction:
-    """n·Var of the mean of answers in [−1, 1], at the answer where it is largest, exactly.
+    """Return n·Var of the mean of answers in [−1, 1], exactly, at the answer where it is largest.
 
-    Between two starts the second moment of a report is linear in the answer x and x² is not: the
+    Between two starts the second moment of a report is linear in the answer x and x² is not. So the
     difference is largest where the slope is 2x, or else at an end.
     """
     starts = moments(scores, window, p)

@@ -1,1 +1,1 @@
-"""Coins, and exact thresholds: the one place where ε becomes a probability."""
+"""Coins and exact thresholds: the only package that turns ε into a probability."""

@@ -1,12 +1,14 @@
-"""Coins: one stream of random bytes, read in order, that every random choice is made from.
+"""Coins: one stream of random bytes, read in order. Every random choice reads from it.
 
 `Coins.derive` is a keyed stream: the same key and labels toss the same coins, in every language.
 
     stream = SHAKE-256(lp(key) ‖ lp(label 1) ‖ lp(label 2) ‖ …)
     lp     = length as uint16, big-endian, then the bytes
 
-Reading n bytes gives a prefix of reading more. How much a toss reads depends on the coins and on
-public parameters only. An instance belongs to one thread and to one answer.
+The first n bytes do not depend on how many are read. How many a toss reads depends only on the
+coins and on public parameters. An instance belongs to one thread and to one answer.
+
+Source: docs/mathematics/thresholds-and-coins.md, The stream of coins.
 """
 
 from __future__ import annotations
@@ -27,14 +29,14 @@ __all__ = ["PLANES", "Coins"]
 PLANES = 64
 """Bits of the integer that decides one biased coin."""
 
-_BLOCK = 136  # one squeeze of SHAKE-256: asking for less costs the same
-_SMEAR_LANES = 256  # beyond, 64 operations on one plane are cheaper than 26 on all of them
+_BLOCK = 136  # one squeeze of SHAKE-256: fewer bytes cost the same
+_SMEAR_LANES = 256  # beyond, 64 operations on one plane cost less than 26 on all planes
 _FIRST_BITS = b"0" * 128 + b"1" * 128  # a byte's most significant bit, as a digit
 _SHORT = tuple(length.to_bytes(2, "big") for length in range(256))
 
 
 class Coins:
-    """A stream of coins, built with `derive` or `system`; `seed` is all that SHAKE-256 reads."""
+    """A stream of coins, made by `derive` or `system`. `seed` is the whole input of SHAKE-256."""
 
     __slots__ = ("_buffer", "_position", "_stream")
 
@@ -45,7 +47,7 @@ class Coins:
 
     @classmethod
     def derive(cls, key: builtins.bytes, *labels: builtins.bytes) -> Coins:
-        """The stream of a secret key and the labels that tell its uses apart, each < 2^16 bytes."""
+        """The stream of a secret key and labels that separate its uses, each < 2^16 bytes."""
         seed = b""
         for part in (key, *labels):
             seed += (_SHORT[len(part)] if len(part) < 256 else _prefix(part)) + part
@@ -53,11 +55,11 @@ class Coins:
 
     @classmethod
     def system(cls) -> Coins:
-        """Coins of the operating system's generator, for draws that need no memory."""
+        """Return coins of the operating system's generator, for draws that need not be repeated."""
         return _SystemCoins(b"")
 
     def bytes(self, count: int) -> builtins.bytes:
-        """The next `count` bytes."""
+        """Return the next `count` bytes."""
         start = self._position
         end = start + count
         if not start <= end <= len(self._buffer):
@@ -72,12 +74,15 @@ class Coins:
         self._buffer = self._stream.digest(ahead)
 
     def bits(self, count: int) -> int:
-        """An integer of `count` bits: the most significant ones of the next ⌈count/8⌉ bytes."""
+        """Return an integer of `count` bits: the highest bits of the next ⌈count/8⌉ bytes."""
         size = (count + 7) >> 3
         return int.from_bytes(self.bytes(size), "big") >> ((size << 3) - count)
 
     def below(self, bound: int) -> int:
-        """Uniform over 0 … bound − 1, by rejection on ⌈log2 bound⌉ bits; bound 1 reads nothing."""
+        """Return a uniform integer in 0 … bound − 1, by rejection on ⌈log2 bound⌉ bits.
+
+        A bound of 1 reads nothing. Raises ParameterError if the bound is below 1.
+        """
         if bound < 1:
             raise ParameterError(f"bound must be at least 1, got {bound}")
         width = (bound - 1).bit_length()
@@ -87,15 +92,15 @@ class Coins:
         return drawn
 
     def bernoulli(self, threshold: int) -> bool:
-        """True with probability threshold/2^64."""
+        """Return True with probability threshold/2^64."""
         return self.bits(PLANES) < threshold
 
     def bernoulli_vector(self, threshold: int, length: int) -> int:
-        """`length` independent bits, each 1 with probability threshold/2^64, as one integer.
+        """Return `length` independent bits as one integer, each 1 with probability threshold/2^64.
 
-        Reads 64 planes of bits(length), the most significant plane first: lane i of the planes is
-        the 64-bit integer compared for bit i, counted from the most significant end. All lanes are
-        compared at once; no branch depends on a coin.
+        Reads 64 planes of bits(length), the most significant plane first. Lane i of the planes is
+        the 64-bit integer that is compared for bit i, counted from the most significant end. All
+        lanes are compared at once, and no branch depends on a coin.
         """
         size = (length + 7) >> 3
         width = size << 3
@@ -107,7 +112,7 @@ class Coins:
 
 
 class _SystemCoins(Coins):
-    """Asks the operating system each time, so that no two processes ever share a coin."""
+    """Reads the operating system's generator each time, so that no two processes share a coin."""
 
     __slots__ = ()
 
@@ -122,17 +127,17 @@ def _prefix(part: builtins.bytes) -> builtins.bytes:
 
 
 def _single(planes: builtins.bytes, threshold: int) -> int:
-    """Whether the first lane is below the threshold."""
+    """Return 1 if the first lane is below the threshold, else 0."""
     _check(threshold)
     return int(int(planes.translate(_FIRST_BITS), 2) < threshold)
 
 
 def _smear(planes: builtins.bytes, threshold: int, width: int) -> int:
-    """Lanes below the threshold, in 26 operations on all planes at once.
+    """Return the lanes below the threshold, by 26 operations on all planes at once.
 
-    Marks, in each lane, the first plane that differs from the threshold and all planes after it.
-    The threshold's bit at that first plane says which is smaller, and it is the parity of the
-    places among the marked ones where the threshold changes from one bit to the next.
+    In each lane, mark the first plane that differs from the threshold and all planes after it. The
+    threshold's bit at that first plane says which is smaller. It is the parity of the marked places
+    where the threshold changes from one bit to the next.
     """
     bits, changes, lanes = _masks(threshold, width)
     marked = int.from_bytes(planes, "big") ^ bits
@@ -153,7 +158,7 @@ def _smear(planes: builtins.bytes, threshold: int, width: int) -> int:
 
 @lru_cache(maxsize=256)
 def _masks(threshold: int, width: int) -> tuple[int, int, int]:
-    """The threshold as planes; the planes that differ from the next one; one plane of ones."""
+    """The threshold as planes, the planes that differ from the next, and one plane of ones."""
     _check(threshold)
     lanes = (1 << width) - 1
     bits = 0
@@ -163,10 +168,10 @@ def _masks(threshold: int, width: int) -> tuple[int, int, int]:
 
 
 def _scan(planes: builtins.bytes, threshold: int, width: int) -> int:
-    """Lanes below the threshold, one operation a plane, the least significant first.
+    """Return the lanes below the threshold, one operation a plane, least significant plane first.
 
-    The lower bits of a lane are at least the threshold's: a 1 in the threshold keeps that only
-    where the lane has a 1 too, a 0 makes it true where the lane has a 1.
+    Suppose the lower bits of a lane are at least the threshold's. A 1 in the threshold keeps that
+    only if the lane has a 1, too. A 0 makes it true if the lane has a 1.
     """
     _check(threshold)
     lanes = (1 << width) - 1

@@ -1,16 +1,18 @@
-"""Exact thresholds: the one place where ε becomes a probability.
+"""Exact thresholds: the only module that turns ε into a probability.
 
-Of `alphabet_size` messages, `support_size` support the true answer. A report is one of them with
+`support_size` of `alphabet_size` messages support the true answer. A report is one of these with
 probability T/2^bits:
 
     T = ⌊2^bits · wE/(wE + K − w)⌋        E = e^ε, K = alphabet_size, w = support_size
 
-E is transcendental for every rational ε > 0, so it is enclosed between two rationals and the
+E is transcendental for every rational ε > 0. So it is enclosed between two rationals, whose
 precision doubles until both give the same T. Hence (T/w)/((2^bits − T)/(K − w)) ≤ e^ε exactly, and
-T + 1 would exceed it: privacy is never rounded in our favour. Nothing here is a float.
+T + 1 would exceed it: privacy is never rounded in our favour. No floats are used.
 
-Where a report renews a permanent answer, each symbol is kept with probability A/2^bits, else drawn
-anew among all K; `renewal_threshold` is the A that spends ε on one such report, in the same way.
+A report that renews a permanent answer keeps each symbol with probability A/2^bits, and otherwise
+draws it again among all K. `renewal_threshold` returns the A that spends ε on one such report.
+
+Source: docs/mathematics/thresholds-and-coins.md, The threshold T.
 """
 
 from __future__ import annotations
@@ -47,9 +49,10 @@ def parse_epsilon(
     low: Fraction = Fraction(1, 100),
     high: Fraction = Fraction(20),
 ) -> Fraction:
-    """Read an ε exactly; ParameterError unless low ≤ ε ≤ high.
+    """Read an ε exactly.
 
-    A string is one or two digits and at most six decimals, looked at before anything is computed.
+    A string has one or two digits and at most six decimals; its form is checked before any
+    arithmetic. Raises ParameterError unless low ≤ ε ≤ high.
     """
     epsilon = _exact(value, argument)
     if not low <= epsilon <= high:
@@ -76,9 +79,9 @@ def _exact(value: object, argument: str) -> Fraction:
 
 
 def format_epsilon(epsilon: Fraction) -> str:
-    """The shortest decimal, which `parse_epsilon` reads back.
+    """Return the shortest decimal, which `parse_epsilon` reads back.
 
-    ParameterError for a negative number or one that needs more than six decimals.
+    Raises ParameterError for a negative number or more than six decimals.
     """
     micro = epsilon * _MICRO
     if epsilon < 0 or micro.denominator != 1:
@@ -96,10 +99,10 @@ def _as_text(epsilon: Fraction) -> str:
 
 
 def exp_bounds(epsilon: Fraction, *, bits: int) -> tuple[Fraction, Fraction]:
-    """Certified lower < e^ε < upper for rational ε > 0, at most e^ε·2^−bits apart.
+    """Return rationals lower < e^ε < upper, at most e^ε·2^−bits apart, for rational ε > 0.
 
-    ε is halved to at most ½, the Taylor sum and its remainder are rounded outwards in integers,
-    and both ends are squared back, outwards again.
+    ε is halved until it is at most ½. The Taylor sum and its remainder are rounded outwards in
+    integers, and both ends are squared back, rounded outwards again.
     """
     if epsilon <= 0:
         raise ParameterError(f"epsilon must be positive, got {_as_text(epsilon)}")
@@ -114,7 +117,7 @@ def exp_bounds(epsilon: Fraction, *, bits: int) -> tuple[Fraction, Fraction]:
 
 
 def _exp_up_to_half(x: Fraction, precision: int) -> tuple[int, int]:
-    """Integers around 2^precision · e^x for 0 < x ≤ ½."""
+    """Return integers around 2^precision · e^x for 0 < x ≤ ½."""
     low_term = high_term = low = high = 1 << precision
     k = 0
     while high_term > 1:
@@ -130,7 +133,10 @@ def _exp_up_to_half(x: Fraction, precision: int) -> tuple[int, int]:
 def threshold(
     epsilon: Fraction, *, alphabet_size: int = 2, support_size: int = 1, bits: int = 64
 ) -> int:
-    """T = ⌊2^bits · wE/(wE + K − w)⌋, K = alphabet_size, w = support_size: exact, never above."""
+    """Return T = ⌊2^bits · wE/(wE + K − w)⌋, exactly, for K = alphabet_size and w = support_size.
+
+    Raises ParameterError unless 1 ≤ w < K.
+    """
     if not 1 <= support_size < alphabet_size:
         raise ParameterError(
             f"support_size must lie in [1, {alphabet_size - 1}], got {support_size}"
@@ -160,15 +166,16 @@ def renewal_threshold(
     support_size: int = 1,
     bits: int = 64,
 ) -> int:
-    """The largest A < 2^bits with which one renewed report costs at most ε: exact, never above.
+    """Return the largest A < 2^bits with which one renewed report costs at most ε, exactly.
 
         A = ⌊2^bits · (E − 1)/(w(E − 1) + K) / g⌋        g = P − Q
 
-    P = T/(w·2^bits) and Q = (1 − wP)/(K − w) are the chances of each of w supporting symbols and of
-    each other one in the permanent answer; T is `permanent_threshold`, K = `alphabet_size`,
-    w = `support_size`, E = e^ε. With a = A/2^bits a symbol of one report has aP + (1 − a)/K or
-    aQ + (1 − a)/K, whose ratio is at most E where a·g ≤ (E − 1)/(w(E − 1) + K).
-    ParameterError if the permanent answer costs no more than ε: there is nothing to renew.
+    P = T/(w·2^bits) is the chance of each of w supporting symbols in the permanent answer, and Q =
+    (1 − wP)/(K − w) that of each other symbol. T is `permanent_threshold`, K = `alphabet_size`, w =
+    `support_size`, E = e^ε. With a = A/2^bits, a symbol of one report has the chance aP + (1 − a)/K
+    or aQ + (1 − a)/K. Their ratio is at most E if a·g ≤ (E − 1)/(w(E − 1) + K).
+
+    Raises ParameterError if the permanent answer costs no more than ε: there is nothing to renew.
     """
     others = alphabet_size - support_size
     gap = Fraction(
@@ -200,7 +207,7 @@ def _floor_kept(
 
 
 def at_most_exp(ratio: Fraction, epsilon: Fraction) -> bool:
-    """Whether ratio ≤ e^ε, decided exactly for every rational ε ≥ 0."""
+    """Return whether ratio ≤ e^ε, decided exactly for every rational ε ≥ 0."""
     if epsilon == 0:
         return ratio <= 1
     precision = _FIRST_BITS

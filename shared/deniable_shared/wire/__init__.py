@@ -1,1 +1,1 @@
-"""What is sent and what is signed: reports, envelopes, key lists, the transparency log."""
+"""The messages that are sent and signed: reports, envelopes, key lists, the transparency log."""

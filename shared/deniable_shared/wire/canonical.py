@@ -18,12 +18,12 @@ MAX_DEPTH = 8
 
 _MAX_DIGITS = 19
 _MAX_SHOWN = 80
-# A string that never ends is eaten whole too: nothing is scanned twice.
+# A string without an end is matched as a whole too, so that nothing is scanned twice.
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def canonical_json(document: object) -> bytes:
-    """Keys sorted by code point, no spaces, UTF-8 unescaped: one document, one spelling."""
+    """Return the one spelling of a document: sorted keys, no spaces, UTF-8 unescaped."""
     text = json.dumps(
         document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
@@ -31,7 +31,7 @@ def canonical_json(document: object) -> bytes:
 
 
 def strict_json(data: bytes) -> object:
-    """The document, or DecodeError.
+    """Return the document in `data`. Raises DecodeError if it is refused.
 
     Refused besides bad JSON: more than 1 MiB, duplicate keys, any float, NaN or Infinity, integers
     of more than 19 digits, nesting deeper than 8, text that is not UTF-8 or has lone surrogates.
@@ -52,7 +52,7 @@ def strict_json(data: bytes) -> object:
 
 
 def quote(value: object) -> str:
-    """What was given, as an error message may quote it: JSON-like and never long."""
+    """Return a short, JSON-like form of a value for error messages."""
     if isinstance(value, int) and value.bit_length() > _MAX_SHOWN:
         return f"a number of {value.bit_length()} bits"
     text = f'"{value}"' if isinstance(value, str) else str(value)

@@ -8,19 +8,22 @@ __all__ = ["Reader", "lp", "opaque"]
 
 
 def opaque(data: bytes, prefix_bytes: int, low: int, high: int) -> bytes:
-    """`opaque data<low..high>`: a length of `prefix_bytes` bytes, then the bytes."""
+    """Return `opaque data<low..high>`: a length of `prefix_bytes` bytes, then the bytes."""
     if not low <= len(data) <= high:
         raise DecodeError(f"length must be {low}…{high} bytes, got {len(data)}")
     return len(data).to_bytes(prefix_bytes, "big") + data
 
 
 def lp(data: bytes) -> bytes:
-    """A uint16 length, then the bytes (at most 65,535)."""
+    """Return a uint16 length, then the bytes (at most 65,535)."""
     return opaque(data, 2, 0, 0xFFFF)
 
 
 class Reader:
-    """Reads a message from its first byte to its last; whatever does not fit is a DecodeError."""
+    """Reads a message from its first byte to its last.
+
+    Raises DecodeError if it has another form.
+    """
 
     __slots__ = ("_at", "_data")
 
@@ -34,7 +37,7 @@ class Reader:
         return self._at == len(self._data)
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes."""
+        """Return the next `count` bytes."""
         end = self._at + count
         if end > len(self._data):
             raise DecodeError(
@@ -46,11 +49,14 @@ class Reader:
         return taken
 
     def uint(self, n_bytes: int) -> int:
-        """The next unsigned big-endian integer."""
+        """Return the next unsigned big-endian integer."""
         return int.from_bytes(self.take(n_bytes), "big")
 
     def opaque(self, prefix_bytes: int, low: int, high: int) -> bytes:
-        """The next `opaque data<low..high>`; the length is checked before anything is read."""
+        """Return the next `opaque data<low..high>`.
+
+        The length is checked before the data is read.
+        """
         length = self.uint(prefix_bytes)
         if not low <= length <= high:
             raise DecodeError(
@@ -59,10 +65,10 @@ class Reader:
         return self.take(length)
 
     def rest(self) -> bytes:
-        """All bytes that are left."""
+        """Return all remaining bytes."""
         return self.take(len(self._data) - self._at)
 
     def finish(self) -> None:
-        """DecodeError when bytes are left over."""
+        """Raises DecodeError if bytes are left over."""
         if not self.done:
             raise DecodeError(f"{len(self._data) - self._at} bytes left over at byte {self._at}")

@@ -1,4 +1,4 @@
-"""Dead Simple Signing Envelope over Ed25519: the bytes are verified first and parsed second.
+"""Dead Simple Signing Envelope over Ed25519. The bytes are verified before they are parsed.
 
     signed = "DSSEv1" SP len(type) SP type SP len(body) SP body
     {"payload": base64, "payloadType": type, "signatures": [{"keyid": "ed25519:…", "sig": base64}]}
@@ -45,7 +45,7 @@ _SIGNATURE_FIELDS = frozenset({"keyid", "sig"})
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One signature as it was sent; `extra` holds the members a payload type adds."""
+    """One signature as it was sent. `extra` holds further members of its payload type."""
 
     keyid: str
     sig: bytes
@@ -54,7 +54,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """An envelope that is well formed and nothing more: its payload is not verified."""
+    """A well-formed envelope. Its signatures are not verified yet."""
 
     payload_type: str
     payload: bytes
@@ -62,14 +62,14 @@ class Envelope:
 
 
 def generate_key() -> bytes:
-    """A new 32-byte private seed."""
+    """Return a new 32-byte private seed."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     return Ed25519PrivateKey.generate().private_bytes_raw()
 
 
 def public_key(seed: bytes) -> str:
-    """The public key of a private seed, as text."""
+    """Return the public key of a private seed, as text."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     raw = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
@@ -77,7 +77,10 @@ def public_key(seed: bytes) -> str:
 
 
 def key_bytes(key: object) -> bytes:
-    """The 32 raw bytes of a public key; DecodeError unless it is spelled in the one right way."""
+    """Return the 32 raw bytes of a public key.
+
+    Raises DecodeError if it is not spelled correctly.
+    """
     match = _KEY.fullmatch(key) if isinstance(key, str) else None
     raw = base64.urlsafe_b64decode(match[1] + "=") if match else b""
     if not match or base64.urlsafe_b64encode(raw)[:43].decode() != match[1]:
@@ -88,7 +91,7 @@ def key_bytes(key: object) -> bytes:
 def sign(
     body: bytes, *, payload_type: str, seed: bytes, extra: Mapping[str, object] | None = None
 ) -> bytes:
-    """The envelope; `extra` members stand beside the signature and are not signed by it."""
+    """Return the signed envelope. `extra` members are put next to the signature, unsigned."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     sig = Ed25519PrivateKey.from_private_bytes(seed).sign(_signed_bytes(payload_type, body))
@@ -99,10 +102,10 @@ def sign(
 
 
 def verify(envelope: bytes, *, payload_type: str, trusted: Sequence[str]) -> bytes:
-    """The payload, signed by a trusted key.
+    """Return the payload of an envelope that a trusted key signed.
 
-    DecodeError when it is not an envelope of this type (at most 1 MiB, no unknown or duplicate
-    field); SignatureError when no trusted key signed it or one of their signatures is wrong.
+    Raises DecodeError if it is no envelope of this type (at most 1 MiB, no unknown or duplicate
+    field), and SignatureError if no trusted key signed it or a signature of one is wrong.
     """
     decoded = decode(envelope, payload_type=payload_type)
     check(decoded, trusted=trusted)
@@ -110,7 +113,7 @@ def verify(envelope: bytes, *, payload_type: str, trusted: Sequence[str]) -> byt
 
 
 def check(envelope: Envelope, *, trusted: Sequence[str]) -> None:
-    """SignatureError unless a trusted key signed, and every signature of a trusted key is right."""
+    """Raises SignatureError if no trusted key signed, or a signature of a trusted key is wrong."""
     keys = {key: key_bytes(key) for key in ((trusted,) if isinstance(trusted, str) else trusted)}
     ours = [signature for signature in envelope.signatures if signature.keyid in keys]
     if not ours:
@@ -121,19 +124,22 @@ def check(envelope: Envelope, *, trusted: Sequence[str]) -> None:
 
 
 def unverified_payload(envelope: bytes, *, payload_type: str) -> bytes:
-    """The payload of bytes that were verified before (by their digest): no signature is checked."""
+    """Return the payload without a check, for bytes whose digest was verified before."""
     return decode(envelope, payload_type=payload_type).payload
 
 
 def decode(envelope: bytes, *, payload_type: str, extra: frozenset[str] = frozenset()) -> Envelope:
-    """A well-formed envelope of this payload type; `extra` names the members signatures add."""
+    """Return the envelope. `extra` names the additional members of its signatures.
+
+    Raises DecodeError if it is no envelope of this payload type.
+    """
     return decode_document(strict_json(envelope), payload_type=payload_type, extra=extra)
 
 
 def decode_document(
     document: object, *, payload_type: str, extra: frozenset[str] = frozenset()
 ) -> Envelope:
-    """`decode` for an envelope that stands inside a larger JSON document."""
+    """Decode an envelope that is part of a larger JSON document; see `decode`."""
     members = _members(document, _FIELDS, "envelope")
     if members["payloadType"] != payload_type:
         raise DecodeError(

@@ -1,12 +1,12 @@
-"""Sealing a report to the aggregator: HPKE base mode, RFC 9180, through `cryptography`.
+"""Seals a report to the aggregator: HPKE base mode, RFC 9180, with `cryptography`.
 
     suite 1   X25519                                     HKDF-SHA256, AES-128-GCM
     suite 2   MLKEM768-X25519: both must be broken       HKDF-SHA256, AES-128-GCM
 
-Private keys are 32 bytes in both; that of suite 2 is a seed, which SHAKE-256 expands to the seed of
-ML-KEM-768 (64 bytes) and the X25519 key (32). The one-shot API has no associated data, so what a
-report is bound to travels in `info` (`report.seal_info`), which HPKE mixes into the key schedule:
-one other byte gives another key. Sources: RFC 9180; FIPS 203; draft-connolly-cfrg-xwing-kem.
+Private keys have 32 bytes in both. That of suite 2 is a seed, which SHAKE-256 expands to the seed
+of ML-KEM-768 (64 bytes) and the X25519 key (32). The one-shot API has no associated data. So the
+context of a report goes into `info` (`report.seal_info`), which HPKE mixes into the key schedule: a
+single different byte gives another key. Sources: RFC 9180; FIPS 203; draft-connolly-cfrg-xwing-kem.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KEY_BYTES = {1: 32, 2: 1216}
 """Length of a public key by suite."""
 
 SEALED_BYTES = {1: 48, 2: 1136}
-"""By how much a sealed plaintext is longer, by suite."""
+"""Bytes that sealing adds to a plaintext, by suite."""
 
 PRIVATE_BYTES = 32
 """Length of a private key of any suite."""
@@ -52,7 +52,7 @@ _MLKEM_SEED_BYTES = 64
 
 
 class Opener:
-    """Opens what was sealed to one key; the key is parsed once. Safe to share between threads."""
+    """Opens what was sealed to one key. The key is parsed once; threads may share an Opener."""
 
     __slots__ = ("_failures", "_key", "_suite")
 
@@ -64,7 +64,7 @@ class Opener:
         self._key = _private(private_key, suite)
 
     def open(self, sealed: bytes, *, info: bytes) -> bytes:
-        """The plaintext; EnvelopeError for another key, another info or any other byte."""
+        """Return the plaintext. Raises EnvelopeError for another key, info or ciphertext."""
         try:
             return self._suite.decrypt(sealed, self._key, info=info)
         except self._failures as error:
@@ -72,18 +72,18 @@ class Opener:
 
 
 def suites() -> tuple[int, ...]:
-    """The suites that the installed `cryptography` has, the strongest last."""
+    """Return the suites that the installed `cryptography` supports, the strongest last."""
     return (1, 2) if _has_hybrid() else (1,)
 
 
 def generate(suite: int = 1) -> tuple[bytes, bytes]:
-    """A new (private, public) pair as raw bytes."""
+    """Return a new (private, public) pair as raw bytes."""
     private = os.urandom(PRIVATE_BYTES)
     return private, public_of(private, suite)
 
 
 def public_of(private: bytes, suite: int = 1) -> bytes:
-    """The public half of a private key."""
+    """Return the public half of a private key."""
     _suite(suite)
     if suite == 1:
         return _x25519(private).public_key().public_bytes_raw()
@@ -92,7 +92,10 @@ def public_of(private: bytes, suite: int = 1) -> bytes:
 
 
 def seal(plaintext: bytes, *, public_key: bytes, info: bytes, suite: int = 1) -> bytes:
-    """HPKE enc ‖ ct, SEALED_BYTES longer than the plaintext; fresh randomness each time."""
+    """Return HPKE enc ‖ ct, SEALED_BYTES longer than the plaintext, with new randomness each time.
+
+    Raises EnvelopeError if nothing can be sealed to the key.
+    """
     sealer = _suite(suite)
     recipient = _public(public_key, suite)
     try:
@@ -132,7 +135,7 @@ def _has_hybrid() -> bool:
 
 @lru_cache(maxsize=1)
 def _works(lattice: type[MLKEM768PrivateKey]) -> bool:
-    """Whether the library under `cryptography` has it too."""
+    """Whether the library under `cryptography` supports it, too."""
     from cryptography.exceptions import UnsupportedAlgorithm
 
     try:

@@ -1,8 +1,8 @@
-"""Extensions of the sealed plaintext: what a collection may require of every report, as data.
+"""Extensions of the sealed plaintext: what a collection may require in every report, as data.
 
-A plaintext carries exactly the extensions that its manifest requires, each of one size, so that all
-reports of a collection stay equally long. A header carries none. Type 2 is kept for tokens that
-nobody can link to the person who got them: see PROTOCOL §4.
+A plaintext carries exactly the extensions that its manifest requires, each of one size. So all
+reports of a collection have the same length. A header carries none. Type 2 is reserved for tokens
+that cannot be linked to the person who got them: see PROTOCOL §4.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _TYPE_AND_LENGTH = 4
 
 @dataclass(frozen=True, slots=True)
 class ExtensionKind:
-    """One kind: its name in manifests, its type on the wire, how many bytes of data it has.
+    """One kind: its name in manifests, its type on the wire, the size of its data in bytes.
 
-    `identifies`: who vouches for the report can tell whose it is.
+    `identifies`: the issuer knows whose report it is.
     """
 
     id: str
@@ -38,10 +38,10 @@ EXTENSIONS: Mapping[str, ExtensionKind] = MappingProxyType(
 
 
 def encoded_bytes(ids: Iterable[str]) -> int:
-    """How many bytes these extensions take in a plaintext, type and length included."""
+    """Return the bytes that these extensions take in a plaintext, type and length included."""
     return sum(_TYPE_AND_LENGTH + EXTENSIONS[extension_id].data_bytes for extension_id in ids)
 
 
 def identifying(ids: Iterable[str]) -> bool:
-    """Whether any of them ends the anonymity of those who answer."""
+    """Whether one of them ends the anonymity of the people who answer."""
     return any(EXTENSIONS[extension_id].identifies for extension_id in ids)

@@ -1,8 +1,8 @@
-"""Which keys reports are sealed to: a list signed by an online key that the operator key delegates.
+"""The keys that reports are sealed to: a list signed by an online key that the operator delegates.
 
 operator key (offline, in the app's `trust`) → delegation → online key → key list
 
-How a list may follow another one is in `key_succession`.
+`key_succession` says how one list may follow another.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyList:
-    """The keys, and the head of the operator's log, at one moment. Times are unix seconds, UTC.
+    """The keys and the head of the operator's log at one moment. Times are unix seconds, UTC.
 
-    `delegated_until` is when the online key that signed it loses the operator's word: known of a
-    list that was verified, and no part of the list.
+    `delegated_until` is when the delegation of the signing online key ends. It is set on a verified
+    list and is not part of the encoded list.
     """
 
     version: int
@@ -97,9 +97,9 @@ class KeyList:
 
     @property
     def active(self) -> PublicKey:
-        """The key to seal to: active, of the strongest suite that can be used here.
+        """Return the key to seal to: the active key of the strongest suite that works here.
 
-        Of several the one of the highest id; DecodeError if there is none.
+        Of several keys it is the one with the highest id. Raises DecodeError if there is none.
         """
         here = suites()
         usable_keys = [key for key in self.keys if key.state == "active" and key.suite in here]
@@ -116,7 +116,7 @@ class KeyList:
         )
 
     def encode(self) -> bytes:
-        """The canonical JSON body."""
+        """Return the canonical JSON body."""
         return canonical_json(
             {
                 "spec": _KEYS_SPEC,
@@ -130,7 +130,7 @@ class KeyList:
 
 
 def delegate(*, operator_seed: bytes, online_key: str, issued: int, expires: int) -> bytes:
-    """The operator's word that `online_key` may sign key lists until `expires`."""
+    """Sign that `online_key` may sign key lists until `expires` (unix seconds)."""
     dsse.key_bytes(online_key)
     _check_validity(issued, expires)
     body = {
@@ -143,7 +143,7 @@ def delegate(*, operator_seed: bytes, online_key: str, issued: int, expires: int
 
 
 def sign_key_list(key_list: KeyList, *, online_seed: bytes, delegation: bytes) -> bytes:
-    """The envelope that `GET /v1/keys` answers with; its signature carries the delegation."""
+    """Return the envelope for `GET /v1/keys`. Its signature carries the delegation."""
     return dsse.sign(
         key_list.encode(),
         payload_type=KEYS_TYPE,
@@ -153,10 +153,10 @@ def sign_key_list(key_list: KeyList, *, online_seed: bytes, delegation: bytes) -
 
 
 def verify_key_list(envelope: bytes, *, trusted: Sequence[str], now: float) -> KeyList:
-    """The list, if a trusted operator key delegates the key that signed it and nothing expired.
+    """Return the list, if a trusted operator key delegates its signing key and nothing has expired.
 
-    SignatureError says which link is broken; DecodeError when the bytes are not a key list.
-    That it follows the one before is for the caller, who remembers that: `check_successor_keys`.
+    Raises SignatureError, naming the broken link, and DecodeError if the bytes are no key list. The
+    caller must also check that it follows the previous list: `check_successor_keys`.
     """
     decoded = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=_DELEGATION)
     if len(decoded.signatures) != 1:

@@ -2,9 +2,9 @@
 
     new → pending → active → expired → gone        pending → gone: withdrawn before use
 
-A key is pending while the replicas of an aggregator learn to open it, active while devices seal to
-it, expired while late reports may still come; then its private half is destroyed and it is gone. An
-id may be taken by another key once the one before it is gone: there are 256.
+A key is pending while the replicas of an aggregator load it, active while devices seal to it, and
+expired while late reports may still come. Then its private half is destroyed and it is gone.
+Another key may use its id from then on: there are 256 ids.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ NEXT_STATES: Mapping[str, frozenset[str]] = {
     "expired": frozenset({"expired", "gone"}),
     "gone": frozenset({"gone"}),
 }
-"""What a key may be in the very next list; a list names no key that is new or gone."""
+"""The states a key may have in the next list. A list contains no key that is new or gone."""
 
 _SETTLED = 2 * len(NEXT_STATES)
-"""After so many lists any key can be gone and another one in its place be in any state."""
+"""After so many lists a key can be gone, and its replacement can be in any state."""
 
 
 def check_successor_keys(old: KeyList, new: KeyList) -> None:
-    """ForkError, saying why, unless `new` may follow `old` on a reader who has seen `old`.
+    """Raises ForkError, saying why, unless `new` may follow `old`.
 
-    A reader may have missed lists: then a key may have gone several steps, but none back. The log
-    has grown by at least one entry for each list, which is an entry itself.
+    The reader may have missed lists. So a key may have gone several steps forward, but none back.
+    The log has grown by at least one entry for each list, as each list is an entry.
     """
     steps = new.version - old.version
     if steps < 1:
@@ -74,7 +74,7 @@ def _check_key(key_id: int, old: PublicKey | None, new: PublicKey | None, steps:
 
 
 def _replaced(before: str, after: str, steps: int) -> bool:
-    """Whether one key can be gone and another one be there in its place."""
+    """Whether a key can be gone after `steps` lists, with another key in its place."""
     return any(
         "gone" in _reached(before, gone) and after in _reached("new", steps - gone)
         for gone in range(1, min(steps, _SETTLED))
@@ -82,7 +82,7 @@ def _replaced(before: str, after: str, steps: int) -> bool:
 
 
 def _reached(state: str, steps: int) -> frozenset[str]:
-    """What a key may be so many lists later."""
+    """Return the states that a key may have `steps` lists later."""
     reached = frozenset({state})
     for _ in range(min(steps, _SETTLED)):
         reached = frozenset(after for before in reached for after in NEXT_STATES[before])

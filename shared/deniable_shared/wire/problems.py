@@ -1,4 +1,4 @@
-"""What can go wrong with an upload or a request, as data: codes, titles, whether to try again."""
+"""What can go wrong with an upload or a request, as data: codes, titles, whether to retry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROBLEM_MEDIA_TYPE = "application/problem+json"
 
 
 class ReportError(IntEnum):
-    """Why one report of an upload was not accepted; the value is the code on the wire."""
+    """Why one report of an upload was rejected. The value is the code on the wire."""
 
     EPOCH_CLOSED = 0x01
     CANNOT_OPEN = 0x05
@@ -41,7 +41,7 @@ class ReportError(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProblemType:
-    """A whole-request failure (RFC 9457). `retry`: the same request may succeed later."""
+    """The failure of a whole request (RFC 9457). `retry`: the same request may succeed later."""
 
     slug: str
     title: str
@@ -86,7 +86,7 @@ PROBLEMS: Mapping[str, ProblemType] = MappingProxyType({kind.slug: kind for kind
 
 
 def problem_document(slug: str, detail: str, **extra: object) -> dict[str, object]:
-    """The RFC 9457 document; `extra` members must not repeat the standard ones."""
+    """Return the RFC 9457 document. Raises ValueError if `extra` repeats a standard member."""
     kind = PROBLEMS[slug]
     document: dict[str, object] = {
         "type": kind.uri,

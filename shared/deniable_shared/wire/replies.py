@@ -1,7 +1,7 @@
-"""Which replies to an upload are the aggregator's own.
+"""Recognises the aggregator's own replies to an upload.
 
-Proxies, captive portals and other servers answer too, with any status. Only a reply that these
-functions recognise may take a report away from its sender; every other reply keeps it.
+Proxies, captive portals and other servers may reply too, with any status. A client deletes a report
+only after a reply that these functions recognise. After any other reply it keeps the report.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BY_URI = {kind.uri: kind for kind in PROBLEMS.values()}
 def read_statuses(
     status: int, headers: Mapping[str, str], body: bytes
 ) -> list[ReportStatus] | None:
-    """The reports that failed, or None if this is not the aggregator's own 200.
+    """Return the reports that failed, or None if this is not the aggregator's own 200.
 
     An empty list means that every report was accepted.
     """
@@ -38,7 +38,7 @@ def read_statuses(
 
 
 def read_problem(status: int, headers: Mapping[str, str], body: bytes) -> ProblemType | None:
-    """The problem that the aggregator names, or None if this is not its own refusal."""
+    """Return the problem, or None if this is not the aggregator's own refusal."""
     if not _is_own(headers, body, PROBLEM_MEDIA_TYPE):
         return None
     try:
@@ -51,8 +51,8 @@ def read_problem(status: int, headers: Mapping[str, str], body: bytes) -> Proble
 
 
 def read_date(value: str) -> float | None:
-    """The moment of a Date header field in unix seconds; None if it cannot be read."""
-    from email.utils import parsedate_to_datetime  # a megabyte, which few devices ever need
+    """Return a Date header field in unix seconds; None if it cannot be read."""
+    from email.utils import parsedate_to_datetime  # loads a megabyte, which few devices need
 
     try:
         moment = parsedate_to_datetime(value)
@@ -62,7 +62,7 @@ def read_date(value: str) -> float | None:
 
 
 def header_field(headers: Mapping[str, str], name: str) -> str:
-    """A header field by its lower-case name, in any case; "" if there is none."""
+    """Return a header field by its lower-case name; "" if there is none."""
     return next((value for key, value in headers.items() if key.lower() == name), "")
 
 
@@ -75,14 +75,14 @@ def _is_own(headers: Mapping[str, str], body: bytes, media_type: str) -> bool:
 
 
 def _is_whole(headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether the reply said where it ends: one cut short may look like one without errors."""
+    """Whether the reply states its length and has it: a truncated one may look like success."""
     if header_field(headers, "transfer-encoding").lower() == "chunked":
         return True
     return header_field(headers, "content-length") == str(len(body))
 
 
 def _names(given: str, wanted: str) -> bool:
-    """Whether a Content-Type names this media type; case, order and other parameters aside."""
+    """Whether a Content-Type is this media type in any case, with any other parameters."""
     kind, *parameters = _parts(given)
     wanted_kind, *needed = _parts(wanted)
     names = {parameter.partition("=")[0] for parameter in parameters}
@@ -90,6 +90,6 @@ def _names(given: str, wanted: str) -> bool:
 
 
 def _parts(media_type: str) -> list[str]:
-    """The type and its parameters, in lower case, without spaces and quotes."""
+    """Return the type and its parameters, in lower case, without spaces and quotes."""
     plain = "".join(media_type.lower().replace('"', "").split())
     return [part for part in plain.split(";") if part] or [""]

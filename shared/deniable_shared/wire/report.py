@@ -1,11 +1,11 @@
-"""The upload messages of PROTOCOL §4: what a device sends and what the aggregator answers.
+"""The upload messages of PROTOCOL §4: what a device sends and what the aggregator replies.
 
     struct { ReportId id; uint32 epoch; uint16 manifest_version; uint8 key_id;
              Extension extensions<0..4096>; } ReportHeader;
     struct { opaque payload<1..24000>; Extension extensions<0..4096>; } Plaintext;   + zero bytes
     struct { ReportHeader header; opaque sealed<1..2^16-1>; } Report;
 
-Every class refuses, with DecodeError, a value that no message can hold, whether read or built.
+Every class raises DecodeError for a value that no message can hold, both when read and when built.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _STATUS_BYTES = 17
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """A typed addition; a report with one that its collection does not require is refused."""
+    """A typed addition. A report with one that its collection does not require is rejected."""
 
     type: int
     data: bytes
@@ -74,13 +74,13 @@ class Extension:
         _check_length("extension data", self.data, 0, _MAX_EXTENSIONS)
 
     def encode(self) -> bytes:
-        """`struct { uint16 type; opaque data<0..4096>; }`."""
+        """Return `struct { uint16 type; opaque data<0..4096>; }`."""
         return self.type.to_bytes(2, "big") + opaque(self.data, 2, 0, _MAX_EXTENSIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportHeader:
-    """What travels in the open and is bound to the ciphertext: see `seal_info`."""
+    """The part of a report that travels in the open, bound to the ciphertext: see `seal_info`."""
 
     report_id: bytes
     epoch: int
@@ -96,14 +96,14 @@ class ReportHeader:
         _check_increasing(self.extensions)
 
     def encode(self) -> bytes:
-        """25 bytes, and the extensions."""
+        """Return 25 bytes and the extensions."""
         extensions = _encode_extensions(self.extensions)
         fixed = (self.report_id, self.epoch, self.manifest_version, self.key_id)
         return _FIXED.pack(*fixed, len(extensions)) + extensions
 
     @classmethod
     def decode(cls, data: bytes) -> ReportHeader:
-        """The inverse of `encode`."""
+        """Return the header in `data`: the inverse of `encode`."""
         reader = Reader(data)
         report_id, epoch, version, key_id, length = _FIXED.unpack(reader.take(_FIXED.size))
         header = cls(report_id, epoch, version, key_id, _read_extensions(reader, length))
@@ -113,7 +113,7 @@ class ReportHeader:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One sealed answer: HPKE enc ‖ ct under a header in the open."""
+    """One sealed answer: HPKE enc ‖ ct with its header."""
 
     header: ReportHeader
     sealed: bytes
@@ -122,15 +122,15 @@ class Report:
         _check_length("sealed", self.sealed, 1, _MAX_SEALED)
 
     def encode(self) -> bytes:
-        """The header, a uint16 length, the sealed bytes."""
+        """Return the header, a uint16 length and the sealed bytes."""
         return self.header.encode() + opaque(self.sealed, 2, 1, _MAX_SEALED)
 
 
 class Frame(NamedTuple):
-    """A report of an upload whose header was not looked into.
+    """A report of an upload whose header is not decoded yet.
 
-    `header_rest` is the header after its id. Reports of one request have few different ones, so
-    that a header is decoded once for all reports that share it.
+    `header_rest` is the header after its id. It is the same for most reports of a request, so it is
+    decoded once for all reports that share it.
     """
 
     report_id: bytes
@@ -139,13 +139,13 @@ class Frame(NamedTuple):
 
     @property
     def header(self) -> ReportHeader:
-        """Decoded. Raises DecodeError if the bytes are no header."""
+        """Return the decoded header. Raises DecodeError if the bytes are no header."""
         return ReportHeader.decode(self.report_id + self.header_rest)
 
 
 @dataclass(frozen=True, slots=True)
 class Plaintext:
-    """What is sealed: the randomized payload, padded to one size for the whole collection."""
+    """The sealed part: the randomized payload, padded to one size for the whole collection."""
 
     payload: bytes
     extensions: tuple[Extension, ...] = ()
@@ -155,7 +155,7 @@ class Plaintext:
         _check_increasing(self.extensions)
 
     def encode(self, size: int) -> bytes:
-        """Exactly `size` bytes, zeros at the end; `size` comes from `padded_size`."""
+        """Return exactly `size` bytes, with zeros at the end; `size` comes from `padded_size`."""
         extensions = lp(_encode_extensions(self.extensions))
         message = opaque(self.payload, 2, 1, _MAX_PAYLOAD) + extensions
         _check_padded("size", size)
@@ -165,7 +165,10 @@ class Plaintext:
 
     @classmethod
     def decode(cls, data: bytes) -> Plaintext:
-        """DecodeError unless the padding is zero and the length is 64·2^k."""
+        """Return the plaintext.
+
+        Raises DecodeError unless the length is 64·2^k and the padding zero.
+        """
         _check_padded("plaintext length", len(data))
         reader = Reader(data)
         payload = reader.opaque(2, 1, _MAX_PAYLOAD)
@@ -178,7 +181,7 @@ class Plaintext:
 
 @dataclass(frozen=True, slots=True)
 class ReportStatus:
-    """Why one report was not accepted: `problems.ReportError`, or a code of a later version."""
+    """Why one report was rejected: `problems.ReportError`, or a code of a later version."""
 
     report_id: bytes
     error: int
@@ -188,26 +191,29 @@ class ReportStatus:
         _check_uint("error", self.error, 8)
 
     def encode(self) -> bytes:
-        """17 bytes."""
+        """Return 17 bytes."""
         return self.report_id + self.error.to_bytes(1, "big")
 
 
 def padded_size(payload_size: int, extension_bytes: int = 0) -> int:
-    """The least 64·2^k that holds the payload, 6 bytes of framing and the encoded extensions."""
+    """Return the smallest 64·2^k that holds the payload, 6 bytes of framing and the extensions."""
     wanted = payload_size + _FRAME_BYTES + extension_bytes
     blocks = -(-wanted // _SMALLEST_PLAINTEXT)
     return int(_SMALLEST_PLAINTEXT << (blocks - 1).bit_length())
 
 
 def seal_info(collection: str, manifest_digest: bytes, header: ReportHeader) -> bytes:
-    """HPKE `info`: what a sealed report is bound to. One other byte, and it does not open."""
+    """Return HPKE `info`, which binds a sealed report to its context.
+
+    Any change prevents opening.
+    """
     return _bound_to_collection(collection, manifest_digest) + lp(header.encode())
 
 
 def seal_info_parts(
     collection: str, manifest_digest: bytes, header_rest: bytes
 ) -> tuple[bytes, bytes]:
-    """The bytes of `seal_info` before and after the report id, for headers that end in the rest."""
+    """Return the bytes of `seal_info` before and after the report id."""
     length = _UINT16.pack(_ID_BYTES + len(header_rest))
     return _bound_to_collection(collection, manifest_digest) + length, header_rest
 
@@ -218,7 +224,7 @@ def _bound_to_collection(collection: str, manifest_digest: bytes) -> bytes:
 
 
 def encode_upload(reports: Sequence[Report]) -> bytes:
-    """The body of one request: 1…1,000 reports in at most 256 KiB."""
+    """Return the body of one request: 1…1,000 reports in at most 256 KiB."""
     _check_count(len(reports))
     body = b"".join(report.encode() for report in reports)
     _check_length("upload", body, 1, MAX_UPLOAD_BYTES)
@@ -226,21 +232,22 @@ def encode_upload(reports: Sequence[Report]) -> bytes:
 
 
 def decode_upload(body: bytes) -> list[Report]:
-    """The inverse of `encode_upload`."""
+    """Return the reports in `body`: the inverse of `encode_upload`."""
     return [Report(frame.header, frame.sealed) for frame in split_upload(body)]
 
 
 def split_upload(body: bytes) -> list[Frame]:
-    """The reports of one request; headers stay bytes. Raises DecodeError if a length does not fit.
+    """Return the reports of one request, with their headers as bytes.
 
-    If the rest of the header and the length of the sealed bytes are those of the report before,
-    they are not checked again, and the two frames share `header_rest`.
+    A report is not checked again if the rest of its header and the length of its sealed bytes are
+    those of the report before; the two frames then share `header_rest`. Raises DecodeError if a
+    length does not fit.
     """
     _check_length("upload", body, 1, MAX_UPLOAD_BYTES)
     frames: list[Frame] = []
     at, end = 0, len(body)
     header_rest = like = b""
-    sealed_at = size = 0  # from where a report begins
+    sealed_at = size = 0  # offset from the start of a report
     while at < end and len(frames) <= MAX_REPORTS:
         rest_at = at + _ID_BYTES
         if not like or at + size > end or not body.startswith(like, rest_at):
@@ -255,8 +262,11 @@ def split_upload(body: bytes) -> list[Frame]:
 
 
 def split_report(data: bytes) -> Frame:
-    """The one report that is all of `data`, `Report.encode()`; DecodeError for anything else."""
-    if data.startswith(_NO_EXTENSIONS, _EXTENSIONS_AT):  # as nearly all
+    """Return the one report in `data`, as `Report.encode()` wrote it.
+
+    Raises DecodeError for anything else.
+    """
+    if data.startswith(_NO_EXTENSIONS, _EXTENSIONS_AT):  # the usual case
         sealed_at = _FIXED.size
     else:
         sealed_at = _after(data, _EXTENSIONS_AT, 0, _MAX_EXTENSIONS)
@@ -267,7 +277,7 @@ def split_report(data: bytes) -> Frame:
 
 
 def _after(body: bytes, at: int, low: int, high: int) -> int:
-    """Where the `opaque data<low..high>` whose length stands at `at` ends."""
+    """Return the end of the `opaque data<low..high>` whose length is at offset `at`."""
     try:
         (length,) = _UINT16.unpack_from(body, at)
     except struct.error:
@@ -281,14 +291,14 @@ def _after(body: bytes, at: int, low: int, high: int) -> int:
 
 
 def encode_errors(statuses: Iterable[ReportStatus]) -> bytes:
-    """The body of a 200: empty when every report was accepted."""
+    """Return the body of a 200: empty if every report was accepted."""
     body = b"".join(status.encode() for status in statuses)
     _check_length("upload errors", body, 0, _STATUS_BYTES * MAX_REPORTS)
     return body
 
 
 def decode_errors(body: bytes) -> list[ReportStatus]:
-    """The inverse of `encode_errors`."""
+    """Return the statuses in `body`: the inverse of `encode_errors`."""
     _check_length("upload errors", body, 0, _STATUS_BYTES * MAX_REPORTS)
     reader = Reader(body)
     statuses: list[ReportStatus] = []

@@ -3,8 +3,8 @@
     head after an entry = SHA-256(head before ‖ type ‖ body hash)        at first: 32 zero bytes
 
 Heads and hashes have 32 bytes, so the type between them needs no length. Every key list is signed
-over (size, head): who has seen one can ask for the entries since then, and finds out whether the
-log it is shown today is the one of that day, continued.
+over (size, head). A reader who has seen one can fetch the entries since then, and check that
+today's log continues the earlier one.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _MAX_SIZE = (1 << 53) - 1
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One link: "manifest", "keys" or "release" and the SHA-256 of its body.
+    """One link: "manifest", "keys" or "release", and the SHA-256 of its body.
 
-    A reader takes types it does not know: the chain is over them, too.
+    A reader accepts types that it does not know, as the chain covers them, too.
     """
 
     type: str
@@ -65,9 +65,9 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """What `GET /v1/log?from=N` answers: the whole log's size and head, and entries from N on.
+    """The reply to `GET /v1/log?from=N`: the whole log's size and head, and entries from N on.
 
-    Nothing here is signed. A page is only as good as the head of a signed key list says.
+    Nothing here is signed. Only the head in a signed key list proves a page.
     """
 
     size: int
@@ -85,7 +85,7 @@ class LogPage:
             )
 
     def encode(self) -> bytes:
-        """The canonical JSON document."""
+        """Return the canonical JSON document."""
         return canonical_json(
             {
                 "size": self.size,
@@ -96,9 +96,9 @@ class LogPage:
 
 
 def parse_log_page(data: bytes, *, first: int) -> LogPage:
-    """The page that was asked for with from=`first`; DecodeError for any other document.
+    """Return the page for from=`first`. Raises DecodeError for any other document.
 
-    Whoever asks again from the end of a page gets on: only a page at the log's end is empty.
+    Only a page at the log's end is empty, so a reader who continues from the end of a page gets on.
     """
     document = strict_json(data)
     if not isinstance(document, dict) or document.keys() != {"size", "head", "entries"}:
@@ -115,9 +115,9 @@ def parse_log_page(data: bytes, *, first: int) -> LogPage:
 
 
 def release_entry(salt: bytes, document: bytes) -> LogEntry:
-    """The entry of a release: SHA-256(salt ‖ document), so that nobody guesses at the document.
+    """The entry of a release: SHA-256(salt ‖ document), so that the document cannot be guessed.
 
-    The salt is 32 random bytes, which whoever may read the release is shown beside it.
+    The salt is 32 random bytes. Readers of the release get it with the document.
     """
     if len(salt) != _HASH_BYTES:
         raise DecodeError(f"salt must be {_HASH_BYTES} bytes, got {len(salt)}")
@@ -125,7 +125,7 @@ def release_entry(salt: bytes, document: bytes) -> LogEntry:
 
 
 def extend(head: bytes, entries: Iterable[LogEntry]) -> bytes:
-    """The head after more entries."""
+    """Return the head after more entries."""
     for entry in entries:
         head = sha256(head + entry.type.encode() + entry.body_hash).digest()
     return head
@@ -134,7 +134,7 @@ def extend(head: bytes, entries: Iterable[LogEntry]) -> bytes:
 def verify_extension(
     size: int, head: bytes, entries: Sequence[LogEntry], new_size: int, new_head: bytes
 ) -> None:
-    """ForkError unless the log of `new_size` entries is that of `size` with `entries` after it.
+    """Raises ForkError unless the new log is the known one with `entries` after it.
 
     `entries` are those from index `size` up to `new_size`, none if nothing was added.
     """
@@ -142,13 +142,13 @@ def verify_extension(
         raise ForkError(f"the log shrank from {size:,} to {new_size:,} entries")
     if len(entries) != new_size - size:
         raise ForkError(
-            f"the log grew from {size:,} to {new_size:,} entries, and {len(entries):,} were shown"
+            f"the log grew from {size:,} to {new_size:,} entries, and {len(entries):,} were sent"
         )
     reached_head = extend(head, entries)
     if reached_head != new_head:
         raise ForkError(
             f"the log of {new_size:,} entries ends in {new_head.hex()}, "
-            f"and the one known of {size:,} leads to {reached_head.hex()}"
+            f"and the known log of {size:,} entries leads to {reached_head.hex()}"
         )
 
 

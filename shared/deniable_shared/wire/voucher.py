@@ -1,4 +1,4 @@
-"""voucher/1: one report a person and epoch, by the word of the operator's own backend.
+"""voucher/1: lets each person send one report an epoch, as issued by the operator's backend.
 
     voucher = serial ‖ tag                      32 bytes; as text 43 characters of base64url
     serial  = HMAC-SHA-256(key, lp("deniable/1 voucher serial") ‖ lp(collection) ‖ lp(epoch) ‖
@@ -6,9 +6,9 @@
     tag     = HMAC-SHA-256(key, lp("deniable/1 voucher tag") ‖ lp(collection) ‖ lp(epoch) ‖
                            lp(serial))[:16]
 
-The backend needs this module, the collection's key (`deniable keys vouchers show`) and no memory: a
-person who asks twice gets the same voucher. The aggregator takes each serial once. Who has the key
-can tell which person a serial stands for: reports that carry vouchers are not anonymous.
+The backend needs this module and the collection's key (`deniable keys vouchers show`), and stores
+nothing: a second request of a person gets the same voucher. The aggregator accepts each serial
+once. The holder of the key knows each serial's person: reports with vouchers are not anonymous.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _TAG = b"deniable/1 voucher tag"
 
 
 def issue(key: str, *, collection: str, epoch: int, person: str) -> str:
-    """The voucher of one person for one epoch of the collection with this id, as text.
+    """Return the voucher of one person for one epoch of the collection with this id, as text.
 
-    `key` is what `deniable keys vouchers show` printed; `person` is the backend's own name for
-    somebody it knows: 1 to 256 bytes of UTF-8, always the same for one person.
-    ParameterError names what is out of range.
+    `key` is what `deniable keys vouchers show` printed. `person` is the backend's own id of a
+    person it knows: 1 to 256 bytes of UTF-8, always the same for one person. Raises ParameterError
+    if an argument is out of range.
     """
     secret, name = parse_key(key), person.encode()
     if not 1 <= len(name) <= MAX_PERSON_BYTES:
@@ -65,7 +65,7 @@ def issue(key: str, *, collection: str, epoch: int, person: str) -> str:
 
 
 def serial_of(key: bytes, data: bytes, *, collection: str, epoch: int) -> bytes | None:
-    """The serial of a voucher's 32 bytes; None unless the key made it for this very epoch."""
+    """Return the serial of a voucher's 32 bytes; None unless the key made it for this epoch."""
     serial, tag = data[:_SERIAL_BYTES], data[_SERIAL_BYTES:]
     if len(data) != VOUCHER.data_bytes:
         return None
@@ -73,17 +73,17 @@ def serial_of(key: bytes, data: bytes, *, collection: str, epoch: int) -> bytes 
 
 
 def decode_voucher(text: str) -> bytes:
-    """The 32 bytes of a voucher's text; DecodeError for anything else."""
+    """Return the 32 bytes of a voucher's text. Raises DecodeError for anything else."""
     return _bytes_of("a voucher", text)
 
 
 def format_key(key: bytes) -> str:
-    """A key as the backend keeps it."""
+    """Return a key as text, as the backend stores it."""
     return _KEY_PREFIX + _text(key)
 
 
 def parse_key(text: str) -> bytes:
-    """The inverse of `format_key`; ParameterError, which never repeats what was given."""
+    """Return the key in `text`. Raises ParameterError, which never repeats what was given."""
     if not text.startswith(_KEY_PREFIX):
         raise ParameterError('key must begin with "vk_": `deniable keys vouchers show` prints it')
     try:
@@ -106,7 +106,7 @@ def _text(data: bytes) -> str:
 
 
 def _bytes_of(what: str, text: str) -> bytes:
-    """32 bytes from their one spelling."""
+    """Return the 32 bytes of their only spelling."""
     refused = DecodeError(f"{what} must be 43 characters of base64url that spell 32 bytes")
     if not _TEXT.fullmatch(text):
         raise refused
