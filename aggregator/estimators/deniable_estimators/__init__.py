@@ -1,1 +1,1 @@
-"""Payloads → tally → estimate, with numpy and without a service."""
+"""Estimators: payloads → tally → estimate, with numpy and without a service."""

@@ -1,20 +1,21 @@
 """Tallies of whole populations in seconds: for planning and for tests, never for privacy.
 
-Draws come from numpy's generator, which whoever has seen enough of it can predict, and
-probabilities are floats. Devices use `Mechanism.randomize`, with a keyed stream and integers;
-nothing here is ever sent. What is the same is the law of the tally, for any registered mechanism,
-plain or one report of a chain, because all of them are one of these:
+Draws come from numpy's generator, which can be predicted from its output, and probabilities are
+floats. Devices use `Mechanism.randomize`, with a keyed stream and integers; nothing here is ever
+sent. Only the law of the tally is the same. It covers every registered mechanism, and one report of
+a chain, because all of them are one of these:
 
-    bits           each bit is told by itself: binomial counts of ones    `IndependentBits`
+    bits           each bit independently: binomial counts of ones        `IndependentBits`
     one label      kept with p − q, else any label                        `OneOf`
-    a set each     told sender by sender                                  `Subset`
-    the estimator  knows a way of its own                                 `TallySampler`
-    a message      supports the true label with p, each such one as likely, else each other:
-                   multinomial over the messages      any of labels whose tally counts messages
+    a set each     drawn sender by sender                                 `Subset`
+    the estimator  has its own algorithm                                  `TallySampler`
+    a message      supports the true label with p, uniformly, else uniform among the others:
+                   multinomial over the messages      tallies of labels that count messages
     a few          drawn from the exact `pmf` of each value               all others
 
-A mechanism that is registered later needs no line here unless it is to be fast.
-Source: local-dp §3, §5, §19; a uniform set by Floyd's way, as in `subset/1`.
+A new mechanism needs code here only to be fast.
+Source: docs/mathematics/supports-and-estimates.md, Drawing a tally; a uniform set by Floyd's way,
+as in `subset/1`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Kernel = Callable[[Mechanism, Counts, Counts, Generator], Counts]
 
 
 def generator(seed: int | None = None) -> Generator:
-    """The generator of simulations: from the system's entropy, or repeatable with a seed."""
+    """Return the generator of simulations: from the system's entropy, or repeatable with a seed."""
     return np.random.default_rng(seed)  # noqa: TID251  (planning and tests: nothing is sent)
 
 
@@ -55,10 +56,10 @@ def simulated_tally(
     *,
     draws: Generator | None = None,
 ) -> Counts:
-    """The tally of one report each of people[i] devices whose answer is values[i].
+    """The tally, int64[tally_size], of people[i] devices with answer values[i], one report each.
 
-    `values` are indices, or rows of zeros and ones for a mechanism of bits. ParameterError if they
-    do not fit the mechanism, or if it has no law that can be drawn from at this size.
+    `values` are indices, or rows of zeros and ones for a mechanism of bits. Raises ParameterError
+    if they do not fit the mechanism, or if its law cannot be drawn from at this size.
     """
     answers, counts = _checked(mechanism, np.asarray(values), np.asarray(people))
     chosen, estimator = draws or generator(), estimator_for(mechanism)
@@ -74,9 +75,10 @@ def simulated_texts(
     *,
     draws: Generator | None = None,
 ) -> Counts:
-    """The tally of one report each of people[i] devices with texts[i].
+    """Return the tally of people[i] devices with texts[i], one report each.
 
-    ParameterError for a mechanism that searches no texts, and for texts that it does not encode.
+    Raises ParameterError for a mechanism without a search for texts, and for texts that it cannot
+    encode.
     """
     estimator, longest = estimator_for(mechanism), mechanism.domain_size
     if not isinstance(estimator, TextTallySampler):
@@ -112,14 +114,14 @@ def _checked(mechanism: Mechanism, values: Counts, people: Counts) -> tuple[Coun
 
 
 def _form(mechanism: Mechanism) -> Memoizable:
-    """The mechanism whose payload a report has."""
+    """Return the mechanism whose payload a report has."""
     return (
         mechanism.first if isinstance(mechanism, MemoizedChain) else cast("Memoizable", mechanism)
     )
 
 
 def _bits(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
-    """Each bit told by itself: how many of those with a one tell it, and of those without."""
+    """Draw each bit independently: how many people with a one report it, and how many without."""
     d, n = mechanism.domain_size, people.sum()
     ones = values.T @ people if values.ndim == 2 else people_by_value(values, people, d)
     true = draws.binomial(ones, float(mechanism.p))
@@ -127,7 +129,7 @@ def _bits(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator
 
 
 def _one_label(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
-    """grr/1: kept with p − q, else any label, the true one among them."""
+    """Draw for grr/1: kept with p − q, else any label, including the true one."""
     d = mechanism.domain_size
     kept = draws.binomial(people, float(mechanism.p - mechanism.q))
     others = draws.multinomial(int(people.sum() - kept.sum()), np.full(d, 1 / d))
@@ -135,7 +137,7 @@ def _one_label(mechanism: Mechanism, values: Counts, people: Counts, draws: Gene
 
 
 def _by_law(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
-    """From p over the messages that support a value, where a tally counts messages; else pmf."""
+    """Draw from p over the messages of a value if the tally counts messages, else from its pmf."""
     form = _form(mechanism)
     counted = form.coordinates == 1 and form.tally_size == form.alphabet_size
     law = _message_law if counted and "choice" in form.domain_types else _pmf_law
@@ -148,7 +150,7 @@ def _by_law(mechanism: Mechanism, values: Counts, people: Counts, draws: Generat
 
 
 def _message_law(mechanism: Mechanism, value: int) -> tuple[Floats, None]:
-    """The chance of each message, which is its own place in the tally."""
+    """Return the chance of each message, which is its own place in the tally."""
     form = _form(mechanism)
     size = mechanism.payload_size
     favoured = np.array(
@@ -160,7 +162,7 @@ def _message_law(mechanism: Mechanism, value: int) -> tuple[Floats, None]:
 
 
 def _pmf_law(mechanism: Mechanism, value: int | list[int]) -> tuple[Floats, Counts]:
-    """The chance of each payload, and what it adds to the tally."""
+    """Return the chance of each payload, and what it adds to the tally."""
     law = mechanism.pmf(value)
     rows = np.frombuffer(b"".join(law), dtype=np.uint8).reshape(len(law), 1, -1)
     estimator = estimator_for(mechanism)
@@ -169,7 +171,7 @@ def _pmf_law(mechanism: Mechanism, value: int | list[int]) -> tuple[Floats, Coun
 
 
 def _sets(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
-    """A set each."""
+    """Draw a set for each person."""
     structure = mechanism.structure
     if not isinstance(structure, Subset):
         raise ParameterError(f"messages of {mechanism.id} must be sets of any codes")

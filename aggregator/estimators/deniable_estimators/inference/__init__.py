@@ -1,1 +1,1 @@
-"""From a tally to frequencies, standard errors, intervals, projections and limits under lies."""
+"""From a tally to frequencies, standard errors, intervals, and limits under fake reports."""

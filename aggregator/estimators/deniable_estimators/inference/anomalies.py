@@ -1,15 +1,15 @@
-"""What honest reports cannot look like, whatever people answered: signs of reports made up.
+"""Anomalies: patterns that honest reports cannot have for any answers; signs of fake reports.
 
-    codes that stand for no label   nobody has them: each count is Bin(n, q), and their sum has the
-                                    law of a set with F = 0
-    unary encodings                 Σ_v c_v has the law of the set of all labels, F = 1: a coin of p
-                                    and d − 1 coins of q in each report
+    codes without a label    no device has them: each count is Bin(n, q), and their sum has the law
+                             of a set with F = 0
+    unary encodings          Σ_v c_v has the law of the set of all labels, F = 1: a coin of p and
+                             d − 1 coins of q in each report
 
-The first is exact, divided by twice the number of codes (Bonferroni); the others are bounded by
-Bernstein. Honest reports raise any of these in at most one of a million estimates. No such test
-says that reports are honest: liars who keep to these laws are not seen. There is no test where the
-law is an identity (`grr/1`, `subset/1`), or where any report may be honest (`rr/1`).
-Source: local-dp §16 (iv).
+The first test is exact, divided by twice the number of codes (Bonferroni). The others are bounded
+by Bernstein. Honest reports trigger any of them in at most one of a million estimates. No test
+proves that reports are honest: fake reports that follow these laws are not detected. There is no
+test if the law is an identity (`grr/1`, `subset/1`), or if every report may be honest (`rr/1`).
+Source: docs/mathematics/intervals.md, What honest reports cannot look like.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from deniable_shared.mechanisms.protocols import Mechanism
 
 FALSE_ALARMS = 1e-6
-"""The most honest estimates in which anything odd is found."""
+"""The largest share of honest estimates with an anomaly."""
 
 AnomalyKind = Literal["unused-code", "unused-codes", "weight"]
 
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One thing seen: a code that stands for no label, all such codes, or all ones."""
+    """One anomaly: in a code without a label, in all such codes, or in all ones."""
 
     kind: AnomalyKind
     seen: int
@@ -51,9 +51,9 @@ class Anomaly:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """The supports of `members` in n reports, `share` of which are of a member for certain.
+    """The supports of `members` in n reports; a known `share` of people has a member.
 
-    most: the chance up to which such a sum is an anomaly.
+    most: the chance below which such a sum is an anomaly.
     """
 
     kind: AnomalyKind
@@ -67,7 +67,7 @@ class _Sum:
 def find_anomalies(
     estimator: Estimator, mechanism: Mechanism, tally: Counts, n: int, *, epochs: int = 1
 ) -> tuple[Anomaly, ...]:
-    """All that honest reports show in at most FALSE_ALARMS of the estimates; often nothing."""
+    """Return all anomalies; honest reports show one in at most FALSE_ALARMS of the estimates."""
     if not n:
         return ()
     if unary(mechanism):

@@ -1,16 +1,16 @@
-"""Whether two attributes go together: a Wald test that is valid for randomized reports.
+"""Tests whether two attributes are associated, by a Wald test that is valid for randomized reports.
 
-    θ_ab = P_ab − P_a·P_b        for all labels but the last of each: 0 where they are independent
+    θ_ab = P_ab − P_a·P_b        for all labels but the last of each: 0 if they are independent
     W = θ̂ᵀ Σ̂⁻¹ θ̂             ~ χ² of (r − 1)(s − 1) degrees of freedom under independence
 
-θ̂ is freed of the bias of a product, Cov(P̂_a, P̂_b). Σ̂ = J·Cov(P̂)·Jᵀ is the covariance of the noise
-that the reports realise and of drawing the people, taken where the attributes are independent: at
-P̂_a·P̂_b, each side projected onto the simplex. The χ² of a table of debiased counts is another
-number and means nothing: it takes noise for association, and finds it in every table.
+θ̂ is corrected for the bias of a product, Cov(P̂_a, P̂_b). Σ̂ = J·Cov(P̂)·Jᵀ is the covariance of
+the reports' noise and of the sample of people, computed under independence: at P̂_a·P̂_b, each side
+projected onto the simplex. The usual χ² of a table of debiased counts would be wrong: it takes
+noise for association in every table.
 
-Errors of the estimates enter θ̂ as products, too. While those of the sides are not small against the
-error of θ̂ itself, the law of W is not χ² yet, and there is no answer.
-Sources: local-dp §0 and §13; Gaboardi, Rogers 2018.
+Errors of the estimates enter θ̂ as products, too. As long as those of the sides are not small
+against the error of θ̂ itself, the law of W is not χ², and there is no result. Sources:
+docs/mathematics/records.md, Association; Gaboardi, Rogers 2018.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.pooled_tables import CellEstimates
 
 MAX_TABLE = 1_024
-"""Most cells of a table that is tested: their covariance has as many rows."""
+"""The most cells of a tested table: their covariance has as many rows."""
 
 MOST_SECOND_ORDER = 0.1
-"""The largest product of errors that is neglected, in errors of θ̂."""
+"""The largest product of errors that is neglected, in units of the error of θ̂."""
 
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """W, its degrees of freedom, and the chance of so much or more under independence."""
+    """W, its degrees of freedom, and the chance of at least this W under independence."""
 
     statistic: float
     degrees: int
@@ -47,7 +47,7 @@ class Association:
 
 @dataclass(frozen=True, slots=True)
 class Untestable:
-    """There is no test, and why."""
+    """The reason why there is no test."""
 
     reason: str
 
@@ -55,7 +55,10 @@ class Untestable:
 def association(
     source: CellEstimates | CellSums, shape: tuple[int, int], *, epochs: int = 1
 ) -> Association | Untestable:
-    """The test of the table `shape` of two attributes; `epochs` in which a device may answer."""
+    """Return the test of the table `shape` of two attributes.
+
+    `epochs` is the number of epochs in which a device may answer.
+    """
     cells = shape[0] * shape[1]
     if cells > MAX_TABLE:
         return Untestable(f"a table may have at most {MAX_TABLE:,} cells, this one has {cells:,}")
@@ -63,15 +66,15 @@ def association(
         return Untestable(source.untested)
     frequencies = source.frequencies
     if not np.isfinite(frequencies).all():
-        return Untestable("too few reports: some cells were told of by none")
+        return Untestable("too few reports: some cells have none")
     shares = frequencies.reshape(shape)
     sides = onto_simplex(shares.sum(axis=1)), onto_simplex(shares.sum(axis=0))
     covariance = source.covariance(np.outer(*sides).reshape(-1), epochs)
-    jacobian = _jacobian(*sides)
+    jacobian = jacobian_of(*sides)
     spread = jacobian @ covariance @ jacobian.T
     if not _enough(covariance, spread, shape):
         return Untestable(
-            "too few reports: the errors of the two attributes alone are not small against that "
+            "too few reports: the errors of each attribute alone are not small against that "
             "of what they have in common"
         )
     theta = _theta(shares, covariance)
@@ -81,20 +84,20 @@ def association(
 
 
 def _theta(shares: Floats, covariance: Floats) -> Floats:
-    """P_ab − P_a·P_b, freed of the bias of the product, for all labels but the last."""
+    """Return P_ab − P_a·P_b, corrected for the bias of the product, for all labels but the last."""
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     theta: Floats = shares - np.outer(rows, columns) + _of_sides(covariance, shares.shape)
     return theta[:-1, :-1].reshape(-1)
 
 
 def _of_sides(covariance: Floats, shape: tuple[int, ...]) -> Floats:
-    """Cov(P̂_a, P̂_b) for each a and b."""
+    """Return Cov(P̂_a, P̂_b) for each a and b."""
     every: Floats = covariance.reshape(*shape, *shape).sum(axis=(1, 2))
     return every
 
 
-def _jacobian(rows: Floats, columns: Floats) -> Floats:
-    """∂θ_ab/∂P_cd = 1[ab = cd] − 1[a = c]·P_b − 1[b = d]·P_a, as θ × cells."""
+def jacobian_of(rows: Floats, columns: Floats) -> Floats:
+    """Return ∂θ_ab/∂P_cd = 1[ab = cd] − 1[a = c]·P_b − 1[b = d]·P_a, as float64[θ, cells]."""
     r, s = len(rows), len(columns)
     every = np.einsum("ac,bd->abcd", np.eye(r), np.eye(s))
     every -= np.einsum("ac,b,d->abcd", np.eye(r), columns, np.ones(s))
@@ -109,14 +112,14 @@ def _enough(covariance: Floats, spread: Floats, shape: tuple[int, int]) -> bool:
     of_rows = np.einsum("abad->a", table)
     of_columns = np.einsum("abcb->b", table)
     if min(of_rows.min(), of_columns.min(), np.linalg.eigvalsh(spread)[0]) <= 0:
-        return False  # moments of few reports, which no law has
+        return False  # impossible moments, from few reports
     second = np.sqrt(np.outer(of_rows, of_columns)[:-1, :-1].reshape(-1))
     return bool((second <= MOST_SECOND_ORDER * np.sqrt(np.diag(spread))).all())
 
 
 def _tail(statistic: float, degrees: int) -> float:
-    """P[χ² ≥ statistic]."""
+    """Return P[χ² ≥ statistic]."""
     if statistic <= 0:
         return 1.0
-    survival = import_module("scipy.special").chdtrc  # 0.3 s, so not before
+    survival = import_module("scipy.special").chdtrc  # takes 0.3 s, so it is loaded late
     return float(survival(degrees, statistic)) if math.isfinite(statistic) else 0.0

@@ -1,13 +1,15 @@
-"""The cells of a table as sums of labels, where no one covariance of two labels is known.
+"""The cells of a table as sums of labels, for mechanisms without a single covariance of two labels.
 
-In `affine/1`, `cyclic/1` and `projective/1` how often two codes are supported together depends on a
-third, the truth, so that `joint_supports` has no law for a set of them. But a cell is a sum of
-combinations with weights 0 and 1, and such sums are estimated without bias, with standard errors
-and with limits that hold for every number of reports (`label_sums`). One report moves a cell of s
-combinations by at most min(s, w)/(n(p − q)), w the codes that a report supports.
+In `affine/1`, `cyclic/1` and `projective/1`, how often two codes are supported together depends on
+a third code, the truth. So `joint_supports` has no law for a set of codes. But a cell is a sum of
+combinations with weights 0 and 1. Such sums have unbiased estimates, standard errors, and limits
+that hold for every number of reports (`label_sums`). One report moves a cell of s combinations by
+at most min(s, w)/(n(p − q)), where w is the number of codes that a report supports.
 
-For a test of the table all cells are taken together, message by message (`design_covariance`), at
-the frequencies of the combinations moved to the cells that are asked about: f̂ + (f_A − f̂_A)/s.
+A test of the table takes all cells together, message by message (`designs.covariance_of_sums`). The
+frequencies of the combinations are shifted to the tested cells: f̂ + (f_A − f̂_A)/s.
+
+Source: docs/mathematics/supports-and-estimates.md, Moments of a design.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _ELSE = "grr/1, subset/1, hadamard/1 or pairs/1"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellSums:
-    """A tally of n reports and the cell of each combination, of `cells` that are equally large."""
+    """A tally of n reports, and the cell of each combination, of `cells` cells of equal size."""
 
     estimator: LabelSums
     mechanism: Mechanism
@@ -57,7 +59,7 @@ class CellSums:
 
     @property
     def untested(self) -> str | None:
-        """Why there is no test of association, where it would take too long."""
+        """Why there is no test of association: it would take too long. None if there is one."""
         if within_reach(self.mechanism, self.cells):
             return None
         return (
@@ -67,11 +69,11 @@ class CellSums:
 
     @property
     def frequencies(self) -> Floats:
-        """Raw and unbiased; NaN where there is no report."""
+        """float64[cells], raw and unbiased; NaN without reports."""
         return self._of_cells(self._combinations)
 
     def covariance(self, frequencies: Floats, epochs: int) -> Floats:
-        """(cells, cells): of the estimates, if these are the true frequencies of the cells."""
+        """Float64[cells, cells]: the covariance of the estimates at these true frequencies."""
         size = len(self.cell_of) // self.cells
         combinations = self._combinations
         moved = combinations + ((frequencies - self._of_cells(combinations)) / size)[self.cell_of]
@@ -87,7 +89,7 @@ class CellSums:
         return whole
 
     def estimate(self, *, confidence: float, family: str, epochs: int, tail: float) -> Estimate:
-        """Of all cells; each end of an interval is missed with a chance of at most `tail`."""
+        """Return the estimate of all cells; each limit misses with a chance of at most `tail`."""
         parts = [
             self.estimator.functionals(
                 rows, self.tally, self.n, confidence=1 - 2 * tail, epochs=epochs
@@ -106,7 +108,7 @@ class CellSums:
 
     @property
     def _combinations(self) -> Floats:
-        """Raw frequencies of the combinations."""
+        """Return the raw frequencies of the combinations."""
         channel = Channel(self.mechanism.p, self.mechanism.q)
         if not self.n:
             return np.full(len(self.cell_of), np.nan)
@@ -117,14 +119,14 @@ class CellSums:
         return sums
 
     def _rows(self) -> Iterator[Floats]:
-        """Weights of the combinations, for some cells at a time."""
+        """Yield the weights of the combinations, for some cells at a time."""
         step = max(1, _AT_ONCE // len(self.cell_of))
         for start in range(0, self.cells, step):
             some = np.arange(start, min(start + step, self.cells))
             yield (self.cell_of[None, :] == some[:, None]).astype(np.float64)
 
     def _scores(self) -> tuple[Floats, Floats]:
-        """The least and the most that a report can say of each cell."""
+        """Return the smallest and the largest score of a report for each cell."""
         size = len(self.cell_of) // self.cells
         _, supported = design_of(self.mechanism)
         p, q = float(self.mechanism.p), float(self.mechanism.q)

@@ -1,11 +1,12 @@
-"""The channel of a pure protocol: supports become raw frequencies and their standard errors.
+"""The channel of a pure protocol: turns supports into raw frequencies and standard errors.
 
 A message supports value v with probability p if v is the sender's value and q if it is not, so
 
     f̂_v = (c_v/n − q)/(p − q)         Var(f̂_v) = s(1 − s)/(n (p − q)²),   s = f_v p + (1 − f_v) q
 
-for reporters drawn independently from a population in which v has frequency f_v. Given the very
-sample the variance is smaller by f_v(1 − f_v)/n. Source: Wang et al. 2017; local-dp §0.
+for reporters drawn independently from a population in which v has frequency f_v. For the reporters
+themselves the variance is smaller by f_v(1 − f_v)/n.
+Source: Wang et al. 2017; docs/mathematics/supports-and-estimates.md, The channel of supports.
 """
 
 from __future__ import annotations
@@ -29,13 +30,16 @@ Spread = Callable[[Floats], Floats]
 
 
 def independent(support: Floats) -> Floats:
-    """n times the variance of the share of supports among n independent reports."""
+    """Return n times the variance of the share of supports among n independent reports."""
     return support * (1.0 - support)
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Support probabilities, exactly those the sampler realises: 0 ≤ q < p ≤ 1."""
+    """The support probabilities of the sampler, exactly: 0 ≤ q < p ≤ 1.
+
+    Raises ParameterError for any other p and q.
+    """
 
     p: Fraction
     q: Fraction
@@ -50,11 +54,11 @@ class Channel:
         return self.p - self.q
 
     def frequencies(self, counts: Counts, n: int | Counts) -> Floats:
-        """Raw unbiased frequencies of `counts` among n reports; they may be negative.
+        """Return raw unbiased frequencies of `counts` among n reports; they may be negative.
 
-        n is one number for counts of any shape, or one for each count of a vector; NaN where it
-        is 0. Correct to a few units in the last place: the expected noise n·q leaves as an integer
-        and an exact rest, so nothing cancels in floating point.
+        n is one number for counts of any shape, or one for each count of a vector. Returns NaN
+        where n is 0. Correct to a few units in the last place: the expected noise n·q is subtracted
+        as an integer and an exact rest, so no digits cancel.
         """
         if not counts.size:
             return np.zeros(counts.shape)
@@ -64,7 +68,7 @@ class Channel:
             return signal / scale
 
     def _noise(self, n: int) -> tuple[int, float, float]:
-        """⌊n·q⌋, the rest of n·q, and n(p − q)."""
+        """Return ⌊n·q⌋, the rest of n·q, and n(p − q)."""
         noise = n * self.q
         whole = math.floor(noise)
         return whole, float(noise - whole), float(n * self.gap)
@@ -78,10 +82,10 @@ class Channel:
     def std_errors(
         self, frequencies: Floats, n: int | Counts, spread: Spread = independent
     ) -> Floats:
-        """Standard deviation of f̂ for the population, by the formula at clip(f̂, 0, 1).
+        """Return the standard deviation of f̂ for the population, by the formula at clip(f̂, 0, 1).
 
-        Never from the observed support alone: a support of 0 would claim certainty. `spread` is
-        n·Var of the share of supports; NaN where n is 0.
+        The observed support alone would not do: a support of 0 would claim certainty. `spread`
+        returns n·Var of the share of supports. Returns NaN where n is 0.
         """
         support = float(self.q) + float(self.gap) * np.clip(frequencies, 0.0, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -89,5 +93,5 @@ class Channel:
         return errors
 
     def frequency_of(self, support: Floats) -> Floats:
-        """The frequency whose expected share of supports is `support`."""
+        """Return the frequency whose expected share of supports is `support`."""
         return (support - float(self.q)) / float(self.gap)

@@ -1,29 +1,31 @@
-"""Clusters: reports that one device sent in several epochs, and that are alike for it.
+"""Clusters: the reports of one device in several epochs, which depend on each other.
 
-In each cluster there is a hidden bit, 1 with the probability θ that is asked for; given it, reports
-support the label independently, with probability `high` if it is 1 and `low` if not:
+Each cluster has a hidden bit, which is 1 with the probability θ to be estimated. Given the bit,
+reports support the label independently, with probability `high` if it is 1 and `low` if not:
 
     fresh       the bit is the value, which may never change:       low = q, high = p
     memoized    it says if the permanent answer supports the label: low = (1 − a)/K, high = low + a
 
-n reports in T epochs came from nobody knows how many devices. A device has at most T of them, so
+The number of devices behind n reports in T epochs is unknown. A device has at most T of them, so
 
     n·Var(c/n) ≤ s(1 − s) + (T − 1)(s − low)(high − s)        s = low + (high − low)θ
 
-which is T·V_∞ + V_1 − V_∞ and T·f(1 − f) for drawing the people (PROTOCOL §7). More is true: of all
-ways to share n reports out among devices, with values and permanent answers that change or do not,
-n/T devices that answer in every epoch and never change have the most dispersed count, in convex
-order: it is supermodular in the hidden bits and Schur-convex in the numbers of reports.
+which is T·V_∞ + V_1 − V_∞ and T·f(1 − f) for the sample of people
+(docs/mathematics/repeated-answers.md, Reports of one device). A stronger statement holds. Take all
+ways to distribute n reports among devices, whose values and permanent answers may change or not.
+The most dispersed count, in convex order, comes from n/T devices that answer in every epoch and
+never change: it is supermodular in the hidden bits and Schur-convex in the numbers of reports.
 
-The limits are those of this worst case. Tails are Barndorff-Nielsen's r*, which holds the whole law
-and not its variance alone, taken half a step of the count away: a step is one report and that part
-of T − 1 others which goes along with it. Compared with exact sums over the law of the count, for 1
-to 100,000 devices and tails down to 1e-6, each tail is at most what it should be, and from 1,000
-devices on at least 0.85 times that (tests/statistical). Clopper–Pearson's limits would take the
-reports for independent; at an effective number of reports they would lack the skew that a few
-devices with many reports alike give the count, and miss every second time where 5% is claimed.
+The limits are those of this worst case. Tails are Barndorff-Nielsen's r*, which uses the whole law
+and not only its variance. It is evaluated half a step of the count away: a step is one report and
+the correlated part of T − 1 others. Compared with exact sums over the law of the count, for 1 to
+100,000 devices and tails down to 1e-6, each tail is at most its nominal value, and from 1,000
+devices on at least 0.85 times that (tests/statistical). Clopper–Pearson's limits would treat the
+reports as independent. With an effective number of reports they would ignore the skew of a few
+devices with many equal reports, and miss every second time where 5% is claimed.
 
-Sources: Lugannani and Rice 1980; Barndorff-Nielsen 1986; Marshall, Olkin and Arnold, Inequalities.
+Sources: Lugannani and Rice 1980; Barndorff-Nielsen 1986; Marshall, Olkin and Arnold, Inequalities;
+docs/mathematics/intervals.md, Reports of the same devices.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
     from deniable_estimators.inference.channel import Counts, Floats
 
-_LEAST_Z = 0.05  # r* is 0/0 at its centre: asked for less confidence than 4%, we give 4%
+_LEAST_Z = 0.05  # r* is 0/0 at its centre, so the confidence is at least 4%
 _STEPS = 150
 _CLOSE = 1e-12
 _HALVINGS = 60
@@ -75,9 +77,9 @@ class Clusters:
         return both
 
     def limits(self, counts: Counts, trials: Counts, tail: float) -> tuple[Floats, Floats]:
-        """Limits (lower, upper) of s for counts among trials ≥ 1, each missed with chance ≤ tail.
+        """Limits (lower, upper) of s for counts among trials ≥ 1; each misses with chance ≤ tail.
 
-        They lie in [low, high], and where the share of supports does not, they reach out to it.
+        They lie in [low, high]. If the share of supports does not, they extend to it.
         """
         z = max(-NormalDist().inv_cdf(tail), _LEAST_Z)
         low, high = float(self.low), float(self.high)
@@ -88,10 +90,10 @@ class Clusters:
         return lower, np.maximum(high - (high - low) * below, share)
 
     def tails(self, counts: Counts, trials: Counts, support: Fraction) -> tuple[Floats, Floats]:
-        """Chances of so many supports or more, and or fewer, if each has probability `support`.
+        """The chances of at least, and of at most, so many supports at probability `support`.
 
-        low < support < high. They err on the large side; 1 near and beyond the middle, and where
-        there are no trials.
+        low < support < high. They err on the large side. They are 1 near and beyond the middle, and
+        without trials.
         """
         low, high = float(self.low), float(self.high)
         hidden = float((support - self.low) / (self.high - self.low))
@@ -107,7 +109,7 @@ class Clusters:
 def _least_hidden(
     counts: Counts, trials: Counts, size: float, chances: tuple[float, float], z: float
 ) -> Floats:
-    """The least θ with which so many supports or more have a tail of z or above."""
+    """Return the least θ for which this count or more has a tail of z or above."""
     some, tail, place = _tail_of(counts, trials, size, chances)
     least = np.zeros(len(some))
     if tail is not None:
@@ -118,7 +120,7 @@ def _least_hidden(
 def _tail_above(
     counts: Counts, trials: Counts, size: float, chances: tuple[float, float], hidden: float
 ) -> Floats:
-    """The chance of so many supports or more under θ = `hidden`."""
+    """Return the chance of this count or more under θ = `hidden`."""
     some, tail, place = _tail_of(counts, trials, size, chances)
     chance = np.ones(len(some))
     if tail is not None:
@@ -129,9 +131,9 @@ def _tail_above(
 def _tail_of(
     counts: Counts, trials: Counts, size: float, chances: tuple[float, float]
 ) -> tuple[npt.NDArray[np.bool_], _Tail | None, Counts]:
-    """Which distinct counts are above what the lower coin gives, their tail, each count's place."""
+    """Return which distinct counts exceed the lower coin's, their tail, and each count's place."""
     hits, reports, place = distinct(counts, trials)
-    alike = np.minimum(size, reports)  # a device has no more reports than there are
+    alike = np.minimum(size, reports)  # a device has at most all reports
     step = 1 + (chances[1] - chances[0]) * (alike - 1)
     share = (hits - step / 2) / reports
     some = share > chances[0]
@@ -142,9 +144,9 @@ def _tail_of(
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """The upper tail of `devices` clusters of `size` reports each, where supports have `share`.
+    """The upper tail of `devices` clusters of `size` reports each, if supports have `share`.
 
-    The saddlepoint λ is the parameter: the θ that it belongs to is explicit.
+    The saddlepoint λ is the parameter: its θ has an explicit formula.
     """
 
     share: Floats
@@ -154,9 +156,9 @@ class _Tail:
     high: float
 
     def hidden_at(self, z: float) -> Floats:
-        """θ with r* = z; 0 where even θ = 0 does not reach it, 1 where even θ = 1 does."""
+        """Return θ with r* = z; 0 if even θ = 0 does not reach it, 1 if even θ = 1 does."""
         first, last = np.maximum(self._tilt_to(self.high), 0.0), self._tilt_to(self.low)
-        with np.errstate(all="ignore"):  # 0/0 at λ = 0; what is compared with NaN is False
+        with np.errstate(all="ignore"):  # 0/0 at λ = 0; comparisons with NaN are False
             nowhere, everywhere = ~(self._root(last) >= z), self._root(first) >= z
             start = np.where(nowhere, last, first)
             end = np.where(everywhere, first, last)
@@ -166,7 +168,7 @@ class _Tail:
         return np.where(nowhere, 0.0, np.where(everywhere, 1.0, hidden))
 
     def chance_at(self, hidden: float) -> Floats:
-        """Φ(−r*) under θ = `hidden`; 1 where r* is not clearly above its centre."""
+        """Return Φ(−r*) under θ = `hidden`; 1 if r* is not clearly above its centre."""
         start, end = np.maximum(self._tilt_to(self.high), 0.0), self._tilt_to(self.low)
         with np.errstate(all="ignore"):  # as in `hidden_at`
             expected = self._log_hidden(start)[1] <= math.log(hidden)
@@ -179,7 +181,7 @@ class _Tail:
         return np.where(far, _normal_tail(np.where(far, root, 0.0)), 1.0)
 
     def _root(self, tilt: Floats) -> Floats:
-        """r*, such that Φ(−r*) is the tail with the saddlepoint λ = `tilt`."""
+        """Return r*, such that Φ(−r*) is the tail with the saddlepoint λ = `tilt`."""
         log_not, log_hidden = self._log_hidden(tilt)
         means = [self.size * log_mean for log_mean, _ in self._tilted(tilt)]
         cumulants = np.logaddexp(log_not + means[0], log_hidden + means[1])
@@ -190,14 +192,14 @@ class _Tail:
         return corrected
 
     def _log_hidden(self, tilt: Floats) -> tuple[Floats, Floats]:
-        """ln(1 − θ) and ln θ for the θ under which `tilt` is the saddlepoint of the share."""
+        """Return ln(1 − θ) and ln θ of the θ under which `tilt` is the saddlepoint of the share."""
         (log_low, low), (log_high, high) = self._tilted(tilt)
         beyond, short = np.maximum(self.share - low, 0.0), np.maximum(high - self.share, 0.0)
         log_odds = self.size * (log_low - log_high) + np.log(beyond) - np.log(short)
         return -np.logaddexp(0.0, log_odds), -np.logaddexp(0.0, -log_odds)
 
     def _variance(self, tilt: Floats) -> Floats:
-        """Of the supports of one cluster, tilted so that their expected share is `share`."""
+        """The variance of the supports of one cluster, tilted to the expected share `share`."""
         (_, low), (_, high) = self._tilted(tilt)
         ones = np.clip((self.share - low) / (high - low), 0.0, 1.0)
         within = (1 - ones) * low * (1 - low) + ones * high * (1 - high)
@@ -206,7 +208,7 @@ class _Tail:
         return variance
 
     def _tilted(self, tilt: Floats) -> list[tuple[Floats, Floats]]:
-        """For the coins `low` and `high`: ln E e^(λX), and the chance of X = 1 under the tilt."""
+        """Ln E e^(λX), and the chance of X = 1 under the tilt, for the coins `low` and `high`."""
         logs = [np.log1p(chance * np.expm1(tilt)) for chance in (self.low, self.high)]
         return [
             (log, chance * np.exp(tilt - log))
@@ -214,22 +216,23 @@ class _Tail:
         ]
 
     def _tilt_to(self, chance: float) -> Floats:
-        """λ that makes a coin of this chance come up as often as the share."""
+        """Return the λ under which a coin of this chance has the mean `share`."""
         odds: Floats = np.log(self.share) - np.log1p(-self.share)
         return odds - (math.log(chance) - math.log1p(-chance))
 
 
 def _normal_tail(z: Floats) -> Floats:
-    tail: Floats = import_module("scipy.special").ndtr(-z)  # 0.3 s to import, so not before
+    tail: Floats = import_module("scipy.special").ndtr(-z)  # takes 0.3 s, so it is loaded late
     return tail
 
 
 def _solve(
     root: Callable[[Floats], Floats], z: float, start: Floats, end: Floats, guess: Floats
 ) -> Floats:
-    """λ in [start, end] with root(λ) = z: secants through logarithms, every third step a bisection.
+    """Return λ in [start, end] with root(λ) = z, by secants in logarithms and some bisections.
 
-    r* is nearly a power of λ, so that a few steps are enough; bisection makes sure of it.
+    r* is nearly a power of λ, so that a few steps are enough. Every third step is a bisection,
+    which guarantees convergence.
     """
     point, before, reached_before = guess, guess, np.full_like(guess, math.nan)
     done = np.zeros(guess.shape, dtype=bool)

@@ -1,4 +1,4 @@
-"""Estimate: raw values, standard errors, intervals and trust bounds of one tally."""
+"""Estimates of one tally: raw values, standard errors, intervals and limits under fake reports."""
 
 from __future__ import annotations
 
@@ -36,17 +36,20 @@ PROJECTIONS = ("simplex", "clip", "base-cut")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """What n reports say, one entry for each label; the arrays are read-only.
+    """The estimate from n reports, one entry per label.
+
+    All arrays are read-only, of shape [labels].
 
     `frequencies` are raw: unbiased, possibly negative or above 1. `std_errors` and the interval
-    [`lower`, `upper`] speak of the population that the reporters were drawn from. The interval
-    covers the population's frequency with probability at least `confidence`, and the frequency
-    among these very reports too, more often still. It is clipped to [0, 1] after the debias.
-    Under family "each" that holds for each label by itself, under "all" for all labels at once.
-    Where a device answers in several of the `epochs`, both hold whatever device sent which reports.
-    `fitted`, where a mechanism is read by a likelihood, is what "simplex" projects to.
-    `influence` and `reports_to_leave` are those of `inference.manipulation`. A label that no report
-    tells of, any label at n = 0, has NaN for frequency and standard error, and [0, 1].
+    [`lower`, `upper`] are about the population that the reporters were drawn from. The interval
+    contains the population's frequency with probability at least `confidence`. It contains the
+    frequency among these reporters even more often. It is clipped to [0, 1] after debiasing. Under
+    family "each" this holds for each label alone, under "all" for all labels at once. If a device
+    answers in several of the `epochs`, both hold however the reports are distributed among devices.
+
+    `fitted` is what "simplex" projects to, if the mechanism is read by a likelihood. `influence`
+    and `reports_to_leave` are those of `inference.manipulation`. A label without reports, and every
+    label at n = 0, has NaN for frequency and standard error, and the interval [0, 1].
     """
 
     frequencies: Floats
@@ -77,34 +80,35 @@ class Estimate:
 
     @property
     def devices_to_leave(self) -> Counts:
-        """The least number of lying devices that make `reports_to_leave`, one in every epoch."""
+        """The least number of fake devices that send `reports_to_leave`, one in each epoch."""
         reports = self.reports_to_leave
         return np.where(reports == UNREACHABLE, UNREACHABLE, -(-reports // self.epochs))
 
     def under_lies(self, liars: float) -> tuple[Floats, Floats]:
-        """Limits (lower, upper) for honest people if a share `liars` of the reports is made up.
+        """Return limits (lower, upper) for honest people if a share `liars` of the reports is fake.
 
-        k devices make at most k·`epochs` of the n. Where a device chooses which labels it tells
-        of, all liars choose the label in question. ParameterError unless 0 ≤ liars < 1, and for
-        sums of labels, whose reports do more than support them or not.
+        k devices make at most k·`epochs` of the n. If a device chooses which labels it reports, all
+        fake reports choose the label in question. Raises ParameterError unless 0 ≤ liars < 1, and
+        for sums of labels, whose reports do more than support them or not.
         """
         channel, share = self._channel_of_labels(), worst_share(liars, self.sampling_fraction)
         return limits_under_lies(channel, self.lower, self.upper, share)
 
     def liars_to_zero(self) -> Floats:
-        """The least share of made-up reports with which the interval under lies reaches 0.
+        """Return the least share of fake reports for which the interval under lies reaches 0.
 
-        0 where it does without any: "somebody has it" is concluded from no label of these.
+        It is 0 if the interval contains 0 already: then it does not show that the label occurs at
+        all.
         """
         return liars_to_zero(self._channel_of_labels(), self.lower, self.sampling_fraction)
 
     def _channel_of_labels(self) -> Channel:
         if self.channel is None:
-            raise ParameterError("liars must be asked for by label: these are sums of labels")
+            raise ParameterError("liars must be left out: it needs single labels, not sums")
         return self.channel
 
     def p_values(self) -> Floats:
-        """The chance of so many supports or more if nobody had the label; exact, one-sided."""
+        """The chance of at least so many supports if no person had the label; exact, one-sided."""
         if self.evidence is None or self.channel is None:
             raise ParameterError(
                 "significant must be left out: no report supports one of these by itself"
@@ -112,17 +116,20 @@ class Estimate:
         return tails_under_null(self.channel, self.evidence)[0]
 
     def significant(self, method: str = "holm") -> Flags:
-        """Which labels somebody has, none of them wrongly with probability `confidence`.
+        """Return which labels occur; with probability `confidence` none of them is wrong.
 
-        Family-wise over all labels, by "holm" or "bonferroni", whatever `family` is.
+        Family-wise over all labels, by "holm" or "bonferroni", for every `family`.
         """
         return rejected_hypotheses(self.p_values(), 1.0 - self.confidence, method)
 
     def projected(self, kind: str) -> Floats:
-        """Presentable frequencies, biased, so without standard error or interval. NaN at n = 0.
+        """Return presentable frequencies: biased, so without standard error or interval.
 
-        "simplex" (≥ 0, sum 1) for choices, "clip" ([0, 1]) for bits; "base-cut" for both: 0 unless
-        the label is significant by Holm, else what "clip" gives.
+        NaN at n = 0.
+
+        "simplex" (≥ 0, sum 1) is for choices, "clip" ([0, 1]) for bits. "base-cut" is for both: 0
+        unless the label is significant by Holm, else what "clip" gives. Raises ParameterError for
+        any other kind.
         """
         if kind not in PROJECTIONS:
             raise ParameterError(f"projection must be one of {PROJECTIONS}, got {kind!r:.40}")
@@ -150,11 +157,12 @@ def debias(  # noqa: PLR0913  (published: notebooks call it)
 ) -> Estimate:
     """Estimate frequencies from `counts` of supports among n reports of `epochs` epochs.
 
-    `trials` says how many of the n tell of each label, all if not given; each count lies in
-    [0, trials]. `clusters` says how reports of one device depend on each other; without it they
-    are of different devices, and as independent as any. `sampling_fraction` is the share of the
-    labels in a report.
-    `tail` is what an interval may leave on either side; it follows from the others if not given.
+    counts: int64[labels]. `trials`, int64[labels], is how many of the n reports are about each
+    label, all if not given; each count lies in [0, trials]. `clusters` says how reports of one
+    device depend on each other; without it all reports are independent. `sampling_fraction` is the
+    share of the labels in a report. `tail` is the chance that an interval may miss on either side;
+    it follows from the others if not given.
+
     Raises ParameterError for confidence outside (0, 1), family not "each" or "all", epochs < 1.
     """
     aside = tail_of(confidence, family, len(counts)) if tail is None else tail
@@ -183,7 +191,7 @@ def debias(  # noqa: PLR0913  (published: notebooks call it)
 def _limits(
     counts: Counts, trials: Counts, tail: float, clusters: Clusters | None
 ) -> tuple[Floats, Floats]:
-    """Limits of the share of supports, [0, 1] where nothing is told."""
+    """Return limits of the share of supports, [0, 1] without reports."""
     some = trials > 0
     least, most = np.zeros(len(counts)), np.ones(len(counts))
     if some.any():
@@ -193,17 +201,17 @@ def _limits(
 
 
 def check_epochs(epochs: int) -> None:
-    """ParameterError unless there is at least one epoch."""
+    """Raises ParameterError unless there is at least one epoch."""
     if epochs < 1:
         raise ParameterError(f"epochs must be at least 1, got {epochs}")
 
 
 def tail_of(confidence: float, family: str, cells: int) -> float:
-    """The probability an interval may leave on either side.
+    """Return the chance that an interval may miss on either side.
 
     "all" divides by the number of labels (Bonferroni), which is right under any dependence. The
-    bits of one person depend on each other in ways nobody knows, and the labels of a choice shut
-    each other out, so Šidák's product has no ground here; at 95% it would gain under 0.3%.
+    bits of one person depend on each other in unknown ways, and the labels of a choice exclude each
+    other. So Šidák's product is not valid here; at 95% it would gain less than 0.3%.
     """
     if isinstance(confidence, bool) or not 0 < confidence < 1:
         raise ParameterError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")

@@ -1,24 +1,24 @@
-"""Supports as a 2-design: what any mechanism of two levels has in common, whatever its sets are.
+"""Supports as a 2-design: the common moments of all mechanisms of two levels.
 
-Each code is in equally many of the sets that messages support, w of K codes, and so is each pair.
-So over messages all equally likely k, how many of a codes one supports, has two moments of the
-hypergeometric law, and no message is likelier than pK/w times that, whatever the value:
+Messages support sets of w of K codes. Each code is in equally many sets, and so is each pair. Let k
+be how many of a given codes a message supports. Over equally likely messages, k has the first two
+moments of the hypergeometric law. For every value, no message is more likely than pK/w times that:
 
     Var(k | x) ≤ E[(k − aw/K)² | x] ≤ (pK/w)·a(K − a)/(K − 1)·(w/K)(1 − w/K)
 
-Unary encodings toss each bit by itself: Var(k | x) is a sum.
+Unary encodings randomize each bit independently: Var(k | x) is a sum.
 
-Sums of labels vary together, message by message.
-With k_A(y) the labels of a set A that message y supports and P(y) the chance that y was sent,
+The covariance of sums of labels is computed message by message. With k_A(y) the number of labels of
+a set A that message y supports, and P(y) the chance that y was sent,
 
     n·Cov(f̂_A, f̂_B) = (Σ_y P(y)·k_A(y)·k_B(y) − k̄_A·k̄_B) / (p − q)²
     P(y) = out + (in − out)·Σ_{v supported by y} f_v
 
-In `affine/1`, `cyclic/1` and `projective/1` no law of two supports says the first sum: it depends
-on a third label, the truth. So it is taken over all messages, K(K − 1)/2 or K of them. It is linear
-in f: frequencies that are not biased give moments that are not. Of a chain the permanent answer has
-the law of the first mechanism, and its score, kept or not, comes out as that mechanism's own.
-Source: local-dp §0, §4.4, §7.
+In `affine/1`, `cyclic/1` and `projective/1` the first sum does not follow from a law of two
+supports: it depends on a third label, the truth. So it is computed over all messages, K(K − 1)/2 or
+K of them. It is linear in f: unbiased frequencies give unbiased moments. In a chain the permanent
+answer has the law of the first mechanism, and its mean score is that mechanism's own. Source:
+docs/mathematics/supports-and-estimates.md, Moments of a design.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def design_of(mechanism: Mechanism) -> tuple[int, int]:
-    """K and w; ParameterError for a mechanism whose supports are none of this kind."""
+    """Return K and w. Raises ParameterError for a mechanism whose supports are no such sets."""
     structure = mechanism.structure
     if isinstance(structure, OneOf | Subset | Design):
         return structure.codes, structure.support_size
@@ -49,13 +49,13 @@ def design_of(mechanism: Mechanism) -> tuple[int, int]:
 
 
 def unary(mechanism: Mechanism) -> bool:
-    """Whether a report is a bit for each choice, of which one is true."""
+    """Whether a report has one bit for each choice, of which one is true."""
     structure = mechanism.structure
     return isinstance(structure, IndependentBits) and structure.exclusive
 
 
 def spread_within(mechanism: Mechanism, size: int) -> Fraction:
-    """No less than the variance of k, given any value, for any set of so many codes."""
+    """An upper bound of the variance of k, given any value, for any set of this many codes."""
     p, q = mechanism.p, mechanism.q
     if unary(mechanism):
         return (size - 1) * q * (1 - q) + max(p * (1 - p), q * (1 - q))
@@ -64,19 +64,19 @@ def spread_within(mechanism: Mechanism, size: int) -> Fraction:
 
 
 def largest_variance(mechanism: Mechanism) -> Fraction:
-    """The same for any set of labels whatever."""
+    """Return the same bound for any set of labels."""
     half = mechanism.domain_size
     if not unary(mechanism):
         half = min(half, design_of(mechanism)[0] // 2)
     return spread_within(mechanism, half)
 
 
-_MOST_PRODUCTS = 1 << 31  # sums times sums times messages: about a second
+_MOST_PRODUCTS = 1 << 31  # sums · sums · messages: about a second
 _MOST_HELD = 1 << 23  # numbers of 8 bytes
 
 
 def within_reach(mechanism: Mechanism, sums: int) -> bool:
-    """Whether so many sums together take about a second and 64 MB at most."""
+    """Whether this many sums together take at most about a second and 64 MB."""
     design = _design(mechanism)
     return design.messages * sums**2 <= _MOST_PRODUCTS and design.codes * (sums + 1) <= _MOST_HELD
 
@@ -84,9 +84,10 @@ def within_reach(mechanism: Mechanism, sums: int) -> bool:
 def covariance_of_sums(
     estimator: HasMechanism, mechanism: Mechanism, rows: Floats, frequencies: Floats
 ) -> Floats:
-    """(k, k): n·Cov of the sums of these rows, 0 or 1 a label, if these are the frequencies.
+    """Return float64[k, k]: n·Cov of the sums of these rows, at these true frequencies.
 
-    `mechanism` is that of the estimator, or its first round: their messages are the same.
+    `rows`: float64[k, labels], entries 0 or 1. `mechanism` is that of the estimator, or its first
+    round: their messages are the same.
     """
     design, p = _design(mechanism), float(mechanism.p)
     near, far = p / design.supporting, (1 - p) / (design.messages - design.supporting)
@@ -94,10 +95,23 @@ def covariance_of_sums(
     for held in _held(estimator, np.vstack([rows, frequencies])):
         chances = far * frequencies.sum() + (near - far) * held[-1]
         weighted = held[:-1] * chances
-        squares += np.einsum("ay,by->ab", weighted, held[:-1])  # on a server @ fights for cores
+        squares += np.einsum("ay,by->ab", weighted, held[:-1])  # @ would use all cores of a server
         means += weighted.sum(axis=1)
     covariance: Floats = (squares - np.outer(means, means)) / float(mechanism.p - mechanism.q) ** 2
     return covariance
+
+
+def covariance_bound(mechanism: Mechanism, cells: int, size: int) -> Floats:
+    """Float64[cells, cells]: at least n·Cov of sums of `size` labels each, for any people.
+
+    It is larger by a positive semidefinite matrix: no message is more likely than pK/w times that
+    of all alike, whose covariance is that of a 2-design.
+    """
+    k, w = design_of(mechanism)
+    alike = w / k * (1 - w / k) * k / (k - 1) * (size * np.eye(cells) - size**2 / k)
+    gap = float(mechanism.p - mechanism.q)
+    bound: Floats = float(mechanism.p) * k / w / gap**2 * alike
+    return bound
 
 
 def _design(mechanism: Mechanism) -> Design:
@@ -107,7 +121,7 @@ def _design(mechanism: Mechanism) -> Design:
 
 
 def _held(estimator: HasMechanism, rows: Floats) -> Iterator[Floats]:
-    """(k, messages) at a time: the sum of each row over the labels that a message supports."""
+    """Yield float64[k, messages] blocks: each row's sum over the labels that a message supports."""
     if isinstance(estimator, CodeSetEstimator):
         yield from estimator.held_blocks(rows)
     else:

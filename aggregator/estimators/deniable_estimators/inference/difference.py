@@ -1,28 +1,31 @@
-"""How much more or fewer people have a label in one period than in another: δ̂ = f̂₂ − f̂₁.
+"""The difference of a label's frequency between two periods: δ̂ = f̂₂ − f̂₁.
 
-With limits [l, u] of each frequency that miss with half the chance the difference may miss,
+With limits [l, u] of each frequency that miss half as often as the difference may miss, the
+interval
 
     [l₂ − u₁, u₂ − l₁]
 
-holds at every n and whatever the two periods have to do with each other (Bonferroni). Where both
-have 1,000 devices on the rarer side and shares of supports within ¼ of each other, the distances of
-the full limits are added instead,
+holds at every n and for any dependence of the two periods (Bonferroni). If both have 1,000 devices
+on the rarer side, and shares of supports within ¼ of each other, the distances of the full limits
+are combined instead:
 
     δ̂ − √(b² + a² + 2r·a·b)        b = f̂₂ − l₂,  a = u₁ − f̂₁;  the upper limit alike
 
-r bounds the correlation of the two errors. It is 0 where nobody reports twice. Otherwise a device
-may have reported in both, with any values and permanent answers: all its reports have in common is
-its hidden bit (`clusters`), which makes up the share ρ of the variance of a frequency,
+r bounds the correlation of the two errors. It is 0 if no device reports twice. Otherwise a device
+may have reported in both periods, with any values and permanent answers. Its reports share only the
+hidden bit (`clusters`), which causes the share ρ of the variance of a frequency,
 
     ρ = T·C/(W + T·C)    C = (high − low)²·θ(1 − θ)    W = (1 − θ)·low(1 − low) + θ·high(1 − high)
 
-for up to T reports a device. By Cauchy and Schwarz r ≤ √(ρ₁ρ₂); a ρ is the largest in its interval.
-The first interval contains the second, so it costs nothing that counts decide which is told.
-Limits of the second are taken at 0.9 of the chance to miss: exact sums show it to miss up to 1.01
-times as often as it may without, of supports of opposite skew, and never more with it, also where
-all devices answer in both periods with opposite values (tails from 0.1 to 5e-6).
+for up to T reports a device. By Cauchy and Schwarz r ≤ √(ρ₁ρ₂); each ρ is the largest in its
+interval. The first interval contains the second, so the counts may decide which one is used. Limits
+of the second are taken at 0.9 of the chance to miss. Without this factor, exact sums show that it
+misses up to 1.01 times as often as it may, for supports of opposite skew. With the factor it never
+misses more often, even if all devices answer in both periods with opposite values (tails from 0.1
+to 5e-6).
 
-Sources: Zou and Donner 2008 (distances of limits); Newcombe 1998; PROTOCOL §7.
+Sources: Zou and Donner 2008 (distances of limits); Newcombe 1998;
+docs/mathematics/intervals.md, Differences of two periods.
 """
 
 from __future__ import annotations
@@ -47,18 +50,18 @@ if TYPE_CHECKING:
 _Limits = tuple[Floats, Floats]
 
 MANY = 1_000
-"""Devices on the rarer side of a count from which on distances are added as roots of squares."""
+"""Least devices on the rarer side of a count for adding distances as roots of squares."""
 
 SURER = 0.9
-"""How much less than asked for the limits miss whose distances are added."""
+"""Factor on the chance to miss of limits whose distances are added."""
 
 NEAR = 0.25
-"""Shares of supports further apart may have opposite skews, where roots of squares fall short."""
+"""Shares of supports further apart may have opposite skews, for which the sum is too small."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Differences:
-    """Raw and unbiased values, NaN where a period tells nothing, with limits in [−1, 1]."""
+    """Raw, unbiased differences, NaN if a period has no reports, with limits in [−1, 1]."""
 
     values: Floats
     lower: Floats
@@ -66,15 +69,15 @@ class Differences:
 
     @property
     def changed(self) -> npt.NDArray[np.bool_]:
-        """Where the interval leaves 0 out."""
+        """Where the interval excludes 0."""
         return (self.lower > 0) | (self.upper < 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PeriodEstimate:
-    """What the reports of one period say: once as sure as asked, and once with half the misses.
+    """The estimates of one period: once at the given confidence, once with half the misses.
 
-    `hidden` is how reports of one device depend on each other, None where each sent but one.
+    `hidden` says how reports of one device depend on each other, None if each sent only one.
     """
 
     estimate: Estimate
@@ -93,9 +96,12 @@ class PeriodEstimate:
         epochs: int,
         family: str,
     ) -> PeriodEstimate:
-        """Of labels that reports support or not; ParameterError where the estimator tells else."""
+        """Estimate the labels of one period.
+
+        Raises ParameterError if the estimator has no labels.
+        """
         if estimator.estimand != "labels":
-            raise ParameterError(f"labels must be told one by one, these are {estimator.estimand}")
+            raise ParameterError(f"only labels can be compared, and these are {estimator.estimand}")
 
         def at(sure: float, spread: int = epochs) -> Estimate:
             return estimator.estimate(tally, n, confidence=sure, epochs=spread, family=family)
@@ -110,7 +116,7 @@ class PeriodEstimate:
 
     @property
     def devices(self) -> Floats:
-        """On the rarer side of each count, at least."""
+        """A lower bound of the devices on the rarer side of each count."""
         evidence = self.estimate.evidence
         if evidence is None:
             return np.zeros(len(self.estimate.frequencies))
@@ -119,7 +125,7 @@ class PeriodEstimate:
 
     @property
     def supported(self) -> Floats:
-        """The share of supports among the reports that tell of each label; NaN without any."""
+        """The share of supports among the reports about each label; NaN without any."""
         evidence = self.estimate.evidence
         if evidence is None:
             return np.full(len(self.estimate.frequencies), math.nan)
@@ -128,7 +134,7 @@ class PeriodEstimate:
 
     @property
     def evidence(self) -> tuple[Channel, SupportEvidence] | None:
-        """What its limits were made of; None where frequencies are not those of the counts."""
+        """The data behind its limits; None if frequencies are not those of the counts."""
         channel, evidence = self.estimate.channel, self.estimate.evidence
         if channel is None or evidence is None or (self.hidden is None and not self.once):
             return None
@@ -137,7 +143,7 @@ class PeriodEstimate:
         return (channel, evidence) if same else None
 
     def limits(self, channel: Channel, evidence: SupportEvidence) -> tuple[Floats, Floats]:
-        """Of the frequencies, not clipped to [0, 1]; wherever a report tells of the label."""
+        """Return limits of the frequencies, not clipped to [0, 1], for labels with reports."""
         of = self.estimate
         tail = SURER * tail_of(of.confidence, of.family, len(evidence.counts))
         some = np.maximum(evidence.trials, 1)
@@ -146,7 +152,7 @@ class PeriodEstimate:
         return channel.frequency_of(lower), channel.frequency_of(upper)
 
     def in_common(self, lower: Floats, upper: Floats) -> Floats:
-        """ρ: the largest share of the variance that hidden bits make up within these limits."""
+        """Ρ: the largest share of the variance that hidden bits can cause within these limits."""
         channel = self.estimate.channel
         if self.hidden is None or channel is None:
             return np.zeros(len(lower))
@@ -162,12 +168,12 @@ class PeriodEstimate:
 
 
 def halved_miss_confidence(confidence: float) -> float:
-    """That of intervals of which two miss together as seldom as asked of one."""
+    """Return the confidence of intervals that miss half as often."""
     return 1 - (1 - confidence) / 2
 
 
 def difference(before: PeriodEstimate, after: PeriodEstimate) -> Differences:
-    """`after` less `before`, label by label."""
+    """Return `after` minus `before`, label by label."""
     wide = difference_without_independence(before.cautious, after.cautious)
     one, other = before.evidence, after.evidence
     if one is None or other is None:
@@ -183,7 +189,7 @@ def difference(before: PeriodEstimate, after: PeriodEstimate) -> Differences:
 
 
 def difference_without_independence(before: Estimate, after: Estimate) -> Differences:
-    """`after` less `before`, whatever their dependence; see `halved_miss_confidence`."""
+    """Return `after` minus `before` under any dependence; see `halved_miss_confidence`."""
     return Differences(
         after.frequencies - before.frequencies,
         after.lower - before.upper,
@@ -194,7 +200,7 @@ def difference_without_independence(before: Estimate, after: Estimate) -> Differ
 def _added(
     before: PeriodEstimate, after: PeriodEstimate, of_before: _Limits, of_after: _Limits
 ) -> tuple[Floats, Floats]:
-    """By distances, roots of squares of them, clipped to [−1, 1]."""
+    """Return limits from distances as roots of squares, clipped to [−1, 1]."""
     (low_1, high_1), (low_2, high_2) = of_before, of_after
     first, second = before.estimate.frequencies, after.estimate.frequencies
     together = np.sqrt(before.in_common(low_1, high_1) * after.in_common(low_2, high_2))
@@ -205,6 +211,6 @@ def _added(
 
 
 def _joined(one: Floats, other: Floats, together: Floats) -> Floats:
-    """√(a² + b² + 2r·a·b)."""
+    """Return √(a² + b² + 2r·a·b)."""
     length: Floats = np.sqrt(one * one + other * other + 2 * together * one * other)
     return length

@@ -1,15 +1,15 @@
 """Sums of a histogram over all shifts of a Singer difference set, exactly, by Fourier transforms.
 
-    T[v] = Σ_{δ ∈ D} h[(v + δ) mod K]        in O(K log K) for all v, where the definition needs K·w
+    T[v] = Σ_{δ ∈ D} h[(v + δ) mod K]        in O(K log K) for all v; by the definition K·w
 
-Transforms are of floats, the sums integers. What is transformed is what a histogram differs from
-its mean by, so that numbers stay small; each result must lie within ¼ of an integer and all must
-add up to w times what went in. If they do not, the histogram is cut into limbs of 24 bits, whose
-sums are far within the precision of a float at any K here, and these are checked in the same way.
+The transforms use floats, the sums are integers. A histogram is transformed after subtracting its
+mean, so that numbers stay small. Each result must lie within ¼ of an integer, and all must add up
+to w times the input. If they do not, the histogram is split into limbs of 24 bits, whose sums are
+far within the precision of a float at any K here. The limbs are checked in the same way.
 
-The transform is taken of two turns of the circle, at the next length whose prime factors are 2, 3
-and 5: K itself may be prime. Small circles are summed by the definition, in integers.
-Source: local-dp §7.3.
+The transform has two turns of the circle, at the next length whose prime factors are 2, 3 and 5, as
+K itself may be prime. Small circles are summed by the definition, in integers. Source:
+docs/mathematics/designs.md, Difference sets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FARTHEST = 0.25
 
 
 def shifted_sums(histograms: Counts, q: int, t: int) -> Counts:
-    """T (…, K) of histograms (…, K), for sums that fit 63 bits."""
+    """Return T, int64[…, K], of histograms int64[…, K], if the sums fit into 63 bits."""
     size, held = point_count(q, t), hyperplane_size(q, t)
     if size <= _SMALL:
         return np.asarray(histograms @ _matrix(q, t))
@@ -46,7 +46,7 @@ def shifted_sums(histograms: Counts, q: int, t: int) -> Counts:
 
 
 def shifted_shares(shares: Floats, q: int, t: int) -> Floats:
-    """T (…, K) of floats (…, K), but for rounding."""
+    """Return T, float64[…, K], of floats […, K], up to rounding."""
     spectrum, length = spectrum_of(q, t)
     twice = np.fft.rfft(np.concatenate([shares, shares], axis=-1), length)
     sums: Floats = np.fft.irfft(twice * spectrum, length)[..., : shares.shape[-1]]
@@ -54,13 +54,13 @@ def shifted_shares(shares: Floats, q: int, t: int) -> Floats:
 
 
 def reflect(numbers: Counts) -> Counts:
-    """numbers[…, −v mod K] for every v."""
+    """Return numbers[…, −v mod K] for every v."""
     return np.roll(numbers[..., ::-1], 1, axis=-1)
 
 
 @lru_cache(maxsize=8)
 def _matrix(q: int, t: int) -> Counts:
-    """1 where a message (row) is among the w of a value (column)."""
+    """Return 1 where a message (row) is among the w of a value (column), else 0."""
     size = point_count(q, t)
     values, matrix = np.arange(size), np.zeros((size, size), dtype=np.int64)
     for shift in difference_set(q, t):
@@ -69,7 +69,7 @@ def _matrix(q: int, t: int) -> Counts:
 
 
 def _sums(numbers: Counts, q: int, t: int) -> Counts:
-    """T of numbers of either sign, whole if that is precise enough, else limb by limb."""
+    """Return T of numbers of either sign: as a whole if precise enough, else limb by limb."""
     if np.abs(numbers).max() < _TRUSTED:
         whole = _by_transform(numbers, q, t)
         if whole is not None:
@@ -80,14 +80,14 @@ def _sums(numbers: Counts, q: int, t: int) -> Counts:
         limb = numbers if last else numbers & ((1 << _LIMB) - 1)
         sums = _by_transform(limb, q, t)
         if sums is None:
-            raise ArithmeticError(f"sums over {len(numbers)} codes are not exact: do not use them")
+            raise ArithmeticError(f"sums over {len(numbers)} codes are not exact")
         total += sums << shift
         numbers, shift = numbers - limb >> _LIMB, shift + _LIMB
     return total
 
 
 def _by_transform(numbers: Counts, q: int, t: int) -> Counts | None:
-    """T if it is near integers that add up to what they must, else None."""
+    """Return T if it is near integers with the right sum, else None."""
     size = len(numbers)
     turned, length = spectrum_of(q, t)
     turns = np.concatenate([numbers, numbers]).astype(np.float64)
@@ -103,7 +103,7 @@ def _by_transform(numbers: Counts, q: int, t: int) -> Counts | None:
 
 @lru_cache(maxsize=2)
 def spectrum_of(q: int, t: int) -> tuple[npt.NDArray[np.complex128], int]:
-    """The transform of D, turned round, and its length, which holds two turns."""
+    """Return the transform of the reversed D, and its length, which holds two turns."""
     length = _length(2 * point_count(q, t))
     ones = np.zeros(length)
     ones[-np.asarray(difference_set(q, t), dtype=np.int64) % length] = 1
@@ -113,7 +113,7 @@ def spectrum_of(q: int, t: int) -> tuple[npt.NDArray[np.complex128], int]:
 
 
 def _length(least: int) -> int:
-    """The smallest 2^a·3^b·5^c that is at least so large."""
+    """Return the smallest 2^a·3^b·5^c that is at least `least`."""
     best, five = 1 << (least - 1).bit_length(), 1
     while five < best:
         odd = five

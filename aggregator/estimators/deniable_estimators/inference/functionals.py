@@ -1,20 +1,21 @@
-"""Sums Σ_v a_v·f_v of frequencies: what each message says of them, averaged over the messages.
+"""Sums Σ_v a_v·f_v of frequencies, estimated by averaging a score of each message.
 
     θ̂ = Σ_y (c_y/n)·φ(y)      E[φ(Y) | x] = a_x for every value x, so that θ̂ is unbiased
 
 A mean, the share of people in a range and a value of the distribution function are such sums. The
-variance of θ̂ is that of φ over the messages that came: it contains all covariances of the
-frequencies, which a sum of their variances lacks. It is at least the least variance that φ has for
-any one value, because the variance over a population is that within values and that between them:
-a lucky sample never claims certainty.
+variance of θ̂ is that of φ over the received messages. It contains all covariances of the
+frequencies, which a sum of their variances would miss. It is at least the least variance of φ for
+any one value, because a population's variance is that within values plus that between them. So a
+lucky sample never claims certainty.
 
-Reports of one device in T epochs have in common what its value says (`fresh`), whose variance is at
-most θ(1 − θ) for 0 ≤ a ≤ 1, or its permanent answer (`memoized`), whose messages had the law of the
-reports without their uniform part: n·Var(θ̂) ≤ V + (T − 1)·C.
+Reports of one device in T epochs share its value (`fresh`), whose variance is at most θ(1 − θ) for
+0 ≤ a ≤ 1, or its permanent answer (`memoized`), whose messages have the law of the reports without
+their uniform part: n·Var(θ̂) ≤ V + (T − 1)·C.
 
-Limits are those of `score_limits`. A report pulls θ̂ as far as φ reaches, and never harder than the
+Limits are those of `score_limits`. A report pulls θ̂ as far as φ reaches, but not further than the
 law of one value allows: the skew of φ is at most its third moment around θ̂, E(φ − θ̂)³ over Var φ,
-for the value where that is largest. Source: local-dp §0.
+for the value where that is largest. Source: docs/mathematics/supports-and-estimates.md, Sums of
+labels.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Functionals:
-    """Estimated sums: raw values, standard errors, and intervals clipped to [0, 1]."""
+    """Estimated sums, each array of shape [k]: values, standard errors, intervals within [0, 1]."""
 
     values: Floats
     std_errors: Floats
@@ -56,7 +57,7 @@ class Functionals:
 class Cumulative:
     """The distribution function F at all values but the last, where it is 1.
 
-    `band` holds raw values and limits, each by itself at `confidence`; `fitted` is a presentable F:
+    `band` has raw values and limits, each alone at `confidence`. `fitted` is a presentable F:
     rising, in [0, 1], biased.
     """
 
@@ -77,24 +78,24 @@ class LinearEstimator(Protocol):
         confidence: float = 0.95,
         epochs: int = 1,
     ) -> Functionals:
-        """Σ_v a_v·f_v for each row a of `weights` (k, domain_size), all in [0, 1].
+        """Return Σ_v a_v·f_v for each row a of `weights`: float64[k, domain_size], all in [0, 1].
 
-        Each interval holds by itself. ParameterError for a tally that n reports cannot give.
+        Each interval holds alone. Raises ParameterError for a tally that n reports cannot give.
         """
         ...
 
     def cumulative(
         self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
     ) -> Cumulative:
-        """The share of people whose value is at most v, for each v but the last."""
+        """Return the share of people whose value is at most v, for each v but the last."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """How often a device reported: in up to `epochs`, by a permanent answer if `kept` is given.
+    """How often a device reported: in up to `epochs`; by a permanent answer if `kept` is given.
 
-    `kept` is the chance with which a report repeats the permanent answer.
+    `kept` is the chance that a report repeats the permanent answer.
     """
 
     epochs: int = 1
@@ -105,7 +106,7 @@ class Repetition:
 
     @classmethod
     def of(cls, mechanism: Mechanism, repeat: str, epochs: int) -> Self:
-        """Of a mechanism that is asked once, fresh or memoized, in so many epochs."""
+        """The repetition of a mechanism used once, fresh or memoized, in this many epochs."""
         check_epochs(epochs)
         if repeat == "once":
             return cls()
@@ -117,7 +118,7 @@ class Repetition:
     def pulls(self, mean: Floats, below: Floats, above: Floats, n: int) -> tuple[Floats, Floats]:
         """How far one device pulls the mean of n reports, if one report pulls a sum that far.
 
-        Of a value that is told again and again, the others have in common what lies in [0, 1].
+        The further reports of a fresh value share only something in [0, 1].
         """
         others = min(self.epochs, n) - 1
         if self.kept is not None:
@@ -128,14 +129,14 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """What the messages say of k sums, each an array of k.
+    """The messages' evidence on k sums, each an array of k.
 
-    `mean` and `variance` of φ over the messages that came, its `low`est and `high`est value, the
-    `least` variance it has for any one value, and mean and variance if all messages are as likely.
-    `pulls` bound the third moment over the variance, down and up, for any one value; infinite where
-    nothing is known. `permanent` is the variance that permanent answers have, where a report keeps
-    their symbols one by one; None where it keeps all of them together or none, and that follows
-    from the others.
+    `mean` and `variance` are those of φ over the received messages, `low` and `high` its extremes.
+    `least` is its least variance for any one value. `uniform_mean` and `uniform_variance` are its
+    moments if all messages are equally likely. `pulls` bound the third moment over the variance,
+    down and up, for any one value; infinite if unknown. `permanent` is the variance of permanent
+    answers if a report keeps their symbols one by one; None if it keeps all or none of them, as it
+    then follows from the others.
     """
 
     mean: Floats
@@ -152,9 +153,10 @@ class Moments:
     def of_scores(
         cls, rows: Floats, scores: Floats, counts: Counts, back: Callable[[Floats], Floats]
     ) -> Moments:
-        """From the scores (k, messages) of the weights `rows`, and how often each message came.
+        """Return the moments of scores, float64[k, messages], of the weights `rows`.
 
-        `back` leads from scores to their expectation for each value.
+        `counts` is how often each message came. `back` maps scores to their expectation for each
+        value.
         """
         share = counts / max(int(counts.sum()), 1)
         squares, mean = scores * scores, scores @ share
@@ -174,7 +176,7 @@ class Moments:
         )
 
     def functionals(self, n: int, repeated: Repetition, confidence: float) -> Functionals:
-        """Values, errors and limits of n reports."""
+        """Return values, errors and limits of n reports."""
         tail = tail_of(confidence, "each", 1)
         if not n:
             return unknown_functionals(len(self.mean))
@@ -187,7 +189,7 @@ class Moments:
         return with_limits(self.mean, together / n, pulls, tail)
 
     def _shared(self, variance: Floats, repeated: Repetition) -> Floats:
-        """The most that two reports of one device have in common."""
+        """Return the largest covariance of two reports of one device."""
         if repeated.kept is None:
             value = np.clip(self.mean, 0.0, 1.0)
             return np.minimum(value * (1 - value), variance)
@@ -202,7 +204,7 @@ class Moments:
 
 
 def unknown_functionals(sums: int) -> Functionals:
-    """Where no report tells of them."""
+    """Return `sums` unknown results, for sums without reports."""
     nothing, zeros = np.full(sums, math.nan), np.zeros(sums)
     return Functionals(nothing, nothing.copy(), zeros, zeros + 1)
 
@@ -210,20 +212,21 @@ def unknown_functionals(sums: int) -> Functionals:
 def with_limits(
     mean: Floats, variance: Floats, pulls: tuple[Floats, Floats], tail: float
 ) -> Functionals:
-    """With the limits of `score_limits`, clipped to [0, 1]."""
+    """Return results with the limits of `score_limits`, clipped to [0, 1]."""
     lower, upper = limits(mean, variance, *pulls, tail)
     return Functionals(mean, np.sqrt(variance), np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
 
 
 def checked_weights(weights: Floats, domain_size: int) -> Floats:
-    """The weights, if each row has one in [0, 1] for every value, not all alike."""
+    """Return the weights if each row has one in [0, 1] for every value, and they differ.
+
+    Raises ParameterError otherwise.
+    """
     rows = np.asarray(weights, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != domain_size:
         raise ParameterError(f"weights must have {domain_size} columns, got shape {rows.shape}")
     if not ((rows >= 0) & (rows <= 1)).all():
         raise ParameterError("weights must lie in [0, 1]")
     if (rows.min(axis=1) == rows.max(axis=1)).any():
-        raise ParameterError(
-            "weights of one row must differ: what is true of all needs no estimate"
-        )
+        raise ParameterError("weights of one row must differ: with equal weights the sum is known")
     return rows

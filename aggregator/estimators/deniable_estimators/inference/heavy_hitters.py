@@ -1,18 +1,18 @@
-"""Heavy hitters: texts nobody listed, found by extending prefixes and told by reports held out.
+"""Heavy hitters: detects frequent unknown texts by extending prefixes, and measures them apart.
 
-Group s of the search knows prefixes of s·step bytes. Starting from the empty one, each kept prefix
-is extended by every string UTF-8 allows, the reports of the next group say how often each occurs,
-and the `BEAM` likeliest go on, where a letter is likelier than a sign after a letter; those that
-end there are texts, kept apart. At the end all groups that spell a text to its end speak for it
-together, and the best supported are put to reports that no step of this has looked at: group 0.
-How many they are is up to the search alone.
+Group s of the search has reports on prefixes of s·step bytes. Starting from the empty one, each
+kept prefix is extended by every string that UTF-8 allows. The reports of the next group estimate
+how often each occurs, and the `BEAM` most likely continue; after a letter, a letter is more likely
+than a sign. Texts that end there are kept separately. At the end, each text is scored by all groups
+that contain it whole. The best are tested on held-out reports that no step of the search has used:
+group 0. Only the search decides how many these finalists are.
 
-A finalist is found when its interval there, simultaneous for all finalists, excludes 0. Whatever
-the search did, the chance that anything is found which nobody has is at most (1 − confidence)/2,
-and that any interval shown misses is at most 1 − confidence: there is no winner's curse.
+A finalist is reported if its interval there, simultaneous for all finalists, excludes 0. For every
+search, the chance that a text is reported that no person has is at most (1 − confidence)/2. The
+chance that any reported interval misses is at most 1 − confidence: there is no winner's curse.
 
-Sources: Wang, Li, Jha 2018 (PEM); local-dp §12. Unlike there the beam is not the last word, and
-short texts are supported by every longer group.
+Sources: Wang, Li, Jha 2018 (PEM); docs/mathematics/texts.md, Texts that no list contains. Unlike
+there, the beam does not decide the result, and every longer group supports short texts.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.utf8_candidates import Bytes
 
 BEAM = 256
-"""Prefixes that are extended, and texts that are kept, at each step."""
+"""The number of prefixes extended, and of texts kept, at each step."""
 
 FINALISTS = 256
-"""Texts that are put to the reports held out, at most."""
+"""The most texts that are tested on the held-out reports."""
 
 _WORTH_A_TEST = 2.5
-"""Standard errors above 0 by the reports of the search: every finalist widens all the intervals."""
+"""Standard errors above 0 in the search that make a finalist: each one widens all intervals."""
 
-_LEAST_ODDS = -12.0  # below e^-12 a candidate is not kept even where there is room
+_LEAST_ODDS = -12.0  # below e^-12 a candidate is dropped even if there is room
 
 
 def find_heavy_hitters(
@@ -52,9 +52,9 @@ def find_heavy_hitters(
     confidence: float = 0.95,
     epochs: int = 1,
 ) -> TextEstimates:
-    """The texts that are certainly there, the most frequent first, with simultaneous intervals.
+    """Return the texts that certainly occur, most frequent first, with simultaneous intervals.
 
-    ParameterError for a tally that n reports cannot give. None are found where step = 0.
+    Raises ParameterError for a tally that n reports cannot give. There are none if step = 0.
     """
     counts, _ = estimator.checked(tally, n)
     text_tally = TextTally(estimator, counts)
@@ -70,7 +70,7 @@ def find_heavy_hitters(
 
 
 def search(text_tally: TextTally) -> list[bytes]:
-    """The texts most likely to be frequent, by all groups but the one that is held out."""
+    """Return the texts most likely to be frequent, by all groups but the held-out one."""
     coding = text_tally.coding
     beam, pool = _Likeliest([b""], np.full(1, math.inf)), dict[bytes, None]()
     for group in range(1, coding.groups):
@@ -79,7 +79,7 @@ def search(text_tally: TextTally) -> list[bytes]:
             (longer if family.full else texts).add(family.prefix, family.tails, family.odds)
         beam = longer
         pool |= dict.fromkeys(filter(is_text, texts.texts))
-    pool |= dict.fromkeys(filter(is_text, beam.texts))  # as long as a text may be
+    pool |= dict.fromkeys(filter(is_text, beam.texts))  # texts of the greatest length
     texts_found = list(pool)
     counts, trials = text_tally.of(texts_found, held_out=False)
     q = float(text_tally.estimator.mechanism.q)
@@ -91,7 +91,7 @@ def search(text_tally: TextTally) -> list[bytes]:
 
 @dataclass(slots=True)
 class _Likeliest:
-    """Prefixes or texts and their log-odds: of all that it was given, the likeliest."""
+    """The most likely of all prefixes or texts that it was given, with their log-odds."""
 
     texts: list[bytes] = field(default_factory=list)
     odds: Floats = field(default_factory=lambda: np.zeros(0))

@@ -1,9 +1,9 @@
-"""Hierarchies: what an estimator of ranges has in common, from the parts that each level tells.
+"""Hierarchies: the common part of estimators of ranges, from the reports of each level.
 
-Every frequency, mean, range and value of the distribution function is one linear functional of the
-same consistent estimate: ranges add up, all values to 1, whichever is asked for. Intervals are
-those of `strata`. `fitted` are the values made presentable, top-down (`projection`), for quantiles
-and for show; biased, without an interval.
+Every frequency, mean, range and value of the distribution function is a linear functional of the
+same consistent estimate: all ranges add up, and all values add up to 1. Intervals are those of
+`strata`. `fitted` are presentable values, top-down (`projection`), for quantiles and charts;
+biased, without an interval.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.payload_arrays import Payloads
     from deniable_shared.mechanisms.protocols import Mechanism
 
-_AT_ONCE = 1 << 20  # numbers of a block of functionals
+_AT_ONCE = 1 << 20  # floats in a block of functionals
 
 
 @dataclass(frozen=True, slots=True)
 class HierarchyEstimator(ABC):
-    """An estimator by levels; `_strata` and `_fan_out` are those of the mechanism."""
+    """An estimator by levels; the mechanism defines `_strata` and `_fan_out`."""
 
     default_projection: ClassVar[str] = "simplex"
     estimand: ClassVar[str] = "distribution"
@@ -56,10 +56,10 @@ class HierarchyEstimator(ABC):
 
     @abstractmethod
     def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
-        """What a tally says of some functionals."""
+        """Return the tally's evidence on some functionals."""
 
     def supports(self, tallies: Counts) -> Counts:
-        """(…, 0): what is supported are nodes, not values."""
+        """Return int64[…, 0]: reports support nodes, not values."""
         return tallies[..., :0]
 
     def estimate(
@@ -104,7 +104,7 @@ class HierarchyEstimator(ABC):
     def cumulative(
         self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
     ) -> Cumulative:
-        """Raw values of F, and the sums of the top-down frequencies."""
+        """Return raw values of F, and the sums of the top-down frequencies."""
         size = self.mechanism.domain_size
         steps = np.tri(size)[:-1]
         band = self.functionals(steps, tally, n, confidence=confidence, epochs=epochs)
@@ -114,7 +114,7 @@ class HierarchyEstimator(ABC):
         return Cumulative(band, np.cumsum(self._presentable(leaves))[:-1])
 
     def levels_without_reports(self, tally: Counts, n: int) -> list[int]:
-        """The levels that no report tells of, from 1 on: without each of them nothing is known."""
+        """Return the levels without reports, from 1 on: without each level nothing is known."""
         counts, reports = self.checked(tally, n)
         reports_of_level = self._strata(
             np.ones((1, self.mechanism.domain_size)), counts, reports
@@ -122,7 +122,7 @@ class HierarchyEstimator(ABC):
         return (np.flatnonzero(reports_of_level == 0) + 1).tolist()
 
     def top_down(self, tally: Counts, n: int) -> Floats:
-        """Frequencies ≥ 0 that sum to 1; NaN where nothing is known."""
+        """Return frequencies ≥ 0 that sum to 1; NaN if nothing is known."""
         return self.estimate(tally, n).projected("simplex")
 
     def _presentable(self, leaves: Floats) -> Floats:

@@ -1,15 +1,16 @@
-"""Clopper–Pearson limits of a binomial probability: coverage at least nominal for every s and n.
+"""Clopper–Pearson limits of a binomial probability: coverage is at least nominal for every s and n.
 
     lower = B(α/2; c, n − c + 1)        upper = B(1 − α/2; c + 1, n − c)        (B: beta quantile)
 
-While a count or its complement is under 1,000 the quantile itself is computed, once for each
-distinct count. Beyond, Blyth's closed form of the same limit stands in: measured up to n = 1e10,
-the tail it leaves is 0.9999 to 1.00003 times α/2 for confidence up to 95%, and 0.92 to 1 times for
-any higher one, down to α/2 = 1e-21. So the switch may look at the count: it costs no coverage.
-Wald's interval in that place would miss 1.03 times as often as it says at 95% confidence, and 1.7
-times at the 99.9995% that each of 10,000 simultaneous labels needs (exact sums of the binomial).
+If a count or its complement is below 1,000, the quantile itself is computed, once for each distinct
+count. Otherwise Blyth's closed form of the same limit is used. Measured up to n = 1e10, its tail is
+0.9999 to 1.00003 times α/2 for confidence up to 95%, and 0.92 to 1 times α/2 for higher confidence,
+down to α/2 = 1e-21. So the switch may depend on the count: it costs no coverage. Wald's interval
+would miss 1.03 times as often as nominal at 95% confidence, and 1.7 times at the 99.9995% that each
+of 10,000 simultaneous labels needs (exact sums of the binomial).
 
-Sources: Clopper and Pearson 1934; Pratt 1968; Blyth, Approximate binomial confidence limits, 1986.
+Sources: Clopper and Pearson 1934; Pratt 1968; Blyth, Approximate binomial confidence limits, 1986;
+docs/mathematics/intervals.md, Clopper and Pearson.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _Quantile = Callable[[Floats, Floats, float], Floats]
 
 
 def clopper_pearson(counts: Counts, n: int | Counts, tail: float) -> tuple[Floats, Floats]:
-    """Limits (lower, upper) of s for counts ~ Binomial(n, s), each missed with probability ≤ tail.
+    """Limits (lower, upper) of s for counts ~ Binomial(n, s); each misses with chance ≤ tail.
 
-    `counts` is one-dimensional, each in [0, n]; n ≥ 1 is one number or one for each count;
-    0 < tail < ½. Counts that are sums of independent but not identical trials are covered too, for
-    the mean of their probabilities: they are less dispersed (Hoeffding 1956).
+    counts: int64[cells], each in [0, n]. n ≥ 1 is one number or one for each count; 0 < tail < ½.
+    Counts that are sums of independent trials with different probabilities are covered too, for the
+    mean of the probabilities: they are less dispersed (Hoeffding 1956).
     """
     trials = np.broadcast_to(np.asarray(n), counts.shape)
     lower, upper = np.empty(len(counts)), np.empty(len(counts))
@@ -46,7 +47,7 @@ def clopper_pearson(counts: Counts, n: int | Counts, tail: float) -> tuple[Float
 
 
 def distinct(counts: Counts, trials: Counts) -> tuple[Floats, Floats, Counts]:
-    """The distinct pairs of a count and its trials, as floats, and where each pair stands."""
+    """The distinct pairs of a count and its trials, as floats, and the index of each pair."""
     if len(trials) and trials.min() == trials.max():
         hits, place = np.unique(counts, return_inverse=True)
         return hits.astype(np.float64), np.full(len(hits), float(trials[0])), place
@@ -67,12 +68,12 @@ def _exact_limits(counts: Counts, trials: Counts, tail: float) -> tuple[Floats, 
 
 @cache
 def _beta_quantile(name: str) -> _Quantile:
-    quantile: _Quantile = getattr(import_module("scipy.special"), name)  # 0.3 s, so not before
+    quantile: _Quantile = getattr(import_module("scipy.special"), name)  # takes 0.3 s
     return quantile
 
 
 def _furthest_odds(counts: Floats, n: Floats, tail: float) -> Floats:
-    """(1 − s)/s at the upper limit of s, by Blyth's closed form."""
+    """Return (1 − s)/s at the upper limit of s, by Blyth's closed form."""
     z = -NormalDist().inv_cdf(tail)
     above, misses = counts + 1.0, n - counts
     root = np.sqrt(9.0 * above * misses * (9.0 * n + 5.0 - z * z) + n + 1.0)

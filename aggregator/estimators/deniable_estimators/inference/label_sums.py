@@ -1,16 +1,18 @@
-"""Sums of frequencies by any mechanism whose reports support labels or do not.
+"""Sums of frequencies, for any mechanism whose reports support labels or do not.
 
-A report that supports the labels S says φ = (Σ_{v∈S} a_v − qA)/(p − q) of Σ_v a_v·f_v, A = Σ_v a_v:
+A report that supports the labels S has the score φ = (Σ_{v∈S} a_v − qA)/(p − q) for Σ_v a_v·f_v,
+with A = Σ_v a_v:
 
     E[φ | x] = a_x        n·Var(θ̂) = Σ_x f_x·E[φ² | x] − θ²
 
-Where the tally is the histogram of the messages, φ² is averaged over those that came. Where it
-holds supports, E[φ² | x] is the law's (`second_moments`), and its mean over x is another such sum,
-estimated without bias by the raw frequencies and kept between its least and its largest value.
+If the tally is the histogram of the messages, φ² is averaged over the received ones. If it has
+supports, E[φ² | x] follows from the law (`second_moments`). Its mean over x is another such sum,
+estimated without bias by the raw frequencies and clipped to its possible values.
 
-The distribution function is estimated at every value, its limits at up to 256 of them: F does not
-fall, so that between two places the lower limit of the one before holds and the upper one of the
-next. Limits are those of `functionals`. Source: local-dp §0.
+The distribution function is estimated at every value, its limits at up to 256 of them. F does not
+fall, so between two places the lower limit of the one before holds, and the upper limit of the
+next. Limits are those of `functionals`. Source: docs/mathematics/supports-and-estimates.md, Sums of
+labels.
 """
 
 from __future__ import annotations
@@ -46,18 +48,18 @@ if TYPE_CHECKING:
 
 _MOST_PLACES = 256
 _LEAST_PLACES = 16
-_AT_ONCE = 1 << 18  # numbers of a block that fit a cache
-_MOST_ENTRIES = 1 << 26  # places times the numbers that one of them takes
+_AT_ONCE = 1 << 18  # floats in a block that fits into a cache
+_MOST_ENTRIES = 1 << 26  # places times the floats of one place
 
 
 class RowSums(SupportEstimator):
-    """The half of an estimator that tells sums of frequencies: `functionals.LinearEstimator`."""
+    """The part of an estimator for sums of frequencies: `functionals.LinearEstimator`."""
 
     __slots__ = ()
 
     @abstractmethod
     def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
-        """What the reports say of each row's sum."""
+        """Return the reports' evidence on each row's sum."""
 
     def functionals(
         self,
@@ -75,12 +77,12 @@ class RowSums(SupportEstimator):
 
 
 class LabelSums(RowSums):
-    """The same by the supports of the labels, and the distribution function."""
+    """Sums by the supports of the labels, and the distribution function."""
 
     __slots__ = ()
 
     def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
-        """What the supports say of each row's sum."""
+        """Return the supports' evidence on each row's sum."""
         return moments_of_supports(self, rows, self.supports(counts), n)
 
     def cumulative(
@@ -103,19 +105,19 @@ class LabelSums(RowSums):
 
 
 class MessageSums(HistogramEstimator, LabelSums):
-    """The same where the tally is the histogram of the messages."""
+    """Sums, if the tally is the histogram of the messages."""
 
     __slots__ = ()
 
     def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:  # noqa: ARG002  (LabelSums takes it)
-        """What the messages say of each row's sum."""
+        """Return the messages' evidence on each row's sum."""
         return moments_of_messages(self.mechanism, law_of_messages(self), rows, counts)
 
 
 def moments_of_messages(
     mechanism: Mechanism, law: TwoLevelLaw, rows: Floats, counts: Counts
 ) -> Moments:
-    """Of a tally that is the histogram of the messages of such a law."""
+    """Return the moments from a tally that is the histogram of the messages of such a law."""
     p, q = float(mechanism.p), float(mechanism.q)
     held = np.array([law.supporters(row) for row in rows])
     scores = (held - q * rows.sum(axis=1, keepdims=True)) / (p - q)
@@ -129,7 +131,7 @@ def moments_of_messages(
 
 
 def moments_of_supports(estimator: HasMechanism, rows: Floats, supports: Counts, n: int) -> Moments:
-    """Of a tally that holds how many of n reports support each label."""
+    """Return the moments from a tally of how many of n reports support each label."""
     mechanism = estimator.mechanism
     channel = Channel(mechanism.p, mechanism.q)
     shares = channel.frequencies(supports, n) if n else np.zeros(len(supports))
@@ -152,7 +154,7 @@ def moments_of_supports(estimator: HasMechanism, rows: Floats, supports: Counts,
 
 
 def _places(size: int, numbers: int) -> Counts:
-    """Where limits are taken: everywhere, or evenly, the more the cheaper one of them is."""
+    """Return where limits are computed: everywhere, or evenly; more places if one is cheaper."""
     most = min(_MOST_PLACES, max(_LEAST_PLACES, _MOST_ENTRIES // numbers))
     if size - 1 <= most:
         return np.arange(size - 1)
@@ -160,7 +162,7 @@ def _places(size: int, numbers: int) -> Counts:
 
 
 def _everywhere(at: Functionals, places: Counts, values: Floats) -> Functionals:
-    """Limits between places: those of the nearest that are sure to hold."""
+    """Return limits at every value: between places, those of the nearest place that surely hold."""
     every = np.arange(len(values))
     before = np.searchsorted(places, every, side="right") - 1
     after = np.searchsorted(places, every, side="left")

@@ -1,19 +1,21 @@
-"""The likeliest distribution behind a histogram of messages, by expectation maximisation.
+"""The most likely distribution behind a histogram of messages, by expectation maximisation.
 
     x ← x ∘ g      g = Mᵀ(f ⊘ Mx)      f: share of each message, M[y, v] = Pr[y | v]
 
 Each step raises the likelihood. At its maximum g ≤ 1, and g = 1 wherever x > 0 (Karush, Kuhn,
-Tucker); anywhere else the maximum is above by at most n·(max g − 1) nats. That certificate decides
-when to stop: for the true distribution g_v − 1 has a standard error of √(χ²_v/n), with
+Tucker). At any other point the maximum is higher by at most n·(max g − 1) nats. This certificate
+decides when to stop: for the true distribution g_v − 1 has a standard error of √(χ²_v/n), with
 
     χ²_v = Σ_y M[y, v]²/(Mx)_y − 1
 
 and once no value exceeds `tolerance` times its own, more steps fit noise. Steps are squared
-(Varadhan, Roland 2008) and taken back where they would lower the likelihood.
+(Varadhan, Roland 2008), and undone if they would lower the likelihood.
 
-`fit_smoothed` averages neighbours, (1, 2, 1)/4, after each step (EMS): for smooth distributions the
-error is smaller, others it blurs, however many reports there are. It has no certificate, and stops
-where the likelihood does. Sources: Dempster, Laird, Rubin 1977; Li et al. 2020; local-dp §11.
+`fit_smoothed` averages neighbours, (1, 2, 1)/4, after each step (EMS). For smooth distributions the
+error is smaller; it blurs others, even with many reports. It has no certificate, and stops when the
+likelihood does.
+Sources: Dempster, Laird, Rubin 1977; Li et al. 2020; docs/mathematics/numbers.md, The likeliest
+distribution.
 """
 
 from __future__ import annotations
@@ -39,25 +41,25 @@ class MessageLaw(Protocol):
 
     @property
     def values(self) -> int:
-        """How many there are."""
+        """The number of values."""
         ...
 
     def messages(self, distribution: Floats) -> Floats:
-        """Mx."""
+        """Return Mx, float64[messages]."""
         ...
 
     def back(self, scores: Floats) -> Floats:
-        """Mᵀs."""
+        """Return Mᵀs, float64[values]."""
         ...
 
     def back_squares(self, scores: Floats) -> Floats:
-        """(M ∘ M)ᵀs."""
+        """Return (M ∘ M)ᵀs, float64[values]."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A distribution; its log-likelihood is below the largest by at most `short` nats."""
+    """A distribution. Its log-likelihood is below the largest by at most `short` nats."""
 
     distribution: Floats
     short: float
@@ -79,9 +81,9 @@ class _Iterate:
 
 
 def fit(law: MessageLaw, counts: Counts, *, tolerance: float = 0.5) -> Fit:
-    """The maximum of the likelihood, as near as `tolerance` standard errors of its gradient.
+    """Return the maximum of the likelihood, up to `tolerance` standard errors of its gradient.
 
-    ParameterError without messages or for a tolerance that is not positive.
+    Raises ParameterError without messages, or if the tolerance is not positive.
     """
     if not tolerance > 0:
         raise ParameterError(f"tolerance must be positive, got {tolerance}")
@@ -97,7 +99,7 @@ def fit(law: MessageLaw, counts: Counts, *, tolerance: float = 0.5) -> Fit:
 
 
 def ascent(law: MessageLaw, counts: Counts) -> Iterator[_Iterate]:
-    """Points of rising likelihood, from the uniform distribution on; at most 20,000."""
+    """Yield points of rising likelihood, from the uniform distribution on; at most 20,000."""
     n = int(counts.sum())
     if not n:
         return
@@ -120,7 +122,7 @@ def _at(law: MessageLaw, share: Floats, x: Floats) -> _Iterate:
 
 
 def _extrapolate(start: Floats, first: Floats, second: Floats) -> Floats:
-    """As far along the two steps as they suggest, and still a distribution without zeros."""
+    """Return a point as far along the two steps as they suggest, without zeros."""
     step, bend = first - start, second - 2 * first + start
     turn = float(np.sqrt(bend @ bend))
     far = max(float(np.sqrt(step @ step)) / turn, 1.0) if turn else 1.0
@@ -130,7 +132,10 @@ def _extrapolate(start: Floats, first: Floats, second: Floats) -> Floats:
 
 
 def fit_smoothed(law: MessageLaw, counts: Counts) -> Floats:
-    """EMS: where smoothing and fitting hold each other; ParameterError without messages."""
+    """Return the fixed point of smoothing and fitting (EMS).
+
+    Raises ParameterError without messages.
+    """
     n = int(counts.sum())
     if not n:
         raise ParameterError("counts must hold at least one message")
@@ -145,7 +150,7 @@ def fit_smoothed(law: MessageLaw, counts: Counts) -> Floats:
 
 
 def _averaged(x: Floats) -> Floats:
-    """(1, 2, 1)/4 inside, (2, 1)/3 at the ends, then made to add up to 1."""
+    """Return (1, 2, 1)/4 inside, (2, 1)/3 at the ends, scaled to a sum of 1."""
     mixed = np.empty_like(x)
     mixed[1:-1] = (x[:-2] + 2 * x[1:-1] + x[2:]) / 4
     mixed[0], mixed[-1] = (2 * x[0] + x[1]) / 3, (2 * x[-1] + x[-2]) / 3

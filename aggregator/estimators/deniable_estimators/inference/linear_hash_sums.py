@@ -3,14 +3,16 @@
     supports_of_codes    c_x = Σ_a n[a, h_a(x)]              for all K = g^t codes
     cells_of_values      w[a, c] = Σ of w_x with h_a(x) = c  for all functions and cells
 
-The functions of which the last factor stands at place k are h_a(x) = x_k + Σ_{j<k} r_j·x_j over the
-field of g elements. Their part of the sum is found place by place, in integers: for j = 0 … k − 1
-the factors r_j give way to the digits x_j,
+The functions whose last factor is at place k are h_a(x) = x_k + Σ_{j<k} r_j·x_j over the field of g
+elements. Their part of the sum is computed place by place, in integers: for j = 0 … k − 1 the
+digits x_j replace the factors r_j,
 
     A[… r_j …, c]  →  A[… x_j …, c] = Σ_{r_j} A[… r_j …, c + r_j·x_j]
 
-t·g additions for each of the K codes in all, and nothing is rounded. With the minus sign instead
-the same steps go from values to cells.
+This takes t·g additions for each of the K codes, without rounding. With a minus sign the same steps
+go from values to cells.
+
+Source: docs/mathematics/designs.md, Linear hashes.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _Numbers = TypeVar("_Numbers", Counts, Floats)
 
 
 def supports_of_codes(messages: _Numbers, g: int, t: int) -> _Numbers:
-    """Σ_a messages[a·g + h_a(x)] for every code x: (K,) of (M·g,)."""
+    """Return Σ_a messages[a·g + h_a(x)] for every code x: int64[K] of int64[M·g]."""
     total = np.zeros(1, dtype=messages.dtype)
     for place in range(t):
         first, here = g * point_count(g, place), g ** (place + 1)
@@ -38,7 +40,7 @@ def supports_of_codes(messages: _Numbers, g: int, t: int) -> _Numbers:
 
 
 def cells_of_values(values: _Numbers, g: int, t: int) -> _Numbers:
-    """Σ of the values x with h_a(x) = c, for every a·g + c: (M·g,) of (K,)."""
+    """Return Σ of the values x with h_a(x) = c, for every a·g + c: int64[M·g] of int64[K]."""
     parts = []
     for place in range(t):
         ends = values.reshape(-1, g ** (place + 1)).sum(axis=0)  # by their last digits
@@ -48,7 +50,7 @@ def cells_of_values(values: _Numbers, g: int, t: int) -> _Numbers:
 
 
 def _exchanged(numbers: _Numbers, g: int, places: int, sign: int) -> _Numbers:
-    """Σ_r A[r, c ± r·x] for all x and c, of A[r, c] at r·g + c, at c·g^places + x."""
+    """Return Σ_r A[r, c ± r·x] for all x and c, of A[r, c] at r·g + c, at c·g^places + x."""
     sums, scaled = _tables(g)
     block = numbers.reshape(-1, g)
     for place in range(places):
@@ -64,7 +66,7 @@ def _exchanged(numbers: _Numbers, g: int, places: int, sign: int) -> _Numbers:
 
 @lru_cache(maxsize=8)
 def _tables(g: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Sums and products of any two elements."""
+    """Return the sums and products of any two elements."""
     field, elements = finite_field(g), np.arange(g)
     if field.sums is None or field.products is None:
         return (elements[:, None] + elements) % g, np.outer(elements, elements) % g
@@ -73,13 +75,13 @@ def _tables(g: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
 
 @lru_cache(maxsize=8)
 def _negated(g: int) -> npt.NDArray[np.int64]:
-    """The negative of each element."""
+    """Return the negative of each element."""
     negatives: npt.NDArray[np.int64] = (_tables(g)[0] == 0).argmax(axis=1)
     return negatives
 
 
 def hashed(functions: Counts, values: Counts, g: int, t: int) -> Counts:
-    """h_a(x) of many pairs."""
+    """Return h_a(x) of many pairs."""
     sums, scaled = _tables(g)
     starts = np.array([point_count(g, place) for place in range(t)])
     last = np.searchsorted(starts, functions, side="right") - 1

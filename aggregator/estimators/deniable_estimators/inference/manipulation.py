@@ -1,7 +1,7 @@
-"""How far reports that somebody made up can move a frequency.
+"""How far fake reports can move a frequency.
 
-A fake report supports a value or it does not, whatever mechanism it claims to come from.
-Source: Cao, Jia and Gong 2021; local-dp §16.
+A fake report supports a value or it does not, for every mechanism.
+Source: Cao, Jia and Gong 2021; docs/mathematics/intervals.md, Made-up reports.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.channel import Channel, Counts, Floats
 
 UNREACHABLE = int(np.iinfo(np.int64).max)
-_ROUNDINGS = 8 * float(np.finfo(np.float64).eps)  # above what three operations can lose, relatively
+_ROUNDINGS = 8 * float(np.finfo(np.float64).eps)  # more than the relative error of three operations
 
 
 def influence(channel: Channel, n: int, *, epochs: int = 1) -> float:
-    """The most one device can move a frequency: T/((p − q) n), by lying in place of its answers.
+    """Return the most that one fake device can move a frequency: T/((p − q) n).
 
-    In T = `epochs` epochs it makes at most T of the n reports; it may even where honest devices
-    answer once, for nobody can tell. A report added to the n moves a frequency by less than
-    1/((p − q)(n + 1)). NaN at n = 0.
+    In T = `epochs` epochs it sends at most T of the n reports. It can do so even if honest devices
+    answer once, as this cannot be checked. A report added to the n moves a frequency by less than
+    1/((p − q)(n + 1)). Returns NaN at n = 0.
     """
     return float(min(epochs, n) / (channel.gap * n)) if n else math.nan
 
 
 def worst_share(liars: float, sampling_fraction: Fraction) -> float:
-    """b/(b + (1 − b)·t/m): the share of liars in what is told of one label, at its worst.
+    """Return b/(b + (1 − b)·t/m): the worst share of fake reports among those about one label.
 
-    Where a device chooses which t of m labels it tells of, a share b = `liars` of all reports can
-    be about one label, of which only a share t/m = `sampling_fraction` of the honest ones speak.
+    If a device chooses which t of m labels it reports, a share b = `liars` of all reports can be
+    about one label, while only a share t/m = `sampling_fraction` of the honest ones is.
     """
     return liars / (liars + (1 - liars) * float(sampling_fraction)) if liars else 0.0
 
@@ -45,12 +45,12 @@ def worst_share(liars: float, sampling_fraction: Fraction) -> float:
 def limits_under_lies(
     channel: Channel, lower: Floats, upper: Floats, share: float
 ) -> tuple[Floats, Floats]:
-    """The interval [lower, upper] widened for a share b < 1 of the reports being made up.
+    """Return the interval [lower, upper], widened for a share b < 1 of fake reports.
 
         [(lower − b(1 − q)/(p − q))/(1 − b), (upper + bq/(p − q))/(1 − b)] ∩ [0, 1]
 
-    It then covers the frequency among honest people, whatever the others sent. ParameterError for a
-    share outside [0, 1). Source: local-dp §16.
+    It then contains the frequency among honest people, for any fake reports. Raises ParameterError
+    for a share outside [0, 1). Source: docs/mathematics/intervals.md, Made-up reports.
     """
     if not 0 <= share < 1:
         raise ParameterError(f"liars must be a share in [0, 1), got {share}")
@@ -61,9 +61,9 @@ def limits_under_lies(
 
 
 def liars_to_zero(channel: Channel, lower: Floats, sampling_fraction: Fraction) -> Floats:
-    """The least share of liars with which `limits_under_lies` goes down to 0 from `lower`.
+    """Return the least share of fake reports for which `limits_under_lies` reaches 0 from `lower`.
 
-    lower(p − q)/(1 − q) of what is told of the label, turned back from `worst_share`.
+    It is lower(p − q)/(1 − q) of the reports about the label, converted back by `worst_share`.
     """
     share = np.maximum(lower, 0.0) * float(channel.gap / (1 - channel.q))
     all_of_them: Floats = (
@@ -73,13 +73,12 @@ def liars_to_zero(channel: Channel, lower: Floats, sampling_fraction: Fraction) 
 
 
 def reports_to_leave(counts: Counts, n: int | Counts, lower: Floats, upper: Floats) -> Counts:
-    """The least number of fake reports that, added to the n, push a raw estimate off its interval.
+    """Return the least number of added fake reports that push a raw estimate out of its interval.
 
-    `lower` and `upper` bound the share of supports and are not clipped to what honest reports can
-    give. All k fakes support the value, (c + k)/(n + k) > upper, or none does, c/(n + k) < lower:
-    whichever needs fewer. Exact, as if the limits were rational numbers. n is one number or one
-    for each count; 0 where it is 0 and there is no estimate to push; UNREACHABLE where no number
-    of fakes is enough.
+    `lower` and `upper` bound the share of supports, without clipping. Either all k fakes support
+    the value, (c + k)/(n + k) > upper, or none does, c/(n + k) < lower; the smaller k counts.
+    Exact, as if the limits were rational numbers. n is one number or one for each count. The result
+    is 0 if n is 0, and UNREACHABLE if no number of fakes is enough.
     """
     trials = np.broadcast_to(np.asarray(n), counts.shape)
 
@@ -98,7 +97,7 @@ def reports_to_leave(counts: Counts, n: int | Counts, lower: Floats, upper: Floa
 def _least_above(
     far: Floats | Counts, near: Floats | Counts, step: Floats, exact: Callable[[int], Fraction]
 ) -> Counts:
-    """The least integer ≥ 1 above (far − near)/step; where rounding could decide, `exact` does."""
+    """Return the least integer ≥ 1 above (far − near)/step; `exact` decides close cases."""
     least = np.full(len(step), UNREACHABLE, dtype=np.int64)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         quotient = (far - near) / step

@@ -1,8 +1,10 @@
 """Tables of a record's attributes: any marginal or cross-tabulation of a collection, by name.
 
-Product coding tells all attributes together: a cell of a table is a set of combinations, of which a
-report supports some (`joint_supports`). pairs/1 and fourier/1 know their own tables. Cells stand in
-the order of the names asked for, the last one fastest, and are labelled like "os=mac, beta=yes".
+Product coding reports all attributes together: a cell of a table is a set of combinations, of which
+a report supports some (`joint_supports`). pairs/1 and fourier/1 have tables of their own. Cells are
+in the order of the given names, the last one fastest, and are labelled like "os=mac, beta=yes".
+
+Source: docs/mathematics/records.md, Product coding.
 """
 
 from __future__ import annotations
@@ -33,20 +35,21 @@ if TYPE_CHECKING:
     from deniable_shared.mechanisms.protocols import Mechanism
 
 MAX_CELLS = 65_536
-"""Most cells of one table."""
+"""The most cells of one table."""
 
 
 def table_estimator(estimator: Estimator, mechanism: Mechanism, domain: Record) -> TableEstimator:
-    """What an estimator knows of the tables of a record."""
+    """Return the part of an estimator for the tables of a record."""
     if isinstance(estimator, TableEstimator):
         return estimator
     return ProductTables(estimator, mechanism, domain.radices)
 
 
 def axes_of(domain: Record, names: Sequence[str]) -> tuple[int, ...]:
-    """The places of the attributes.
+    """Return the places of the attributes.
 
-    ParameterError for another name, for one twice, for none, and for more than 65,536 cells.
+    Raises ParameterError for an unknown name, for a repeated one, for none, and beyond 65,536
+    cells.
     """
     topics = domain.topics
     for name in names:
@@ -64,7 +67,7 @@ def axes_of(domain: Record, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def labels_of(domain: Record, axes: Sequence[int]) -> tuple[str, ...]:
-    """Of the cells in their order."""
+    """Return the labels of the cells in their order."""
     attributes = [domain.attributes[axis] for axis in axes]
     names = [name for name, _ in attributes]
     return tuple(
@@ -73,8 +76,8 @@ def labels_of(domain: Record, axes: Sequence[int]) -> tuple[str, ...]:
     )
 
 
-def _by_message(mechanism: Mechanism) -> bool:
-    """Whether reports support codes of a design that treats no three of them alike."""
+def by_message(mechanism: Mechanism) -> bool:
+    """Whether reports support codes of a design that does not treat all triples alike."""
     design = mechanism.structure
     return isinstance(design, Design) and design.triples is None
 
@@ -89,19 +92,19 @@ class ProductTables:
 
     @property
     def repeat(self) -> str:
-        """That of the estimator."""
+        """The estimator's repeat."""
         return self.estimator.repeat
 
     def check(self, axes: Sequence[int]) -> None:  # noqa: ARG002  (others refuse some)
-        """ParameterError for a mechanism of which sums have no error."""
-        if not _by_message(self.mechanism):
+        """Raises ParameterError for a mechanism whose sums have no error."""
+        if not by_message(self.mechanism):
             JointSupports.of(self.mechanism)
 
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> PooledTable | CellSums:
-        """The supports of each cell's combinations."""
+        """Return the supports of each cell's combinations."""
         self.check(axes)
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if isinstance(self.estimator, LabelSums) and _by_message(self.mechanism):
+        if isinstance(self.estimator, LabelSums) and by_message(self.mechanism):
             cells = prod(self.radices[axis] for axis in axes)
             cell_of = self._cells(axes)
             return CellSums(self.estimator, self.mechanism, counts, reports, cell_of, cells)
@@ -114,7 +117,7 @@ class ProductTables:
         return PooledTable((ReportGroup(reports, rest.sum(axis=1), rest.shape[1], law, shared),))
 
     def _cells(self, axes: Sequence[int]) -> Counts:
-        """The cell of each combination."""
+        """Return the cell of each combination."""
         places = np.unravel_index(np.arange(prod(self.radices)), self.radices)
         of_axes = tuple(self.radices[axis] for axis in axes)
         return np.ravel_multi_index(tuple(places[axis] for axis in axes), of_axes)

@@ -1,9 +1,9 @@
-"""The likeliest frequencies, where the tally is the histogram of the messages themselves.
+"""The most likely frequencies, if the tally is the histogram of the messages.
 
-M[y, v] = out + (in − out)·1[v ∈ S(y)]: two levels, so that Mx and Mᵀs are sums over supports, taken
-as the estimator takes them. Other tallies hold supports; which message supported what is gone, and
-with it the likelihood, unless a report supports one code alone. The maximum is that of reports of
-independent devices. Source: local-dp §14.
+M[y, v] = out + (in − out)·1[v ∈ S(y)] has two levels, so Mx and Mᵀs are sums over supports, which
+the estimator computes. Other tallies have only supports, not which message had which. So they have
+no likelihood, unless a report supports a single code. The maximum is that for independent devices.
+Source: docs/mathematics/numbers.md, The likeliest distribution.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.protocols import HasMechanism
     from deniable_shared.mechanisms.protocols import Mechanism
 
-_TOLERANCE = 0.02  # standard errors of the gradient: a few nats, in twice the steps of half of one
+_TOLERANCE = 0.02  # standard errors of the gradient: a few nats
 _Sums = Callable[[Floats], Floats]
 
 
@@ -32,13 +32,14 @@ class HasMessageLaw(Protocol):
     """An estimator that may know the law of its messages."""
 
     def message_law(self) -> TwoLevelLaw | None:
-        """M of one report; None where a tally does not hold messages."""
+        """Return M of one report; None if a tally does not count messages."""
 
 
 def maximum_likelihood(estimator: HasMechanism, tally: Counts) -> Fit:
-    """Maximum likelihood over distributions of the labels, and how far it may be from the best.
+    """Return the most likely distribution of the labels, and how far it may be from the maximum.
 
-    ParameterError for a mechanism whose tally is not of messages, and for an empty tally.
+    Raises ParameterError for a mechanism whose tally does not count messages, and for an empty
+    tally.
     """
     return fit(law_of_messages(estimator), tally, tolerance=_TOLERANCE)
 
@@ -47,8 +48,8 @@ def maximum_likelihood(estimator: HasMechanism, tally: Counts) -> Fit:
 class TwoLevelLaw:
     """Pr[y | v] is `inside` if y supports v, else `outside`.
 
-    `supporters`: Σ of x over the values that a message supports, for each message; `supporting`: Σ
-    of s over the messages that support a value, for each value, of one vector s or of many.
+    `supporters` returns, for each message, Σ of x over the values that it supports. `supporting`
+    returns, for each value, Σ of s over the messages that support it, of one vector s or of many.
     """
 
     values: int
@@ -58,17 +59,17 @@ class TwoLevelLaw:
     supporting: _Sums
 
     def messages(self, distribution: Floats) -> Floats:
-        """Mx."""
+        """Return Mx."""
         more = (self.inside - self.outside) * self.supporters(distribution)
         shares: Floats = self.outside * distribution.sum() + more
         return shares
 
     def back(self, scores: Floats) -> Floats:
-        """Mᵀs."""
+        """Return Mᵀs."""
         return self._back(scores, self.inside, self.outside)
 
     def back_squares(self, scores: Floats) -> Floats:
-        """(M ∘ M)ᵀs."""
+        """Return (M ∘ M)ᵀs."""
         return self._back(scores, self.inside**2, self.outside**2)
 
     def _back(self, scores: Floats, inside: float, outside: float) -> Floats:
@@ -83,7 +84,7 @@ def counts_messages(estimator: HasMechanism) -> bool:
 
 
 def law_of_messages(estimator: HasMechanism) -> TwoLevelLaw:
-    """M of one report; ParameterError for a mechanism whose tally does not hold messages."""
+    """Return M of one report. Raises ParameterError if the tally does not count messages."""
     law = estimator.message_law() if isinstance(estimator, HasMessageLaw) else None
     if law is None:
         raise ParameterError(
@@ -97,14 +98,14 @@ def law_of_messages(estimator: HasMechanism) -> TwoLevelLaw:
 def two_level_law(
     mechanism: Mechanism, supporting: int, messages: int, sums: tuple[_Sums, _Sums]
 ) -> TwoLevelLaw:
-    """The law of `messages`, of which so many support one value; the sums as in `TwoLevelLaw`."""
+    """Return the law of `messages` messages, `supporting` of which support each value."""
     p = float(mechanism.p)
     levels = p / supporting, (1 - p) / (messages - supporting)
     return TwoLevelLaw(mechanism.domain_size, *levels, *sums)
 
 
 def one_code_law(mechanism: Mechanism, codes: int) -> TwoLevelLaw:
-    """Messages of one code: the counts of codes say all that a message says of its sender."""
+    """Return the law of messages of one code: the counts of codes are the counts of messages."""
     d = mechanism.domain_size
 
     def forward(x: Floats) -> Floats:

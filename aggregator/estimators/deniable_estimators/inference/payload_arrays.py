@@ -1,4 +1,4 @@
-"""What an estimator is given: payloads, a tally of n reports, how those hang together."""
+"""The inputs of an estimator: payloads, a tally of n reports, and the dependence of reports."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _Form = TypeVar("_Form")
 
 
 def first_round(mechanism: Mechanism) -> Mechanism:
-    """That of a chain, whose payloads are its; any other is its own."""
+    """Return the first mechanism of a chain, whose payloads it has; any other mechanism itself."""
     return mechanism.first if isinstance(mechanism, MemoizedChain) else mechanism
 
 
 def first_round_as(mechanism: Mechanism, kind: type[_Form], name: str) -> _Form:
-    """What says how payloads are read: the first round, if it is `kind`, else ParameterError."""
+    """Return the first round if it is of `kind`. Raises ParameterError otherwise."""
     first = first_round(mechanism)
     if not isinstance(first, kind):
         raise ParameterError(f"mechanism must be {name}, got {mechanism.id}")
@@ -37,10 +37,10 @@ def first_round_as(mechanism: Mechanism, kind: type[_Form], name: str) -> _Form:
 
 
 def clusters_of(mechanism: Mechanism, repeat: str, epochs: int) -> Clusters | None:
-    """How reports of one device in so many epochs depend on each other; None if there is but one.
+    """Return how reports of one device in these epochs depend on each other; None for one report.
 
-    Under "fresh" the labels a report tells of are drawn anew each epoch, so that of a device's
-    other reports only the share `sampling_fraction` is about the same label.
+    Under "fresh", each epoch draws the reported labels again. So only the share `sampling_fraction`
+    of a device's other reports is about the same label.
     """
     check_epochs(epochs)
     if repeat == "once" or epochs == 1:
@@ -52,7 +52,10 @@ def clusters_of(mechanism: Mechanism, repeat: str, epochs: int) -> Clusters | No
 
 
 def checked_payloads(payloads: object, payload_size: int) -> Payloads:
-    """The payloads, if they are rows of `payload_size` bytes."""
+    """Return the payloads if they are rows of `payload_size` bytes.
+
+    Raises ParameterError if not.
+    """
     if not isinstance(payloads, np.ndarray) or payloads.dtype != np.uint8:
         given = getattr(payloads, "dtype", type(payloads).__name__)
         raise ParameterError(f"payloads must be a numpy array of uint8, got {given}")
@@ -64,7 +67,7 @@ def checked_payloads(payloads: object, payload_size: int) -> Payloads:
 
 
 def checked_tally(tally: Counts, n: int, tally_size: int) -> tuple[Counts, int]:
-    """The tally as int64 and n as int, if n reports can support each label that often."""
+    """Return the tally as int64 and n as int. Raises ParameterError if n reports cannot give it."""
     reports = operator.index(n)
     counts = np.asarray(tally)
     if counts.dtype.kind not in "iu" or counts.shape != (tally_size,):
@@ -81,7 +84,7 @@ def checked_tally(tally: Counts, n: int, tally_size: int) -> tuple[Counts, int]:
 
 
 def checked_histogram(tally: Counts, n: int, size: int) -> tuple[Counts, int]:
-    """The same of a tally that counts each report once: it must add up to n."""
+    """Return the same for a tally that counts each report once: it must add up to n."""
     counts, reports = checked_tally(tally, n, size)
     if counts.sum() != reports:
         raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")

@@ -1,16 +1,17 @@
-"""What reports say of the cells of a table, where several kinds of reports may speak of it.
+"""The cells of a table, estimated from one or several kinds of reports about it.
 
     f̂ = Σ_g ω_g·(N_g/n_g − s·q_g)/(p_g − q_g)      N_g supports of a cell of s choices, n_g reports
 
-Which kind a report is of is tossed without the value, so the kinds are independent given the n_g,
-and the weights ω_g may depend on the n_g. Of one report of a kind the score has the covariance that
-`joint_supports` gives at the frequencies, V_1. Where a device answers in T epochs, its reports
-share the value (`fresh`) or the permanent answer (`memoized`), of covariance V_∞: whatever device
-sent which reports, and of whatever kinds, by Cauchy and Schwarz
+The kind of a report is drawn without the value. So the kinds are independent given the n_g, and the
+weights ω_g may depend on the n_g. The score of one report of a kind has the covariance V_1 that
+`joint_supports` gives at the frequencies. If a device answers in T epochs, its reports share the
+value (`fresh`) or the permanent answer (`memoized`), of covariance V_∞. By Cauchy and Schwarz, for
+every distribution of reports and kinds among devices,
 
     Cov(f̂) ≤ Σ_g ω_g²·(V_1 + (T − 1)·V_∞)/n_g
 
-Sources: local-dp §0 and §13; PROTOCOL §7.
+Sources: docs/mathematics/supports-and-estimates.md, Sampled parts;
+docs/mathematics/repeated-answers.md, Reports of one device.
 """
 
 from __future__ import annotations
@@ -34,38 +35,38 @@ class CellEstimates(Protocol):
 
     @property
     def n(self) -> int:
-        """Reports that speak of it."""
+        """The number of reports about it."""
         ...
 
     @property
     def frequencies(self) -> Floats:
-        """Raw and unbiased; NaN where nothing tells of a cell."""
+        """float64[cells], raw and unbiased; NaN for a cell without reports."""
         ...
 
     @property
     def reach(self) -> float:
-        """The most that one of these reports moves a frequency by being another one."""
+        """The most that replacing one of these reports moves a frequency."""
         ...
 
     def pulls(self, frequencies: Floats, epochs: int) -> tuple[Floats, Floats]:
-        """How far one device pulls each estimate down and up, as in `score_limits`."""
+        """Return how far one device pulls each estimate down and up, as in `score_limits`."""
         ...
 
     def variances(self, frequencies: Floats, epochs: int) -> Floats:
-        """Of the estimates, if these are the true frequencies; NaN where nothing tells of one."""
+        """Return float64[cells]: the variances at these true frequencies; NaN without reports."""
         ...
 
     def covariance(self, frequencies: Floats, epochs: int) -> Floats:
-        """(cells, cells): the same of all estimates together."""
+        """Return float64[cells, cells]: the covariance of all estimates together."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportGroup:
-    """n reports of one law, whose `supports` of each cell of `size` choices were counted.
+    """n reports of one law, with their counted `supports` of each cell of `size` choices.
 
-    `shared` is the law of what a device's reports have in common, the permanent answer; None where
-    that is the value itself. `sampling_fraction` is the share of all reports that are of this kind.
+    `shared` is the law of what a device's reports share, the permanent answer; None if that is the
+    value itself. `sampling_fraction` is the share of all reports that are of this kind.
     """
 
     n: int
@@ -77,7 +78,7 @@ class ReportGroup:
 
     @property
     def frequencies(self) -> Floats:
-        """Raw and unbiased; the expected noise leaves as an integer and an exact rest."""
+        """Raw and unbiased; the expected noise is subtracted as an integer and an exact rest."""
         noise = self.n * self.law.mean(self.size, inside=False)
         whole = math.floor(noise)
         signal: Floats = (self.supports - whole) - np.float64(noise - whole)
@@ -91,11 +92,11 @@ class ReportGroup:
 
     @property
     def reach(self) -> float:
-        """The most that the score of a report can be another one's."""
+        """The largest difference between the scores of two reports."""
         return float(min(self.size, self.law.max_support) / self.law.gap)
 
     def variances(self, frequencies: Floats, epochs: int) -> Floats:
-        """V_1 + (T − 1)·V_∞ of each cell."""
+        """Return V_1 + (T − 1)·V_∞ of each cell."""
         once = _variances(self.law, self.size, frequencies)
         if epochs == 1:
             return once
@@ -104,7 +105,7 @@ class ReportGroup:
         return once + (epochs - 1) * _variances(self.shared, self.size, frequencies)
 
     def pulls(self, frequencies: Floats, epochs: int) -> tuple[Floats, Floats]:
-        """Of a piece of the score, and of what the other reports of the device have in common."""
+        """The pull of one piece of the score, and of what the device's other reports share."""
         others = min(epochs, self.n) - 1
         below, above = _pulls(self.law, self.size, frequencies)
         if self.shared is not None:
@@ -112,7 +113,7 @@ class ReportGroup:
         return below + others * frequencies, above + others * (1 - frequencies)
 
     def covariance(self, frequencies: Floats, epochs: int) -> Floats:
-        """V_1 + (T − 1)·V_∞ of all cells together."""
+        """Return V_1 + (T − 1)·V_∞ of all cells together."""
         once = _covariance(self.law, self.size, frequencies)
         if epochs == 1:
             return once
@@ -130,18 +131,18 @@ class PooledTable:
 
     @property
     def n(self) -> int:
-        """Of all kinds."""
+        """The number of reports of all kinds."""
         return sum(kind.n for kind in self.kinds)
 
     @property
     def weights(self) -> Sequence[float]:
-        """ω_g, which sum to 1; 0 for all if there is no report."""
+        """ω_g, which sum to 1; all 0 without reports."""
         worth = [kind.n / float(kind.law.variance(kind.size, _equal(kind))) for kind in self.kinds]
         return [each / sum(worth) for each in worth] if self.n else [0.0] * len(worth)
 
     @property
     def frequencies(self) -> Floats:
-        """Raw and unbiased; NaN where there is no report."""
+        """Raw and unbiased; NaN without reports."""
         if not self.n:
             return np.full(len(self.kinds[0].supports), math.nan)
         pairs = zip(self.weights, self.kinds, strict=True)
@@ -155,21 +156,21 @@ class PooledTable:
         return max((w * kind.reach / kind.n for w, kind in pairs if kind.n), default=math.nan)
 
     def variances(self, frequencies: Floats, epochs: int) -> Floats:
-        """Of the estimates, if these are the true frequencies."""
+        """Return the variances of the estimates at these true frequencies."""
         pairs = zip(self.weights, self.kinds, strict=True)
         parts = [w * w / k.n * k.variances(frequencies, epochs) for w, k in pairs if k.n]
         every: Floats = np.sum(parts, axis=0) if parts else np.full(len(frequencies), math.nan)
         return every
 
     def covariance(self, frequencies: Floats, epochs: int) -> Floats:
-        """(cells, cells): the same of all estimates together."""
+        """Return float64[cells, cells]: the covariance of all estimates together."""
         pairs = zip(self.weights, self.kinds, strict=True)
         parts = [w * w / k.n * k.covariance(frequencies, epochs) for w, k in pairs if k.n]
         every: Floats = np.sum(parts, axis=0)
         return every
 
     def pulls(self, frequencies: Floats, epochs: int) -> tuple[Floats, Floats]:
-        """The mean of all kinds, weighted by the variance that each adds."""
+        """Return the mean pull of all kinds, weighted by the variance that each adds."""
         sides, variance = np.zeros((2, len(frequencies))), np.zeros(len(frequencies))
         for weight, kind in zip(self.weights, self.kinds, strict=True):
             if kind.n:
@@ -185,7 +186,7 @@ def _equal(kind: ReportGroup) -> Fraction:
 
 
 def _pulls(law: JointSupports, size: int, frequencies: Floats) -> tuple[Floats, Floats]:
-    """Supports of a cell are `size` pieces of 0 or 1, but those of a parity all come together."""
+    """Return the pull of a report: `size` pieces of 0 or 1, or one piece for a parity."""
     gap, together = float(law.gap), min(size, law.group_size)
     mean = (float(law.mean(size, inside=False)) + gap * frequencies) / size
     return together * mean / gap, together * (1 - mean) / gap

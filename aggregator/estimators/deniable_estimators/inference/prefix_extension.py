@@ -1,12 +1,14 @@
-"""One step of the search for texts: what may follow each prefix, and the odds that somebody has it.
+"""One step of the search for texts: what may follow each prefix, and the odds that it occurs.
 
-A candidate's support is summed over the tables of the group. Where its code is in one table that of
-a frequent prefix, that prefix's people are counted for it as well: of tens of thousands of
-candidates hundreds are hit, each by more than the noise. So what stands out is read first, the most
-frequent first, and each one's people are taken out of the counts before the next is looked at
-(matching pursuit); then every candidate is read again, with its own people only.
+A candidate's support is summed over the tables of the group. If its code equals that of a frequent
+prefix in one table, that prefix's people are counted for it as well. This affects hundreds of tens
+of thousands of candidates, each by more than the noise. So outliers are read first, most frequent
+first, and the people of each are subtracted from the counts before the next one is read (matching
+pursuit). Then every candidate is read again, with only its own people.
 
     z = (c − nq)/√(nq(1 − q))       log-odds = log-chance of the spelling + log-likelihood of z
+
+Source: docs/mathematics/texts.md, Texts that no list contains.
 """
 
 from __future__ import annotations
@@ -37,15 +39,15 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.channel import Floats
     from deniable_estimators.inference.texts import TextTally
 
-_LOOKED_FOR = 3.0  # standard errors: the least frequency that is worth a place in the beam
-_STANDS_OUT = 4.5  # standard errors: less, and taking it out would add noise of its own
+_LOOKED_FOR = 3.0  # standard errors: the least frequency that deserves a place in the beam
+_STANDS_OUT = 4.5  # standard errors: subtracting a smaller outlier would add noise
 _MOST_TAKEN_OUT = 1_000
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateSet:
-    """All candidates of one prefix and one length: what they append, and their log-odds."""
+    """All candidates of one prefix and one length: the appended strings and their log-odds."""
 
     prefix: bytes
     tails: Bytes
@@ -55,7 +57,7 @@ class CandidateSet:
 
 @dataclass(frozen=True, slots=True)
 class _CandidateCodes:
-    """A family before its supports are read: `steps` (R, N) lead from the prefix's codes."""
+    """Candidates without supports yet: `steps`, int64[R, N], lead from the prefix's codes."""
 
     prefix: bytes
     tails: Bytes
@@ -65,7 +67,7 @@ class _CandidateCodes:
     full: bool
 
     def codes_of(self, place: int, codes: int) -> Ints:
-        """(R,): the code of one candidate in each table."""
+        """Return int64[R]: the code of one candidate in each table."""
         return np.asarray((self.codes + self.steps[:, place]) % codes)
 
 
@@ -77,9 +79,9 @@ class PrefixExtension:
     group: int
 
     def candidates(self, prefixes: Sequence[bytes], odds: Floats) -> Iterator[CandidateSet]:
-        """Log-odds of all that may follow the prefixes: what goes on, and what ends before.
+        """Yield the log-odds of all that may follow the prefixes: longer prefixes and texts.
 
-        A prefix as long as texts may be goes on nowhere, and is a text if it ends a character.
+        A prefix of the greatest length has no continuation; it is a text if it ends a character.
         """
         families = [
             family
@@ -107,7 +109,7 @@ class PrefixExtension:
 
     @cached_property
     def _start(self) -> int:
-        """Bytes that a prefix already has."""
+        """The length of the prefixes in bytes."""
         return self._coding.length(self.group - 1) if self.group > 1 else 0
 
     @cached_property
@@ -127,8 +129,8 @@ class PrefixExtension:
             yield _CandidateCodes(prefix, tails, steps, codes, prior, full=length == size)
 
     def _counts(self, families: Sequence[_CandidateCodes], supports: Floats) -> Floats:
-        """The supports of all candidates, family after family."""
-        twice = np.concatenate([supports, supports], axis=1)  # no sum of two codes has to wrap
+        """Return the supports of all candidates, prefix after prefix."""
+        twice = np.concatenate([supports, supports], axis=1)  # a sum of two codes needs no modulo
         firsts = np.arange(len(twice))[:, None] * twice.shape[1]
         counts = [
             twice.ravel().take(firsts + family.codes[:, None] + family.steps).sum(axis=0)
@@ -137,7 +139,7 @@ class PrefixExtension:
         return np.concatenate([np.zeros(0), *counts])
 
     def _without_neighbours(self, families: Sequence[_CandidateCodes], counts: Floats) -> Floats:
-        """The supports of each candidate without the people of those that stand out beside it."""
+        """Return each candidate's supports without the people of outliers that share its codes."""
         reports, coding = self._reports, self._coding
         gap = float(self.tally.estimator.mechanism.p - self.tally.estimator.mechanism.q)
         starts = np.cumsum([0, *(len(family.tails) for family in families)])
@@ -160,12 +162,12 @@ class PrefixExtension:
         return np.asarray((counts - n * q) / math.sqrt(max(1, n) * q * (1 - q)))
 
     def _likelihood(self, counts: Floats) -> Floats:
-        """Log-likelihood of the best frequency from _LOOKED_FOR on, over that of none."""
+        """Return the log-likelihood ratio of the best frequency from _LOOKED_FOR on, against 0."""
         z = self._z(counts)
         return np.where(z > _LOOKED_FOR, z * z / 2, _LOOKED_FOR * z - _LOOKED_FOR**2 / 2)
 
     def _ending(self, state: PartialCharacter, length: int, *, whole: bool) -> tuple[Bytes, Ints]:
-        """The strings that may follow, and what they add to the code in each table: (R, N)."""
+        """The strings that may follow, and what they add to the code of each table: int64[R, N]."""
         key = (state, length)
         if key not in self._tails:
             tails = continuations(state, length, whole=whole)
@@ -177,7 +179,7 @@ class PrefixExtension:
 
     @cached_property
     def _entries(self) -> Ints:
-        """(R, step, 256): what each byte adds at each place after the prefix."""
+        """int64[R, step, 256]: what each byte adds at each place after the prefix."""
         coding = self._coding
         return np.array(
             [

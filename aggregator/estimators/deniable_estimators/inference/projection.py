@@ -1,4 +1,4 @@
-"""Projections: raw estimates made presentable; point estimates, never the base of an interval."""
+"""Projections make raw estimates presentable, and widen their intervals accordingly."""
 
 from __future__ import annotations
 
@@ -7,18 +7,34 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from deniable_estimators.inference.channel import Floats
 
 
 def onto_box(frequencies: Floats) -> Floats:
-    """Each frequency clipped to [0, 1]."""
+    """Return each frequency clipped to [0, 1]."""
     return np.clip(frequencies, 0.0, 1.0)
 
 
-def onto_simplex(frequencies: Floats) -> Floats:
-    """The nearest point, in Euclidean distance, that is ≥ 0 and sums to 1. O(d log d).
+def limits_around(
+    projected: Sequence[float] | Floats, lower: Floats, upper: Floats
+) -> tuple[Floats, Floats]:
+    """The raw interval of each label, stretched to its projected frequency.
 
-    Equal to Norm-Sub iterated to convergence. Source: Held, Wolfe and Crowder 1974; local-dp §14.
+    Both are about the same share of the population. So the stretched interval, a superset, covers
+    it at least as often, for every n and every projection. All arrays: float64[labels]; where a
+    projected frequency is NaN the raw interval stays. Why it cannot be much narrower: decision
+    record 0045.
+    """
+    return np.fmin(lower, projected), np.fmax(upper, projected)
+
+
+def onto_simplex(frequencies: Floats) -> Floats:
+    """Return the nearest point, in Euclidean distance, that is ≥ 0 and sums to 1. O(d log d).
+
+    Equal to Norm-Sub iterated to convergence.
+    Source: Held, Wolfe and Crowder 1974; docs/mathematics/numbers.md, Projections.
     """
     descending = np.sort(frequencies)[::-1]
     shifts = (np.cumsum(descending) - 1.0) / np.arange(1, len(descending) + 1)
@@ -28,10 +44,10 @@ def onto_simplex(frequencies: Floats) -> Floats:
 
 
 def top_down(leaves: Floats, fan_out: int) -> Floats:
-    """Leaves ≥ 0 that sum to 1: from the root on, children onto the simplex of their parent.
+    """Return leaves ≥ 0 that sum to 1: from the root, children projected to their parent's simplex.
 
-    Sums over the nodes of the tree move little, and so does the distribution function; a projection
-    of all leaves at once moves it much. Source: local-dp §11.
+    Sums over the nodes of the tree move little, and so does the distribution function. Projecting
+    all leaves at once would move it much. Source: docs/mathematics/numbers.md, Projections.
     """
     levels = [leaves]
     while len(levels[-1]) > 1:
@@ -44,7 +60,7 @@ def top_down(leaves: Floats, fan_out: int) -> Floats:
 
 
 def _onto_simplices(children: Floats, totals: Floats, fan_out: int) -> Floats:
-    """`onto_simplex` for the children of each parent, which add up to its total."""
+    """Return `onto_simplex` for the children of each parent, which add up to its total."""
     padded = np.full(len(totals) * fan_out, -np.inf)
     padded[: len(children)] = children
     rows = padded.reshape(len(totals), fan_out)

@@ -1,8 +1,10 @@
-"""Which point of a projective space, and which value, stands at each turn of the circle.
+"""The point of a projective space, and the value, at each turn of the circle.
 
 Turn i of α, a root of x^t − Σ c_j x^j, is the point (s_i, …, s_{i+t−1}) of the sequence s of
 `recurrences` and the value v with Σ_j v_j·α^j = α^i, up to factors; the digits of that value are
-v_{t−1−k} = s_{i+k} − Σ_{j<k} c_{t−k+j}·s_{i+j}. So all that is needed is the sequence.
+v_{t−1−k} = s_{i+k} − Σ_{j<k} c_{t−k+j}·s_{i+j}. So the sequence is enough.
+
+Source: docs/mathematics/designs.md, Projective digits.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _Numbers = npt.NDArray[np.int64]
 
 @lru_cache(maxsize=2)
 def cycle_points(q: int, t: int) -> tuple[_Numbers, _Numbers]:
-    """The point and the value of every turn."""
+    """Return the point and the value of every turn, int64[K] each."""
     size, vectors, recurrence = point_count(q, t), _Vectors(q), primitive_recurrence(q, t)
     terms = np.asarray(memoryview(recurrence_sequence(q, t, size + t - 1)), dtype=np.int64)
     windows = [terms[j : j + size] for j in range(t)]
@@ -43,7 +45,7 @@ def cycle_points(q: int, t: int) -> tuple[_Numbers, _Numbers]:
 
 
 class _Vectors:
-    """Many vectors over F_q at once, an array for each coordinate."""
+    """Many vectors over F_q at once, with an array for each coordinate."""
 
     def __init__(self, q: int) -> None:
         self._field = finite_field(q)
@@ -51,11 +53,11 @@ class _Vectors:
         self._powers, self._logs = np.array(powers), np.array(logs)
 
     def minus(self, element: int) -> int:
-        """Its negative."""
+        """Return the negative of an element."""
         return self._field.multiply(self._field.p - 1, element)
 
     def sum(self, start: _Numbers, parts: Sequence[tuple[int, _Numbers]]) -> _Numbers:
-        """start + Σ factor·elements."""
+        """Return start + Σ factor·elements."""
         for factor, elements in parts:
             if factor:
                 start = self._added(start, self._scaled(elements, self._logs[factor]))
@@ -66,7 +68,7 @@ class _Vectors:
         return scaled
 
     def _added(self, one: _Numbers, other: _Numbers) -> _Numbers:
-        """Digit by digit in base p."""
+        """Return the sum, digit by digit in base p."""
         p, weight, total = self._field.p, 1, np.zeros_like(one)
         while weight < self._field.q:
             total += (one // weight + other // weight) % p * weight
@@ -74,7 +76,7 @@ class _Vectors:
         return total
 
     def points(self, coordinates: Sequence[_Numbers]) -> _Numbers:
-        """The points they are multiples of: first digit 1."""
+        """Return the points of which they are multiples: first digit 1."""
         q, t = self._field.q, len(coordinates)
         led = self._number(coordinates, _last_unlike_zero(coordinates[::-1]), 1)
         before = [point_count(q, place) for place in range(t)]
@@ -84,7 +86,7 @@ class _Vectors:
         return ranks
 
     def values(self, coordinates: Sequence[_Numbers]) -> _Numbers:
-        """The values they are multiples of: −1 at the place, and nothing behind it."""
+        """Return the values of which they are multiples: −1 at the place, and zeros behind it."""
         q, t = self._field.q, len(coordinates)
         numbers = self._number(coordinates, _last_unlike_zero(coordinates), self.minus(1))
         starts = [0, *accumulate(q**place for place in range(t - 1, 0, -1))]

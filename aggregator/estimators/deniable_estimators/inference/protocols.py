@@ -1,4 +1,4 @@
-"""What an estimator promises."""
+"""The interfaces of estimators."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ REPEATS = ("once", "fresh", "memoized")
 
 
 class HasMechanism(Protocol):
-    """What belongs to a mechanism."""
+    """An object that belongs to a mechanism."""
 
     @property
     def mechanism(self) -> Mechanism:
-        """Of which the reports are."""
+        """The mechanism of the reports."""
         ...
 
 
 class Estimator(HasMechanism, Protocol):
-    """The numpy half of a mechanism. Tallies add: tally(A ∪ B) = tally(A) + tally(B)."""
+    """The numpy half of a mechanism. Tallies add up: tally(A ∪ B) = tally(A) + tally(B)."""
 
     @property
     def default_projection(self) -> str:
@@ -43,39 +43,40 @@ class Estimator(HasMechanism, Protocol):
 
     @property
     def estimand(self) -> str:
-        """What an estimate has entries for: the "labels" of the domain, its "mean", or "tables".
+        """The entries of an estimate: "labels", a "mean", a "distribution" or "tables".
 
-        A mean is a share of the way from the lowest value of the domain to the highest. Under
-        "distribution" there are entries for the labels, too, but single ones say little: the
-        reports tell where people are, not which label they have. Tables are those of the
-        attributes of a record: an estimate has the labels of each.
+        A mean is a share of the way from the domain's lowest value to its highest. A "distribution"
+        has entries for the labels, too, but single ones say little: the reports measure where
+        people are, not which label they have. "tables" are those of a record's attributes: an
+        estimate has the labels of each attribute.
         """
         ...
 
     @property
     def repeat(self) -> str:
-        """One of REPEATS: what a sum of tallies over several epochs means."""
+        """One of REPEATS: it decides what a sum of tallies over several epochs means."""
         ...
 
     def tally(self, payloads: Payloads) -> Counts:
-        """Counts in payloads (n, payload_size): int64 of length tally_size.
+        """Return the counts of payloads, uint8[n, payload_size], as int64[tally_size].
 
-        ParameterError for another shape or dtype, DecodeError for a payload no sender can make.
+        Raises ParameterError for another shape or dtype, and DecodeError for a payload that no
+        sender can make.
         """
         ...
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        """The tally and n; raises ParameterError where n reports cannot give it.
+        """Return the tally and n. Raises ParameterError if n reports cannot give the tally.
 
-        Always 0 ≤ count ≤ n, and the sums that are the mechanism's own: a tally that counts each
-        report once adds up to n.
+        Always 0 ≤ count ≤ n, and the sums of the mechanism hold: a tally that counts each report
+        once adds up to n.
         """
         ...
 
     def supports(self, tallies: Counts) -> Counts:
-        """How many reports support each label: (…, domain_size) from tallies (…, tally_size).
+        """How many reports support each label: int64[…, domain_size] of int64[…, tally_size].
 
-        (…, 0) where it tells the mean, and so of no label.
+        The result is int64[…, 0] if reports are about the mean and not about labels.
         """
         ...
 
@@ -88,62 +89,66 @@ class Estimator(HasMechanism, Protocol):
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        """Debias a tally of n reports; ParameterError for a tally that n reports cannot give.
+        """Debias a tally, int64[tally_size], of n reports.
 
-        `epochs`: in how many epochs they came, where a device reports at most once in each. Under
-        "fresh" and "memoized" standard errors and intervals hold for any number of devices that
-        sent them, from n/epochs to n.
+        `confidence` is in (0, 1). `epochs` is the number of epochs of the reports, if a device
+        reports at most once in each. Under "fresh" and "memoized" standard errors and intervals
+        hold for any number of devices, from n/epochs to n. `family` is "each" or "all". Raises
+        ParameterError for a tally that n reports cannot give.
         """
         ...
 
 
 @runtime_checkable
 class CodeEstimator(Protocol):
-    """An estimator of reports that support codes, of which some may stand for no label."""
+    """An estimator of reports that support codes; some codes may have no label."""
 
     def supports(self, tallies: Counts) -> Counts:
-        """How many reports support each label: see `Estimator`."""
+        """Return how many reports support each label: see `Estimator`."""
         ...
 
     def code_supports(self, tallies: Counts) -> Counts:
-        """How many reports support each code: (…, K); those from `domain_size` on are unused."""
+        """Return how many reports support each code: int64[…, K].
+
+        Codes from `domain_size` on have no label.
+        """
         ...
 
 
 @runtime_checkable
 class MessageCodeEstimator(CodeEstimator, Protocol):
-    """The same where the tally is the histogram of the messages."""
+    """A CodeEstimator whose tally is the histogram of the messages."""
 
     def held(self, weights: Counts) -> Counts:
-        """Σ of the weights of the codes that each message supports: (…, tally_size), exactly.
+        """Σ of the weights of the codes that each message supports: int64[…, tally_size], exact.
 
-        `weights` has an entry for each label, or for each code: (…, d … K).
+        `weights` has an entry for each label, or for each code: int64[…, d … K].
         """
         ...
 
 
 @runtime_checkable
 class CodeSetEstimator(CodeEstimator, Protocol):
-    """The same where messages are sets of a design, and the tally counts their codes."""
+    """A CodeEstimator whose messages are sets of a design, and whose tally counts their codes."""
 
     def held_blocks(self, rows: Numbers) -> Iterator[Numbers]:
-        """Σ of the weights of the codes that each message supports: (k, messages) at a time.
+        """Yield Σ of the weights of the codes that each message supports, in blocks [k, messages].
 
-        `rows` (k, d … K) has an entry for each label, or for each code.
+        `rows`, [k, d … K], has an entry for each label, or for each code.
         """
         ...
 
     def squares(self, rows: Numbers) -> tuple[Numbers, Numbers]:
-        """Σ of the squares of these sums over all messages, and over those that support each code.
+        """Σ of squares of these sums over all messages, and over those that support each code.
 
-        (k,) and (k, K).
+        The shapes are [k] and [k, K].
         """
         ...
 
 
 @runtime_checkable
 class DistributionEstimator(Protocol):
-    """An estimator of reports that say where people are, of which distributions are fitted."""
+    """An estimator of reports about places on a scale; it fits distributions."""
 
     @property
     def law(self) -> MessageLaw:
@@ -151,7 +156,10 @@ class DistributionEstimator(Protocol):
         ...
 
     def fitted(self, tally: Counts, n: int, *, smooth: bool) -> Floats:
-        """The likeliest distribution, or its smoothed form; ParameterError at n = 0."""
+        """Return the most likely distribution, or its smoothed form.
+
+        Raises ParameterError at n = 0.
+        """
         ...
 
 
@@ -164,12 +172,12 @@ class TableGroup:
 
     @property
     def n(self) -> int:
-        """Reports of the group."""
+        """The number of reports of the group."""
         return int(self.trials.sum())
 
 
 class TextCoding(Protocol):
-    """How texts become codes: tables, of which those of group 0 tell of whole texts."""
+    """How texts become codes: in tables, of which those of group 0 are about whole texts."""
 
     @property
     def sampling_fraction(self) -> Fraction:
@@ -178,17 +186,17 @@ class TextCoding(Protocol):
 
     @property
     def groups(self) -> int:
-        """Group 0 and those of a search, if there is one."""
+        """The number of groups: group 0, and those of a search if there is one."""
         ...
 
     @property
     def codes(self) -> int:
-        """How many codes a table has."""
+        """The number of codes of a table."""
         ...
 
     @property
     def all_tables(self) -> int:
-        """Of all groups."""
+        """The number of tables of all groups."""
         ...
 
     @property
@@ -202,17 +210,17 @@ class TextCoding(Protocol):
         ...
 
     def length(self, group: int) -> int:
-        """Bytes of the prefixes of a group."""
+        """Return the bytes of the prefixes of a group."""
         ...
 
     def tables_of(self, group: int) -> range:
-        """The tables of a group."""
+        """Return the tables of a group."""
         ...
 
 
 @runtime_checkable
 class PrefixCoding(TextCoding, Protocol):
-    """The same where the code of a prefix leads to those of longer ones, byte by byte."""
+    """A TextCoding in which a prefix's code leads to those of longer prefixes, byte by byte."""
 
     @property
     def q(self) -> Fraction:
@@ -221,24 +229,24 @@ class PrefixCoding(TextCoding, Protocol):
 
     @property
     def tables(self) -> int:
-        """Of each group of the search."""
+        """The number of tables of each group of the search."""
         ...
 
     def code(self, table: int, prefix: Sequence[int]) -> int:
-        """The code of a prefix in a table."""
+        """Return the code of a prefix in a table."""
         ...
 
     def entry(self, table: int, place: int, byte: int) -> int:
-        """What a byte at a place adds to the code."""
+        """Return what a byte at a place adds to the code."""
         ...
 
 
 class TextEstimator(Estimator, Protocol):
-    """The estimator of a mechanism for texts: it tells how often a given one occurs."""
+    """The estimator of a mechanism for texts: it estimates how often given texts occur."""
 
     @property
     def coding(self) -> TextCoding:
-        """What says how texts become codes."""
+        """How texts become codes."""
         ...
 
     @property
@@ -248,24 +256,27 @@ class TextEstimator(Estimator, Protocol):
 
     @property
     def inside(self) -> float:
-        """The chance that a report of a table supports a given code that its text has not."""
+        """The chance that a report of a table supports a given code that its text does not have."""
         ...
 
     def reports_of(self, tally: Counts) -> int:
-        """How many reports it counts."""
+        """Return the number of reports in a tally."""
         ...
 
     def group(self, tally: Counts, group: int) -> TableGroup:
-        """What the reports of one group say of every code."""
+        """Return the reports of one group, by table and code."""
         ...
 
     def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
-        """(tables of the group, hashes, texts): the codes of each, −1 for one that is twice."""
+        """Int64[tables of the group, hashes, texts]: each text's codes, −1 for a repeated one."""
         ...
 
 
 def checked_repeat(mechanism: Mechanism, repeat: str | None) -> str:
-    """The repeat of a mechanism; ParameterError where one needs a chain and the other is none."""
+    """Return the repeat of a mechanism.
+
+    Raises ParameterError if one needs a chain and the other is none.
+    """
     chain = isinstance(mechanism, MemoizedChain)
     if repeat is None:
         return "memoized" if chain else "once"

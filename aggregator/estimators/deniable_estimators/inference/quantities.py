@@ -1,15 +1,15 @@
-"""Quantities: what a collection of numbers tells, in the units of its domain.
+"""Quantities: the results of a collection of numbers, in the units of its domain.
 
     mean        Σ_v x_v·f_v
     quantile t  the least value that at least a share t of all people do not exceed
     range       the share of people whose value lies between two ends, both included
 
-All speak of values as they were told: clipped to the declared ends and rounded to a step, which
-moves a mean by at most half a step beside what clipping does. The limits of a quantile are where
-the limits of the distribution function pass t: the first place for the lower one and the last for
-the upper one, so that each is missed as seldom as one limit of F at one fixed place. Its standard
-error is half the distance that one standard error of F on either side makes; 0 where that stays
-within a step. Source: local-dp §11.
+All are about the reported values: clipped to the declared ends and rounded to a step. Rounding
+moves a mean by at most half a step. The limits of a quantile are where the limits of the
+distribution function pass t: the first place for the lower one and the last for the upper one. So
+each misses as rarely as one limit of F at one fixed place. Its standard error is half the distance
+between the quantiles of F shifted by one standard error up and down; 0 if that is within a step.
+Source: docs/mathematics/numbers.md, Quantiles.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from deniable_shared.domains import Number
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
-"""The quantiles of a document."""
+"""The default quantiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One number; NaN for value and error where there are no reports.
+    """One number. Value and error are NaN without reports.
 
     A value may lie outside its domain, its interval never does. `lower` ≤ `upper`.
     """
@@ -49,7 +49,7 @@ class Quantity:
 
 
 class NumberEstimator(Protocol):
-    """What is needed of an estimator."""
+    """The part of an estimator that this module needs."""
 
     @property
     def estimand(self) -> str: ...
@@ -74,7 +74,7 @@ def mean(
     confidence: float = 0.95,
     epochs: int = 1,
 ) -> Quantity | None:
-    """The mean of all people; None of an estimator that does not know how its labels covary."""
+    """Return the mean of all people; None if the estimator does not know the labels' covariance."""
     if estimator.estimand == "mean":
         estimate = estimator.estimate(tally, n, confidence=confidence, epochs=epochs)
         share = (
@@ -111,9 +111,9 @@ def quantiles(  # noqa: PLR0913  (published: notebooks call it)
     confidence: float = 0.95,
     epochs: int = 1,
 ) -> tuple[Quantity, ...]:
-    """One for each level, named p10 for 0.1; none of an estimator that cannot say.
+    """Return one quantile for each level, named p10 for 0.1; none if the estimator cannot.
 
-    ParameterError for a level outside (0, 1).
+    Raises ParameterError for a level outside (0, 1).
     """
     for level in levels:
         if not 0 < level < 1:
@@ -147,13 +147,13 @@ def _quantile(
 
 
 def _first_at(values: Floats, level: float) -> int:
-    """The first place with a value of at least `level`; after the last one, F is 1."""
+    """Return the first place with a value of at least `level`; after the last place, F is 1."""
     reached = values >= level
     return int(np.argmax(reached)) if reached.any() else len(values)
 
 
 def _last_below(values: Floats, level: float) -> int:
-    """The place after the last one with a value below `level`; 0 if there is none."""
+    """Return the place after the last one with a value below `level`; 0 if there is none."""
     below = np.flatnonzero(values < level)
     return int(below[-1]) + 1 if len(below) else 0
 
@@ -168,10 +168,10 @@ def ranges(  # noqa: PLR0913  (published: notebooks call it)
     confidence: float = 0.95,
     epochs: int = 1,
 ) -> tuple[Quantity, ...]:
-    """The share of people from one value to another, both included, for each pair of `bounds`.
+    """Return the share of people from one value to another, both included, for each of `bounds`.
 
-    DomainError for what is no number, ParameterError for ends in the wrong order or the whole
-    domain.
+    Raises DomainError if a bound is no number, and ParameterError for ends in the wrong order or
+    the whole domain.
     """
     weights = np.zeros((len(bounds), domain.size))
     names = []
@@ -189,7 +189,7 @@ def ranges(  # noqa: PLR0913  (published: notebooks call it)
 
 
 def isotonic_regression(values: Floats) -> Floats:
-    """The nearest rising sequence in [0, 1], by pooling adjacent violators. O(d)."""
+    """Return the nearest rising sequence in [0, 1], by pooling adjacent violators. O(d)."""
     sums: list[float] = []
     lengths: list[int] = []
     for value in values.tolist():

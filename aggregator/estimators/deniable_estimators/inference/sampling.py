@@ -1,4 +1,4 @@
-"""What it takes to draw the tally of a whole population: see `simulation`."""
+"""The interfaces for drawing the tally of a whole population: see `simulation`."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _AT_ONCE = 1 << 18
 
 @runtime_checkable
 class TallySampler(Protocol):
-    """An estimator that draws tallies faster than from the law of its messages."""
+    """An estimator that draws tallies faster than by the law of its messages."""
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """The tally of one report each of people[i] devices whose answer is values[i]."""
+        """Return the tally of people[i] devices with answer values[i], one report each."""
         ...
 
 
 @runtime_checkable
 class TextTallySampler(Protocol):
-    """The same for texts that are listed."""
+    """An estimator that draws tallies of listed texts."""
 
     def sample_texts(self, texts: Sequence[bytes], people: Counts, draws: Generator) -> Counts:
-        """The tally of one report each of people[i] devices with texts[i]."""
+        """Return the tally of people[i] devices with texts[i], one report each."""
         ...
 
 
 def senders(values: Counts, people: Counts, *, width: int = 1) -> Iterator[Counts]:
-    """Every person's value, as many at once as have room."""
+    """Yield every person's value, in blocks that fit into memory."""
     ends, at_once = np.cumsum(people), max(1, (64 if width > 1 else 1) * _AT_ONCE // width)
     for start in range(0, int(people.sum()), at_once):
         places = np.arange(start, min(start + at_once, int(ends[-1])))
@@ -45,14 +45,14 @@ def senders(values: Counts, people: Counts, *, width: int = 1) -> Iterator[Count
 
 
 def people_by_value(values: Counts, people: Counts, size: int) -> Counts:
-    """How many people have each value."""
+    """Return how many people have each value."""
     counts = np.zeros(size, dtype=np.int64)
     np.add.at(counts, values, people)
     return counts
 
 
 def different_cells(cells: Counts, lies: npt.NDArray[np.bool_], g: int, draws: Generator) -> Counts:
-    """Any other cell where one is not told."""
+    """Return the cells, each replaced by a random other one where `lies` is true."""
     others = draws.integers(0, g - 1, len(cells))
     return np.where(lies, others + (others >= cells), cells)
 
@@ -60,7 +60,7 @@ def different_cells(cells: Counts, lies: npt.NDArray[np.bool_], g: int, draws: G
 def sample_sets(
     structure: Subset, p: float, values: Counts, people: Counts, draws: Generator
 ) -> Counts:
-    """A set each: by Floyd's way among the others; then they change places."""
+    """Return a set for each person: by Floyd's algorithm, then the true choice is swapped in."""
     d, w = structure.codes, structure.support_size
     tally = np.zeros(d, dtype=np.int64)
     for truth in senders(values, people, width=d):

@@ -1,7 +1,7 @@
-"""An Estimate from scores: for mechanisms whose messages do not simply support a label or not.
+"""An Estimate from scores, for mechanisms whose messages do more than support a label or not.
 
-What one made-up report can do is bounded by the reach of the widest score, as if there were a
-channel in which a report moves a frequency from −q/(p − q) to (1 − q)/(p − q).
+The widest score bounds the effect of one fake report. The bound is that of a channel in which a
+report moves a frequency from −q/(p − q) to (1 − q)/(p − q).
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ def estimate_of_scores(
     family: str,
     epochs: int,
 ) -> Estimate:
-    """The labels' frequencies `each`; `scores`: the least and the most a message says of them."""
+    """Return the estimate of the labels' frequencies `each`.
+
+    `scores` are the least and the largest score of a message for each label.
+    """
     low, high = scores
     below, above = Fraction(max(float(-low.min()), 0.0)), Fraction(max(float(high.max()), 1.0))
     span = below + above

@@ -1,14 +1,16 @@
-"""E[φ² | x] of a sum of frequencies, where a tally holds supports and messages are gone.
+"""E[φ² | x] of a sum of frequencies, for tallies that have supports but no messages.
 
 With k = Σ_{v∈S} a_v of a report and the joint law of two supports (`joint_supports`: p, q, r, t),
 
     E[k² | x] = p·a_x² + q(A2 − a_x²) + 2r·a_x(A − a_x) + t((A − a_x)² − (A2 − a_x²))
 
-A = Σ a_v, A2 = Σ a_v². That is exact for subsets and unary encodings. Of a design it may depend on
-how three labels lie: k² is then summed over all messages; beyond 2^27 of these numbers the moments
-of a 2-design bound it, as in `designs`:
+A = Σ a_v, A2 = Σ a_v². This is exact for subsets and unary encodings. In a design it may depend on
+triples of labels: then k² is summed over all messages. Beyond 2^27 numbers the moments of a
+2-design bound it, as in `designs`:
 
     E[(k − wA/K)² | x] ≤ (pK/w)·Var(k over all messages alike)
+
+Source: docs/mathematics/supports-and-estimates.md, Joint supports.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ _MOST_NUMBERS = 1 << 27
 
 
 def second_moments(estimator: HasMechanism, mechanism: Mechanism, rows: Floats) -> Floats:
-    """(k, d): E[φ² | x] of each row and value x, or no less.
+    """Return float64[k, d]: E[φ² | x] of each row and value x, or an upper bound.
 
     `mechanism` is that of the estimator, or its first round: their messages are the same.
     """
@@ -44,13 +46,13 @@ def second_moments(estimator: HasMechanism, mechanism: Mechanism, rows: Floats) 
 
 
 def numbers_of_a_row(mechanism: Mechanism) -> int:
-    """How many are gone through for one sum."""
+    """Return how many numbers are read for one sum."""
     structure = mechanism.structure
     return structure.messages if isinstance(structure, Design) else mechanism.tally_size
 
 
 def _squares(estimator: HasMechanism, mechanism: Mechanism, rows: Floats) -> Floats:
-    """E[k² | x]."""
+    """Return E[k² | x]."""
     design = mechanism.structure
     if not isinstance(design, Design) or design.triples is not None:
         return _of_pairs(JointSupports.of(mechanism), rows)
@@ -77,7 +79,7 @@ def _of_pairs(law: JointSupports, rows: Floats) -> Floats:
 
 
 def scores_range(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
-    """The least φ of a message and the largest, or farther out."""
+    """Return bounds of the least and the largest φ of a message."""
     every, q, gap = rows.sum(axis=1), float(mechanism.q), float(mechanism.p - mechanism.q)
     if unary(mechanism):
         return -q * every / gap, (1 - q) * every / gap
@@ -89,14 +91,14 @@ def scores_range(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
 
 
 def uniform_moments(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of φ if all messages are as likely."""
+    """Return mean and variance of φ if all messages are equally likely."""
     q, gap = float(mechanism.q), float(mechanism.p - mechanism.q)
     mean, variance = _over_messages(mechanism, rows)
     return (mean - q * rows.sum(axis=1)) / gap, variance / gap**2
 
 
 def _over_messages(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of k over all messages alike."""
+    """Return mean and variance of k over equally likely messages."""
     every, squares = rows.sum(axis=1), (rows**2).sum(axis=1)
     if unary(mechanism):
         return every / 2, squares / 4
@@ -107,7 +109,7 @@ def _over_messages(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
 
 
 def permanent_variances(estimator: HasMechanism, rows: Floats, shares: Floats) -> Floats | None:
-    """Var φ of permanent answers, of which a report keeps each bit by itself; None of others."""
+    """Return Var φ of permanent answers whose bits a report keeps one by one; None for others."""
     chain = estimator.mechanism
     if not isinstance(chain, MemoizedChain) or not unary(chain):
         return None

@@ -1,12 +1,13 @@
 """How many labels of a set one report supports: its second moment, by the structure of messages.
 
-    one choice, a set, bits     any two labels vary together alike: from `joint_supports`
+    one choice, a set, bits     all pairs of labels are alike: from `joint_supports`
     designs of messages         Σ of k² over the messages that support x, for every x
     designs of codes            the same; over a million messages the bound of `designs`
 
-The others depend on x: the largest over the values in A, and over those not in A, are taken.
-Independent bits of several values are refused: how often one of two bits is set does not follow
-from how often each is. Source: local-dp §2, §5, §6, §7.
+The last two depend on x: the result is the largest over the values in A, and over those not in A.
+Independent bits of several values are refused: how often at least one of two bits is set does not
+follow from how often each is.
+Source: docs/mathematics/supports-and-estimates.md, Joint supports.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.channel import Counts
     from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 
-_MOST_MESSAGES = 1 << 20  # of affine/1: 20 ms
+_MOST_MESSAGES = 1 << 20  # for affine/1: 20 ms
 _Members = npt.NDArray[np.int64]
 _Moments = tuple[Fraction, Fraction, int, int, int]
-"""E k² inside and outside, and `reach`, `least` and `pieces` of a `SetLaw`."""
+"""E k² inside and outside; `reach`, `least` and `pieces` of a `SetLaw`."""
 
 
 def estimate_label_set(  # noqa: PLR0913  (published: notebooks call it)
@@ -55,7 +56,10 @@ def estimate_label_set(  # noqa: PLR0913  (published: notebooks call it)
     family: str = "each",
     sets: int = 1,
 ) -> SetEstimate:
-    """The share of people whose value is one of `labels`; ParameterError as `checked_set`."""
+    """Return the share of people whose value is one of `labels`.
+
+    Raises ParameterError as `checked_set` does.
+    """
     members = checked_set(mechanism, labels)
     count = int(estimator.supports(tally)[members].sum())
     return estimate_set(
@@ -71,7 +75,10 @@ def estimate_label_set(  # noqa: PLR0913  (published: notebooks call it)
 
 
 def checked_set(mechanism: Mechanism, labels: Sequence[int]) -> _Members:
-    """The labels as an array, if this mechanism's reports tell of their union."""
+    """Return the labels as an array.
+
+    Raises ParameterError unless the mechanism can estimate their union.
+    """
     if mechanism.structure is None:
         raise ParameterError(f"set must be left out: sets are not available for {mechanism.id}")
     if "choice" not in mechanism.domain_types:
@@ -82,7 +89,7 @@ def checked_set(mechanism: Mechanism, labels: Sequence[int]) -> _Members:
     d = mechanism.domain_size
     if not 1 <= len(labels) < d or len(set(labels)) < len(labels):
         raise ParameterError(
-            f"set must hold 1 to {d - 1} different labels: all {d} together are everybody, "
+            f"set must hold 1 to {d - 1} different labels: all {d} together are everyone, "
             f"got {len(labels)}"
         )
     if not all(0 <= label < d for label in labels):
@@ -91,12 +98,12 @@ def checked_set(mechanism: Mechanism, labels: Sequence[int]) -> _Members:
 
 
 def set_law_of(estimator: Estimator, members: _Members) -> SetLaw:
-    """The law of k for one report; a code behind the labels may be a member, too."""
+    """Return the law of k for one report. Codes without a label may be members, too."""
     return _law(estimator, estimator.mechanism, members)
 
 
 def permanent_law_of(estimator: Estimator, members: _Members) -> PermanentSetLaw | None:
-    """Of a chain, what all reports of one hold have in common."""
+    """Return what all reports of one hold share in a chain; None for other mechanisms."""
     chain = estimator.mechanism
     if not isinstance(chain, MemoizedChain):
         return None
@@ -106,7 +113,7 @@ def permanent_law_of(estimator: Estimator, members: _Members) -> PermanentSetLaw
 
 
 def _law(estimator: Estimator, mechanism: Mechanism, members: _Members) -> SetLaw:
-    """That of a mechanism, or of a chain, whose messages the estimator knows."""
+    """Return the law of a mechanism, or of a chain, whose messages the estimator knows."""
     moments = _moments(estimator, mechanism, members)
     return SetLaw(len(members), mechanism.p, mechanism.q, *moments)
 
@@ -131,7 +138,7 @@ def _moments(estimator: Estimator, mechanism: Mechanism, members: _Members) -> _
 
 
 def _of_pairs(mechanism: Mechanism, members: _Members) -> tuple[Fraction, Fraction]:
-    """Where two labels vary together as any other two."""
+    """Return the moments if all pairs of labels are alike."""
     law, size = JointSupports.of(mechanism), len(members)
     return law.square(size, inside=True), law.square(size, inside=False)
 
@@ -139,7 +146,7 @@ def _of_pairs(mechanism: Mechanism, members: _Members) -> tuple[Fraction, Fracti
 def _of_messages(
     estimator: MessageCodeEstimator, mechanism: Mechanism, members: _Members
 ) -> _Moments:
-    """Over the messages, each of which is one of those that go with what is told openly."""
+    """Return the moments over the messages; each has one public class."""
     held = estimator.held(_indicator(members, int(members.max(initial=0)) + 1))
     reach = _widest(held.reshape(mechanism.public_outcomes, -1))
     structure = mechanism.structure
@@ -153,7 +160,7 @@ def _of_messages(
 
 
 def _widest(classes: Counts) -> int:
-    """The largest range of a row, where rows may be many and short."""
+    """Return the largest range of a row, for many short rows, too."""
     if len(classes) < classes.shape[1]:
         return int((classes.max(axis=1) - classes.min(axis=1)).max())
     high, low = (reduce(limit, classes.T) for limit in (np.maximum, np.minimum))
@@ -163,7 +170,7 @@ def _widest(classes: Counts) -> int:
 def _of_codes(
     estimator: Estimator, mechanism: Mechanism, design: Design, members: _Members
 ) -> tuple[Fraction, Fraction]:
-    """Over all sets of the design, or bounded by its moments where these are too many."""
+    """Return the moments over all sets of the design, or their bound if there are too many."""
     if not isinstance(estimator, CodeSetEstimator) or design.messages > _MOST_MESSAGES:
         a, p, q = len(members), mechanism.p, mechanism.q
         bound = spread_within(mechanism, a)
@@ -174,12 +181,12 @@ def _of_codes(
 
 
 def _levels(p: Fraction, favoured: int, messages: int) -> tuple[Fraction, Fraction]:
-    """The chance of one message that supports the value, and of one that does not."""
+    """Return the chance of one message that supports the value, and of one that does not."""
     return p / favoured, (1 - p) / (messages - favoured)
 
 
 def _most(members: int, codes: int, held: int) -> int:
-    """The range of how many of the members a set can hold."""
+    """Return the range of how many of the members a set can hold."""
     return min(members, held) - max(0, held - (codes - members))
 
 
@@ -190,7 +197,7 @@ def _of_squares(
     members: _Members,
     levels: tuple[Fraction, Fraction],
 ) -> tuple[Fraction, Fraction]:
-    """Largest E k² over values in A and not, from Σ k² over messages that support each value."""
+    """Return the largest E k² over values in A and not, from Σ k² over each value's messages."""
     near, far = levels
     domain_size = mechanism.domain_size
     own = _indicator(members, len(supporting))[:domain_size].astype(bool)

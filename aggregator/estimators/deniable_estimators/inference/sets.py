@@ -1,17 +1,18 @@
-"""The frequency of a declared set A of labels, from raw supports, with the exact variance.
+"""The frequency of a declared set A of labels, from raw supports, with its exact variance.
 
 k = how many labels of A one report supports, a = |A|, F = the share of people whose value is in A:
 
     E k = aq + (p − q)F        F̂ = (Σ_{v∈A} c_v/n − aq)/(p − q) = Σ_{v∈A} f̂_v
     n·Var = F·E[k² | in A] + (1 − F)·E[k² | not] − (E k)²
 
-The two second moments are those of the mechanism; where they depend on which value it is, they are
-the largest. So nothing is assumed of the covariance of labels, and the variance is never too small.
+The two second moments are those of the mechanism. If they depend on the value, the largest ones are
+used. So nothing is assumed about the covariance of labels, and the variance is never too small.
 Reports of one device in T epochs add (T − 1) times their covariance, as in `clusters`.
 
-Where a report supports at most one label of A the count is binomial and the limits are exact. Else
-they are those of `score_limits`: a piece of k pulls by as much as its mean leaves room on that
-side. Sources: Hoeffding 1963 (theorem 4, draws without replacement); local-dp §0, §2, §5.
+If a report supports at most one label of A, the count is binomial and the limits are exact.
+Otherwise they are those of `score_limits`: a piece of k pulls as far as its mean leaves room on
+that side. Sources: Hoeffding 1963 (theorem 4, draws without replacement);
+docs/mathematics/supports-and-estimates.md, Sums of labels.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class SetLaw:
     """k of one report: `inside`, `outside` = E k² given a value in A or not.
 
     k is a sum of independent pieces, each in a range of `reach` = R, and at least `least`. Draws
-    without replacement spread less than independent ones, so such a k counts as that many `pieces`
-    of 0 or 1; 0 pieces stand for one of the whole range.
+    without replacement spread less than independent ones, so such a k counts as `pieces` pieces of
+    0 or 1. 0 pieces mean one piece of the whole range.
     """
 
     size: int
@@ -55,16 +56,16 @@ class SetLaw:
             raise ParameterError("inside and outside must be second moments of whole numbers")
 
     def mean(self, share: Fraction | float) -> Fraction:
-        """E k if a share F has a value of A."""
+        """Return E k if a share F has a value in A."""
         return self.size * self.q + (self.p - self.q) * Fraction(share)
 
     def variance(self, share: float) -> float:
-        """n times the variance of the mean of k over reports of independent devices."""
+        """Return n times the variance of the mean of k over reports of independent devices."""
         part = Fraction(share)
         return float(part * self.inside + (1 - part) * self.outside - self.mean(share) ** 2)
 
     def pulls(self, share: float) -> tuple[float, float]:
-        """How far a piece reaches below and above its mean."""
+        """Return how far a piece reaches below and above its mean."""
         mean, reach = float(self.mean(share)), float(self.reach)
         if self.pieces:
             mean, reach = mean / self.pieces, 1.0
@@ -88,9 +89,9 @@ class PermanentSetLaw:
 
 @dataclass(frozen=True, slots=True)
 class SetEstimate:
-    """One set: raw frequency and its interval of at least the confidence asked for; NaN at n = 0.
+    """One set: raw frequency and its interval of at least the given confidence; NaN at n = 0.
 
-    Of the population, as `Estimate`; the interval lies in [0, 1].
+    It is about the population, like `Estimate`; the interval lies in [0, 1].
     """
 
     frequency: float
@@ -107,12 +108,12 @@ class _Sample:
     kept: PermanentSetLaw | None
 
     def error(self, share: float) -> float:
-        """The variance of the mean of k."""
+        """Return the variance of the mean of k."""
         several = (self.span - 1) * self._shared(share) if self.span > 1 else 0.0
         return (self.law.variance(share) + several) / self.n
 
     def pulls(self, share: float) -> tuple[float, float]:
-        """How far one device pulls the mean of k, down and up."""
+        """Return how far one device pulls the mean of k, down and up."""
         others = min(self.span, self.n) - 1
         gap = float(self.law.p - self.law.q)
         shared = (gap * share, gap * (1 - share)) if self.kept is None else self.law.pulls(share)
@@ -123,14 +124,14 @@ class _Sample:
         return below, above
 
     def _shared(self, share: float) -> float:
-        """The covariance of two reports of one device."""
+        """Return the covariance of two reports of one device."""
         if self.kept is None:
             return float((self.law.p - self.law.q) ** 2) * share * (1 - share)
         return float(self.kept.share) ** 2 * self.kept.law.variance(share)
 
     @property
     def step(self) -> float:
-        """What the most that one device adds to the mean of k is, over 3."""
+        """A third of the most that one device adds to the mean of k."""
         return self.law.reach * min(self.span, self.n) / self.n / 3
 
 
@@ -145,10 +146,10 @@ def estimate_set(  # noqa: PLR0913  (published: notebooks call it)
     span: int = 1,
     kept: PermanentSetLaw | None = None,
 ) -> SetEstimate:
-    """F̂ from `count`, the supports of all labels of the set together among n reports.
+    """Return F̂ from `count`, the supports of all labels of the set together among n reports.
 
-    `span`: the most reports of one device, drawn anew each or, with `kept`, renewed. Under family
-    "all" the intervals of so many `sets` hold together. ParameterError as `debias`.
+    `span`: the most reports of one device, independent draws or, with `kept`, renewed. Under family
+    "all" the intervals of `sets` sets hold together. Raises ParameterError as `debias` does.
     """
     tail = tail_of(confidence, family, sets)
     check_epochs(span)
@@ -193,9 +194,9 @@ def tail_of_known(
     span: int = 1,
     kept: PermanentSetLaw | None = None,
 ) -> float:
-    """A bound on the chance of a count so far from its mean, if F is `share`, 0 or 1, for certain.
+    """Return a bound on the chance of a count this far from its mean, if F is known to be 0 or 1.
 
-    Bernstein's, of both sides together: it holds for every n and whatever the values are.
+    It is Bernstein's, for both sides together. It holds for every n and all values.
     """
     sample = _Sample(law, n, span if kept is not None else 1, kept)
     far = float(abs(Fraction(count, n) - law.mean(share)))

@@ -1,18 +1,19 @@
-"""Which labels somebody has: a test of "nobody has it" for each, and of all of them together.
+"""Which labels occur: tests the hypothesis that no person has a label, for each and together.
 
-If nobody has a label, each of the n reports that tell of it supports it with probability q, so
+If no person has a label, each of the n reports about it supports it with probability q, so
 
-    P[Bin(n, q) ≥ c]        is exact, for any n and whatever the other people have
+    P[Bin(n, q) ≥ c]        is exact, for every n and for all answers
 
-Reports of one device in several epochs are independent under that hypothesis while each is drawn
-anew; a permanent answer is 1 with chance Q for the device and all its reports, and then the tail is
-that of `Clusters`. Of m labels, tested together at level α, no label that nobody has is called
-significant with probability 1 − α:
+Reports of one device in several epochs are independent under that hypothesis if each is a new draw.
+A permanent answer is 1 with chance Q for the device and all its reports; then the tail is that of
+`Clusters`. If m labels are tested together at level α, then with probability 1 − α no label that
+does not occur is called significant:
 
     bonferroni   p_v ≤ α/m
     holm         the k-th smallest p ≤ α/(m + 1 − k), and all smaller ones were: never fewer
 
-under any dependence of the labels. Sources: Clopper and Pearson 1934; Holm 1979; local-dp §14.
+under any dependence of the labels.
+Sources: Clopper and Pearson 1934; Holm 1979; docs/mathematics/intervals.md, Which labels occur.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupportEvidence:
-    """What a test needs to know: supports, reports that tell of each label, and clusters if any."""
+    """The input of a test: supports, reports about each label, and clusters if any."""
 
     counts: Counts
     trials: Counts
@@ -47,9 +48,9 @@ class SupportEvidence:
 
 
 def tails_under_null(channel: Channel, evidence: SupportEvidence) -> tuple[Floats, Floats]:
-    """For each label, if nobody had it: the chance of so many supports or more, and or fewer.
+    """Return for each label without owners the chance of at least, and at most, so many supports.
 
-    1 where no report tells of it.
+    The chance is 1 if no report is about the label.
     """
     counts, trials, clusters = evidence.counts, evidence.trials, evidence.clusters
     if clusters is not None and clusters.low < channel.q:
@@ -59,9 +60,9 @@ def tails_under_null(channel: Channel, evidence: SupportEvidence) -> tuple[Float
 
 
 def rejected_hypotheses(p_values: Floats, level: float, method: str) -> Flags:
-    """Which hypotheses fall if at most a share `level` of families may lose a true one.
+    """Return which hypotheses are rejected; a share `level` of families may lose a true one.
 
-    ParameterError for a method that is not one of METHODS.
+    Raises ParameterError for a method that is not one of METHODS.
     """
     if method not in METHODS:
         raise ParameterError(f"significant must be one of {', '.join(METHODS)}, got {method!r:.40}")
@@ -77,7 +78,7 @@ def rejected_hypotheses(p_values: Floats, level: float, method: str) -> Flags:
 
 
 def _binomial_tail(counts: Counts, trials: Counts, chance: float) -> Floats:
-    """P[Bin(trials, chance) ≥ count] by the incomplete beta function; 1 for a count of 0."""
+    """Return P[Bin(trials, chance) ≥ count] by the incomplete beta function; 1 for a count of 0."""
     tails = np.ones(len(counts))
     some = counts > 0
     if some.any():
@@ -89,4 +90,4 @@ def _binomial_tail(counts: Counts, trials: Counts, chance: float) -> Floats:
 @cache
 def _incomplete_beta() -> Callable[[Floats, Floats, float], Floats]:
     beta: Callable[[Floats, Floats, float], Floats] = import_module("scipy.special").betainc
-    return beta  # 0.3 s to import, so not before
+    return beta  # takes 0.3 s

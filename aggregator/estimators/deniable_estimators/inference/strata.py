@@ -1,20 +1,23 @@
-"""Sums Σ_v a_v·f_v that are told in parts: each report tells of one level, tossed openly.
+"""Sums Σ_v a_v·f_v in parts: each report is about one level, drawn publicly.
 
     θ̂ = constant + Σ_l (1/n_l)·Σ_(reports of level l) s        E[s | x] = the part of a_x at level l
 
-Given how many reports told of each level, which depends on no value, θ̂ is unbiased, and
+The number of reports of each level does not depend on a value. Given these numbers, θ̂ is unbiased,
+and
 
     Var(θ̂) = Σ_l Var(s)/n_l        Var(s) = E[s²] − (E s)²
 
-where E[s²] follows from the mechanism and, if at all, linearly from the frequencies. It is at least
-the least variance that s has for any one value. Dividing by the n_l that came (Hájek) is never
-worse than by the n/h to be expected. A level that nobody told of leaves nothing known.
+where E[s²] follows from the mechanism, and depends at most linearly on the frequencies. The
+variance is at least the least one that s has for any one value. Dividing by the received n_l
+(Hájek) is never worse than by the expected n/h. If a level has no reports, nothing is known.
 
-Reports of one device in T epochs have in common what its value says (`fresh`), whose variance is at
-most θ(1 − θ), or its permanent answer (`memoized`), which tells of the same level each time.
-Limits are those of `score_limits`: a report of level l pulls θ̂ by as much as s/n_l can be away from
-its mean, and a piece that s itself is a sum of by no more than its own range, the `pull`. Levels
-pull by the mean of theirs, weighted by the variance that each adds.
+Reports of one device in T epochs share its value (`fresh`), whose variance is at most θ(1 − θ), or
+its permanent answer (`memoized`), which has the same level each time. Limits are those of
+`score_limits`. A report of level l pulls θ̂ by as much as s/n_l can differ from its mean. If s is a
+sum of pieces, each pulls at most by its own range, the `pull`. The pull of all levels is their
+mean, weighted by the variance that each adds.
+
+Source: docs/mathematics/supports-and-estimates.md, Sampled parts.
 """
 
 from __future__ import annotations
@@ -40,11 +43,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stratum:
-    """What the reports of one level say of k sums, each an array of k.
+    """The evidence of one level's reports on k sums, each an array of k.
 
-    `mean` and mean `square` of s, its `low`est and `high`est value, the `least` variance it has for
-    any one value, the mean square of what a permanent answer says of it, and the most that an
-    independent piece of it `pull`s.
+    `mean` and mean `square` of s, its extremes `low` and `high`, the `least` variance for any one
+    value, the mean square of a permanent answer's score, and the largest `pull` of an independent
+    piece.
     """
 
     mean: Floats
@@ -58,7 +61,7 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
-    """All levels, the number of `reports` of each, and what is known without any."""
+    """All levels, their numbers of `reports`, and the constant part."""
 
     constant: Floats
     reports: Counts
@@ -66,7 +69,7 @@ class Strata:
 
     @classmethod
     def joined(cls, parts: Sequence[Strata]) -> Strata:
-        """Those of several blocks of sums, told by the same reports."""
+        """Return several blocks of sums from the same reports as one."""
         names = Stratum.__dataclass_fields__
         levels = tuple(
             Stratum(
@@ -78,20 +81,20 @@ class Strata:
 
     @property
     def low(self) -> Floats:
-        """The least that one report says of each sum."""
+        """The least score of one report for each sum."""
         return np.asarray(
             np.min([self._said(share, each.low) for share, each in self._shares()], axis=0)
         )
 
     @property
     def high(self) -> Floats:
-        """The most."""
+        """The largest score of one report for each sum."""
         return np.asarray(
             np.max([self._said(share, each.high) for share, each in self._shares()], axis=0)
         )
 
     def functionals(self, repeated: Repetition, confidence: float) -> Functionals:
-        """Values, errors and limits; each limit by itself."""
+        """Return values, errors and limits; each limit holds alone."""
         tail, n = tail_of(confidence, "each", 1), int(self.reports.sum())
         if not self.reports.all():
             return unknown_functionals(len(self.constant))
@@ -111,7 +114,7 @@ class Strata:
         return with_limits(mean, (variance + (repeated.epochs - 1) * shared) / n, pulls, tail)
 
     def _shares(self) -> list[tuple[float, Stratum]]:
-        """n/n_l beside each level."""
+        """Return each level with n/n_l."""
         n = int(self.reports.sum())
         return [
             (n / reports, level)

@@ -1,8 +1,8 @@
-"""The half of an estimator that debiases how often each label was supported.
+"""The part of an estimator that debiases how often each label was supported.
 
     f̂_v = (c_v/n − q)/(p − q)        c_v of n reports support v
 
-Where the tally is the histogram of the payloads, reading them is the same for all.
+If the tally is the histogram of the payloads, counting them is the same for all mechanisms.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from deniable_shared.errors import DecodeError
 if TYPE_CHECKING:
     from deniable_shared.mechanisms.protocols import Mechanism
 
-_SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
+_SLICE_ROWS = 65_536  # bincount converts its input to 8 bytes: half a megabyte stays in cache
 
 
 class SupportEstimator(ABC):
-    """Estimates of all labels from the reports that support each."""
+    """Estimates all labels from the reports that support each."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class SupportEstimator(ABC):
         """See `protocols.Estimator`."""
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        """The tally and n; ParameterError for a tally that n reports cannot give."""
+        """Return the tally and n. Raises ParameterError for a tally that n reports cannot give."""
         return checked_tally(tally, n, self.mechanism.tally_size)
 
     def estimate(
@@ -69,28 +69,31 @@ class SupportEstimator(ABC):
 
 
 class HistogramEstimator(SupportEstimator):
-    """The same of a tally that counts each payload."""
+    """A SupportEstimator whose tally counts each payload."""
 
     __slots__ = ()
 
     def tally(self, payloads: Payloads) -> Counts:
-        """How often each payload came."""
+        """Return how often each payload came."""
         rows = checked_payloads(payloads, self.mechanism.payload_size)
         return histogram(rows, self.mechanism.tally_size)
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        """The tally and n; ParameterError unless it adds up to n."""
+        """Return the tally and n. Raises ParameterError unless the tally adds up to n."""
         return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def reports_of(self, tally: Counts) -> int:
-        """All that it counts."""
+        """Return the number of reports in the tally."""
         return int(tally.sum())
 
 
 def histogram(rows: Payloads, size: int) -> Counts:
-    """How often each big-endian index below `size` stands in a row; DecodeError for any other."""
+    """Return how often each big-endian index below `size` is in a row.
+
+    Raises DecodeError for any other index.
+    """
     counts = np.zeros(size, dtype=np.int64)
-    slice_rows = max(_SLICE_ROWS, 2 * size)  # each slice costs a pass over the counts, too
+    slice_rows = max(_SLICE_ROWS, 2 * size)  # each slice also costs a pass over the counts
     for start in range(0, len(rows), slice_rows):
         seen = np.bincount(_indices(rows[start : start + slice_rows]), minlength=size)
         if len(seen) > size:
@@ -102,11 +105,11 @@ def histogram(rows: Payloads, size: int) -> Counts:
 
 
 def _indices(rows: Payloads) -> npt.NDArray[np.integer]:
-    """Each row of one to three bytes read as one big-endian integer."""
+    """Return each row of one to three bytes as one big-endian integer."""
     size = rows.shape[1]
     if size <= 2:
         return np.ascontiguousarray(rows).view(f">u{size}")[:, 0]
-    padded = np.append(rows.reshape(-1), np.uint8(0))  # the last word reaches one byte further
+    padded = np.append(rows.reshape(-1), np.uint8(0))  # the last word needs one further byte
     words: npt.NDArray[np.uint32] = np.ndarray(len(rows), ">u4", padded, strides=(size,))
     indices: npt.NDArray[np.int64] = np.right_shift(words, 8, dtype=np.int64)
     return indices

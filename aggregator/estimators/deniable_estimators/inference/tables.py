@@ -1,11 +1,11 @@
-"""Estimates of the cells of a table, with intervals that hold however its reports came about.
+"""Estimates of the cells of a table, with intervals that hold for every kind of report.
 
-Where each report supports a cell or does not, counts are binomial and `debias` has exact limits.
-Elsewhere the score of a report has many values, and the limits are those of `score_limits`, with
+If each report supports a cell or does not, counts are binomial and `debias` has exact limits.
+Otherwise the score of a report has many values, and the limits are those of `score_limits`, with
 the variance of the formula at clip(f̂, 0, 1).
 
-A made-up report moves an estimate by at most `reach`, so that fewer than `reports_to_leave` cannot
-push it off its interval. Source: local-dp §0 and §16.
+A fake report moves an estimate by at most `reach`. So fewer than `reports_to_leave` fake reports
+cannot push it out of its interval. Source: docs/mathematics/intervals.md, Made-up reports.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class IntervalSettings:
         self.tail(1)
 
     def tail(self, cells: int) -> float:
-        """The probability that an interval may leave on either side."""
+        """Return the chance that an interval may miss on either side."""
         return tail_of(self.confidence, self.family, max(cells, self.cells))
 
 
 @runtime_checkable
 class TableEstimator(Protocol):
-    """What knows of a record's attributes."""
+    """An estimator of tables of a record's attributes."""
 
     @property
     def repeat(self) -> str:
@@ -59,16 +59,16 @@ class TableEstimator(Protocol):
 
     @property
     def radices(self) -> tuple[int, ...]:
-        """How many labels each attribute has."""
+        """The number of labels of each attribute."""
         ...
 
     def check(self, axes: Sequence[int]) -> None:
-        """ParameterError where nothing is known of these attributes together."""
+        """Raises ParameterError if there is no table of these attributes together."""
 
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> CellEstimates | CellSums:
-        """What a tally of n reports says of the table of these attributes, cells in their order.
+        """Return the cells of the table of these attributes, in order, from a tally of n reports.
 
-        ParameterError where `check` raises it, and for a tally that n reports cannot give.
+        Raises ParameterError if `check` does, and for a tally that n reports cannot give.
         """
         ...
 
@@ -76,7 +76,7 @@ class TableEstimator(Protocol):
 def table(
     tabular: TableEstimator, tally: Counts, n: int, axes: Sequence[int], settings: IntervalSettings
 ) -> Estimate:
-    """The cells of the table of these attributes; see `TableEstimator.source`."""
+    """Return the cells of the table of these attributes; see `TableEstimator.source`."""
     source = tabular.source(tally, n, axes)
     if isinstance(source, CellSums):
         return source.estimate(
@@ -94,7 +94,7 @@ def table(
 def one_way_tables(
     tabular: TableEstimator, tally: Counts, n: int, settings: IntervalSettings
 ) -> Estimate:
-    """The table of each attribute alone, one after the other."""
+    """Return the table of each attribute alone, one after the other."""
     held = IntervalSettings(
         settings.confidence, settings.epochs, settings.family, sum(tabular.radices)
     )
@@ -103,7 +103,7 @@ def one_way_tables(
 
 
 def join_tables(tables: Sequence[Estimate]) -> Estimate:
-    """Several tables of the same reports as one estimate; its influence is the largest."""
+    """Return several tables of the same reports as one estimate; its influence is the largest."""
     first = tables[0]
     return Estimate(
         frequencies=np.concatenate([each.frequencies for each in tables]),
@@ -122,7 +122,7 @@ def join_tables(tables: Sequence[Estimate]) -> Estimate:
 
 
 def _counted(kind: ReportGroup, n: int, settings: IntervalSettings, alike: int) -> Estimate:
-    """Binomial counts: each report supports a cell once or not."""
+    """Return binomial counts: each report supports a cell once or not at all."""
     outside = kind.law.mean(kind.size, inside=False)
     cells = len(kind.supports)
     tail = settings.tail(cells)
@@ -172,7 +172,7 @@ def _scored(source: CellEstimates, n: int, settings: IntervalSettings, alike: in
 
 
 def _least_above(distance: Floats, reach: float) -> Counts:
-    """The least number of steps of `reach` that lead further than each distance."""
+    """Return the least number of steps of `reach` that exceed each distance."""
     reachable = np.isfinite(distance) & (reach > 0)
     steps = np.divide(distance, reach, out=np.zeros(len(distance)), where=reachable)
     return np.where(reachable, np.floor(np.minimum(steps, float(UNREACHABLE >> 1))) + 1, 0).astype(

@@ -1,23 +1,24 @@
-"""Texts: how often each of a list occurs, from the supports of their codes.
+"""Texts: how often each text of a list occurs, from the supports of their codes.
 
-A text is spelled to its end by group 0, which is held out from the search, and by every group whose
-prefixes are longer than it. c_v counts their reports that support it, in tables r:
+Group 0, which is held out from the search, contains whole texts, and so does every group whose
+prefixes are longer than the text. c_v counts their reports that support it, in tables r:
 
     E f̂_v = Σ_u f_u·(C_vu − 1/K)/(1 − 1/K),   C_vu: the share of those tables in which codes agree
 
-What the listed texts add to each other is known and taken out: f = A⁻¹f̂, A the matrix above, and
-the variance of f_v grows by (A⁻¹CA⁻ᵀ)_vv, for texts with one code share their noise as well. What
-other people's texts add has mean 0 over the choice of hashes, and variance at most Σf²/(tables·K):
-Σf² is bounded by three standard errors above its own unbiased estimate, and intervals are widened
-by as much. It is a floor that more reports do not lower; with 2^16 codes or more in a group it is
-under a tenth of the error up to millions of reports.
+What the listed texts add to each other is known and subtracted: f = A⁻¹f̂, A the matrix above. The
+variance of f_v grows by (A⁻¹CA⁻ᵀ)_vv, as texts with one code share their noise, too. What other
+texts add has mean 0 over the choice of hashes, and variance at most Σf²/(tables·K). Σf² is bounded
+by three standard errors above its own unbiased estimate, and intervals are widened accordingly.
+More reports do not lower this part. With 2^16 codes or more in a group it is under a tenth of the
+error up to millions of reports.
 
-Where a text has up to h codes in a table, as in a Bloom filter, each of them is counted: h bits of
-a report are as h reports of one device that answers with the same text. 1/K is then β, the chance
-that another text has one given code, C_vu the share of the codes of v that u has, too, and what
-others may add Σf²·β/((1 − β)·h·tables).
+If a text has up to h codes in a table, as in a Bloom filter, each of them is counted: h bits of a
+report are like h reports of one device with the same text. Then 1/K becomes β, the chance that
+another text has one given code. C_vu is the share of the codes of v that u has, too, and the
+variance of other texts is Σf²·β/((1 − β)·h·tables).
 
-Sources: local-dp §4.3, §8, §9 (finite pools of hashes); the joint debias is least squares.
+Sources: docs/mathematics/texts.md, What collisions add (finite pools of hashes); the joint debias
+is least squares.
 """
 
 from __future__ import annotations
@@ -43,19 +44,19 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.protocols import TableGroup, TextCoding, TextEstimator
 
 _SURE = 3.0
-"""Standard errors between the estimate of Σf² and what it is taken for."""
+"""Standard errors added to the estimate of Σf²."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextEstimates:
-    """Encoded texts, an entry of the estimate for each, and how many reports tell of each."""
+    """Encoded texts, an entry of the estimate for each, and how many reports are about each."""
 
     texts: tuple[bytes, ...]
     reports: Counts
     estimate: Estimate
 
     def select(self, chosen: npt.NDArray[np.bool_]) -> TextEstimates:
-        """The chosen ones, the most frequent first."""
+        """Return the chosen texts, most frequent first."""
         order = np.argsort(-self.estimate.frequencies, kind="stable")
         order = order[chosen[order]]
         parts = {
@@ -68,7 +69,7 @@ class TextEstimates:
 
 @dataclass(frozen=True)
 class TextTally:
-    """A tally of texts, read group by group as it is asked for."""
+    """A tally of texts. Each group is read when it is first needed."""
 
     estimator: TextEstimator
     tally: Counts
@@ -76,17 +77,17 @@ class TextTally:
 
     @property
     def coding(self) -> TextCoding:
-        """What makes codes of texts."""
+        """How texts become codes."""
         return self.estimator.coding
 
     def group(self, number: int) -> TableGroup:
-        """The reports of a group."""
+        """Return the reports of a group."""
         if number not in self._groups:
             self._groups[number] = self.estimator.group(self.tally, number)
         return self._groups[number]
 
     def of(self, texts: Sequence[bytes], *, held_out: bool) -> tuple[Counts, Counts]:
-        """Supports of each text and bits that tell of it: held out, or those of the search."""
+        """Return supports of each text and bits about it: held out, or those of the search."""
         counts, trials = np.zeros((2, len(texts)), dtype=np.int64)
         for group, spelled in self.spelling(texts):
             if (group == 0) != held_out:
@@ -99,22 +100,16 @@ class TextTally:
         return counts, trials
 
     def spelling(self, texts: Sequence[bytes]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
-        """Each group and which of the texts it spells to their end."""
-        lengths = np.array([len(text) for text in texts], dtype=np.int64)
-        coding = self.coding
-        for group in range(coding.groups):
-            yield (
-                group,
-                lengths < coding.length(group) + (coding.length(group) == coding.domain_size),
-            )
+        """Yield each group and which of the texts it contains whole."""
+        return spelling(self.coding, texts)
 
     def codes(self, group: int, texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
-        """(tables of the group, hashes, texts): see `contract.TextEstimator`."""
+        """Return int64[tables of the group, hashes, texts]: see `protocols.TextEstimator`."""
         return self.estimator.codes(group, texts)
 
     @cached_property
     def second_moment(self) -> float:
-        """Σf² over all texts, as much as it may well be: at most 1."""
+        """Return an upper bound of Σf² over all texts, at most 1."""
         read, coding = self.group(0), self.coding
         p, inside = float(self.estimator.mechanism.p), self.estimator.inside
         n, k = read.trials[:, None], coding.codes
@@ -128,6 +123,32 @@ class TextTally:
         return min(1.0, max(0.0, float(squares.mean())) + _SURE * error)
 
 
+def spelling(
+    coding: TextCoding, texts: Sequence[bytes]
+) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+    """Yield each group and which of the texts it contains whole."""
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    for group in range(coding.groups):
+        length = coding.length(group)
+        yield group, lengths < length + (length == coding.domain_size)
+
+
+def agreeing_codes(
+    estimator: TextEstimator, texts: Sequence[bytes], *, held_out: bool = False
+) -> Floats:
+    """Return the share of the codes of one text that another one has, too, for all pairs."""
+    agreeing, own = np.zeros((len(texts), len(texts))), np.zeros(len(texts))
+    for group, spelled in spelling(estimator.coding, texts):
+        if held_out and group:
+            break
+        for codes in estimator.codes(group, texts):
+            for code in codes:
+                there = spelled & (code >= 0)
+                own += there
+                agreeing += there[:, None] * (code[:, None, None] == codes.T[None]).any(axis=2)
+    return agreeing / own[:, None]
+
+
 def estimate_texts(
     text_tally: TextTally,
     texts: Sequence[bytes],
@@ -137,11 +158,11 @@ def estimate_texts(
     epochs: int = 1,
     family: str = "each",
 ) -> TextEstimates:
-    """Frequencies of encoded texts, in their order.
+    """Return the frequencies of encoded texts, in their order.
 
-    `held_out`: from group 0 alone, for texts that the search chose. Else from every group that
-    spells a text to its end: for lists made without looking at these reports.
-    ParameterError for confidence outside (0, 1), another family, or epochs < 1.
+    `held_out`: use group 0 only, for texts that the search chose. Otherwise use every group that
+    contains a text whole, for lists made without looking at these reports. Raises ParameterError
+    for confidence outside (0, 1), another family, or epochs < 1.
     """
     counts, trials = text_tally.of(texts, held_out=True)
     if not held_out:
@@ -165,9 +186,9 @@ def estimate_texts(
 
 
 def _clusters(text_tally: TextTally, epochs: int, share: Fraction) -> Clusters | None:
-    """Bits of one device: see `inference.clusters`; `share` of its reports tell of one text.
+    """How bits of one device depend on each other; `share` of its reports are about one text.
 
-    The bits that one report tells of a text depend on each other as reports of one device do.
+    The bits of one report about a text depend on each other like reports of one device.
     """
     estimator, mechanism = text_tally.estimator, text_tally.estimator.mechanism
     check_epochs(epochs)
@@ -186,7 +207,7 @@ def _clusters(text_tally: TextTally, epochs: int, share: Fraction) -> Clusters |
 
 
 def _tables(text_tally: TextTally, texts: Sequence[bytes], *, held_out: bool) -> Counts:
-    """How many tables tell of each text."""
+    """Return how many tables are about each text."""
     tables = np.zeros(len(texts), dtype=np.int64)
     for group, spelled in text_tally.spelling(texts):
         if group == 0 or not held_out:
@@ -194,27 +215,13 @@ def _tables(text_tally: TextTally, texts: Sequence[bytes], *, held_out: bool) ->
     return tables
 
 
-def _agreeing(text_tally: TextTally, texts: Sequence[bytes], *, held_out: bool) -> Floats:
-    """The share of the codes that tell of one text which another one has, too."""
-    agreeing, own = np.zeros((len(texts), len(texts))), np.zeros(len(texts))
-    for group, spelled in text_tally.spelling(texts):
-        if held_out and group:
-            break
-        for codes in text_tally.codes(group, texts):
-            for code in codes:
-                there = spelled & (code >= 0)
-                own += there
-                agreeing += there[:, None] * (code[:, None, None] == codes.T[None]).any(axis=2)
-    return agreeing / own[:, None]
-
-
 def _without_collisions(
     text_tally: TextTally, texts: Sequence[bytes], raw: Estimate, *, held_out: bool
 ) -> Estimate:
-    """What the texts add to each other taken out, what others may add let into the errors."""
+    """The estimate without the listed texts' collisions, and with a variance for the others'."""
     beta, hashes = text_tally.estimator.agreeing, text_tally.coding.hashes
     tables = _tables(text_tally, texts, held_out=held_out)
-    shared = _agreeing(text_tally, texts, held_out=held_out)
+    shared = agreeing_codes(text_tally.estimator, texts, held_out=held_out)
     inverse = np.linalg.pinv((shared - beta) / (1 - beta))
     frequencies = np.asarray(inverse @ np.nan_to_num(raw.frequencies), dtype=np.float64)
     grown = np.sqrt(np.asarray(((inverse @ shared) * inverse).sum(axis=1), dtype=np.float64))
@@ -232,6 +239,6 @@ def _without_collisions(
 
 
 def _moved(raw: Floats, limit: Floats, frequencies: Floats, grown: Floats, end: float) -> Floats:
-    """A limit as far from the new frequency as it was from the raw one, and further by `grown`."""
+    """Return a limit at the same distance from the new frequency, widened by `grown`."""
     moved = frequencies + (limit - raw) * grown
     return onto_box(np.where(np.isfinite(moved) & (limit != end), moved, end))

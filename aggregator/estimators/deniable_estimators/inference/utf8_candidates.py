@@ -1,12 +1,12 @@
 """Spelling: which bytes may follow a prefix in UTF-8, so that a search tries nothing else.
 
-Printable ASCII, and multi-byte characters as the table of well-formed sequences has them (Unicode,
-table 3-7). Whether a whole text is printable and composed is looked at when it is one.
+They are printable ASCII, and multi-byte characters by the table of well-formed sequences (Unicode,
+table 3-7). Only a complete text is checked for being printable and composed.
 
-Characters come in runs: a letter is followed by a letter, a digit by a digit, one of a script by
-one of as many bytes. `log_probabilities` says so to a search, which orders its candidates by it:
+Characters come in runs: a letter often follows a letter, a digit a digit, and a character of a
+script one with equally many bytes. `log_probabilities` gives a search the order of its candidates:
 
-    the next character is of the run with 4/5, each alike, and with 1/5 any character at all
+    with 4/5 the next character is of the same run, uniformly; with 1/5 it is any character
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class PartialCharacter(NamedTuple):
-    """How many bytes a character still lacks, and the range of the next one."""
+    """How many bytes a character still needs, and the range of the next one."""
 
     lacking: int
     low: int
@@ -51,7 +51,7 @@ _AFTER_LEAD = {lead: state for leads, state in _LEADS for lead in leads}
 
 
 class CharacterClass(IntEnum):
-    """What kind of character a byte begins."""
+    """The kind of character that a byte begins."""
 
     NONE = 0
     LOWER = auto()
@@ -61,7 +61,7 @@ class CharacterClass(IntEnum):
     TWO_BYTES = auto()
     THREE_BYTES = auto()
     FOUR_BYTES = auto()
-    CONTINUATION = auto()  # no character: a later byte of one
+    CONTINUATION = auto()  # no start of a character
 
 
 _STAYS = 0.8
@@ -94,7 +94,7 @@ _FOLLOWED_BY = {
 
 
 def _logs(run: CharacterClass) -> list[float]:
-    """The logarithm of the chance of each byte after a run."""
+    """Return the logarithm of the chance of each byte after a run."""
     likely = {b for b in _BEGINNINGS if _CLASSES[b] in _FOLLOWED_BY.get(run, (run,))}
     stays = _STAYS if likely else 0.0
     logs = [-math.log(_LATER_BYTES)] * 256
@@ -108,7 +108,7 @@ _LOGS = np.array([_logs(run) for run in CharacterClass])
 
 
 def class_of(prefix: Sequence[int]) -> CharacterClass:
-    """The run that a prefix ends in."""
+    """Return the run that a prefix ends in."""
     started = (
         CharacterClass(_CLASSES[byte])
         for byte in reversed(prefix)
@@ -118,7 +118,7 @@ def class_of(prefix: Sequence[int]) -> CharacterClass:
 
 
 def log_probabilities(run: CharacterClass, tails: Bytes) -> Floats:
-    """The logarithms of the chances of tails (N, size), once the run before them is known."""
+    """Return the log-chances of tails, uint8[N, size], after this run."""
     runs, total = np.full(len(tails), run, dtype=np.int64), np.zeros(len(tails))
     for column in tails.T:
         total += _LOGS[runs, column]
@@ -128,7 +128,7 @@ def log_probabilities(run: CharacterClass, tails: Bytes) -> Floats:
 
 
 def partial_character(prefix: bytes) -> PartialCharacter:
-    """Where a well-formed prefix stops."""
+    """Return where a well-formed prefix stops."""
     state = CHARACTER_START
     for byte in prefix[-4:]:
         state = (
@@ -139,7 +139,7 @@ def partial_character(prefix: bytes) -> PartialCharacter:
 
 @lru_cache(maxsize=64)
 def continuations(state: PartialCharacter, size: int, *, whole: bool) -> Bytes:
-    """(N, size): every string of `size` bytes that may follow; `whole`: and ends a character."""
+    """Uint8[N, size]: all strings that may follow; with `whole`, those that end a character."""
     texts = [text for text, end in _continued(state, size) if not whole or end.lacking == 0]
     rows = np.frombuffer(b"".join(texts), np.uint8).reshape(len(texts), size)
     rows.flags.writeable = False

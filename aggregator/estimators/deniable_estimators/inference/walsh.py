@@ -1,4 +1,7 @@
-"""The Walsh–Hadamard transform, in as many rounds as an index has bits."""
+"""The Walsh–Hadamard transform, with one round for each bit of an index.
+
+Source: docs/mathematics/hadamard.md, The transform.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ Numbers = TypeVar("Numbers", Counts, Floats)
 
 
 def walsh(values: Numbers) -> Numbers:
-    """Σ_j values[…, j]·(−1)^(parity of j AND v) for every v; exact while sums of |values| fit.
+    """Return Σ_j values[…, j]·(−1)^(parity of j AND v) for every v; exact if sums of |values| fit.
 
-    Each round adds and subtracts the halves, which deals with the first bit of j and puts that of v
-    last; after log2 K rounds all bits are back in their places.
+    Each round adds and subtracts the halves, which handles the first bit of j and puts that of v
+    last. After log2 K rounds all bits are in their places again.
     """
     size = values.shape[-1]
     half = size // 2

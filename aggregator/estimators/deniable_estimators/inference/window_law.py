@@ -1,8 +1,8 @@
-"""The law of a message from a window: K = D + w − 1 messages, of which value v favours w.
+"""The law of a message from a window: K = D + w − 1 messages, w of which value v favours.
 
     M[y, v] = inside if v ≤ y < v + w, else outside
 
-Products with it are differences of cumulated sums: O(K) for a vector.
+Products with M are differences of cumulated sums: O(K) for a vector.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WindowLaw:
-    """D = `values`, w = `window`, and the probability of each message in it and outside."""
+    """D = `values`, w = `window`, and the probability of each message inside and outside."""
 
     values: int
     window: int
@@ -38,7 +38,7 @@ class WindowLaw:
             )
 
     def messages(self, distribution: Floats) -> Floats:
-        """Mx: the law of a message, for values of this distribution."""
+        """Return Mx: the law of a message, for values of this distribution."""
         sums = np.concatenate([[0.0], np.cumsum(distribution), np.full(self.window - 1, 1.0)])
         sums[self.values :] = sums[self.values]
         reached = sums[1:].copy()
@@ -47,11 +47,11 @@ class WindowLaw:
         return law
 
     def back(self, scores: Floats) -> Floats:
-        """Mᵀs: the expectation of a score (…, K) for each value (…, D)."""
+        """Return Mᵀs: the expectation of a score, float64[…, K], for each value, float64[…, D]."""
         return self._windowed(scores, self.inside, self.outside)
 
     def back_squares(self, scores: Floats) -> Floats:
-        """(M ∘ M)ᵀs."""
+        """Return (M ∘ M)ᵀs."""
         return self._windowed(scores, self.inside**2, self.outside**2)
 
     def _windowed(self, scores: Floats, inside: float, outside: float) -> Floats:
@@ -62,7 +62,7 @@ class WindowLaw:
         return expectations
 
     def matrix(self) -> Floats:
-        """Mᵀ, (values, messages)."""
+        """Return Mᵀ, float64[values, messages]."""
         outputs = np.arange(self.values + self.window - 1)[None, :]
         first = np.arange(self.values)[:, None]
         favoured = (first <= outputs) & (outputs < first + self.window)

@@ -1,4 +1,4 @@
-"""Estimators: the numpy half of every mechanism, one file each, found by the mechanism's id."""
+"""Estimators: the numpy half of every mechanism, one file each, by the mechanism's id."""
 
 from __future__ import annotations
 
@@ -70,15 +70,16 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
 
 
 def mechanism_ids() -> tuple[str, ...]:
-    """The ids of the mechanisms whose reports can be counted, sorted."""
+    """Return the ids of the mechanisms with an estimator, sorted."""
     return tuple(sorted(_ESTIMATORS))
 
 
 def estimator_for(mechanism: Mechanism, repeat: str | None = None) -> Estimator:
-    """The estimator that debiases with this mechanism's own p and q.
+    """Return the estimator that debiases with this mechanism's own p and q.
 
-    `repeat` is that of the collection: "once", "fresh" or "memoized"; if not given, "memoized" for
-    a chain, else "once". ParameterError for a mechanism that does not fit it.
+    `repeat` is that of the collection: "once", "fresh" or "memoized". By default it is "memoized"
+    for a chain, else "once". Raises ParameterError for a mechanism that does not fit it, and for an
+    unknown one.
     """
     if mechanism.id not in _ESTIMATORS:
         raise ParameterError(f"mechanism must be one of {mechanism_ids()}, got {mechanism.id!r}")

@@ -1,15 +1,15 @@
-"""Affine thresholds: how many reports supported each of K codes, and what that says.
+"""Affine thresholds: how many reports support each of K codes, and the estimates from that.
 
     f̂_v = (c_v/n − q)/(p − q),   Σ_v f̂_v = 1 over all K codes for every set of reports
 
 A report (c, b) supports the w codes c⁻¹(r − b) mod K with r < w. Few reports are counted code by
 code, w steps of c⁻¹ from the first: n·w additions. Many are first counted by message, K(K − 1)/2
-numbers; then for each c the sums of w neighbours among its b, from prefix sums, are the supports of
-its codes, in steps of c: about K²/2 additions, whatever n and w are.
+numbers. Then for each c the sums of w neighbours among its b, from prefix sums, are the supports of
+its codes, in steps of c: about K²/2 additions for every n and w.
 
-Tally: the supports of all K codes. The d choices come first; the K − d codes after them stand for
-nothing, so that their estimates are 0 but for noise whatever is true. They cost nothing to keep and
-show reports that no honest device sent.
+Tally: the supports of all K codes. The d choices come first. The K − d codes after them have no
+meaning, so their estimates are 0 except for noise. They cost nothing to keep and reveal reports
+that no honest device sent.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.protocols import Numbers
     from deniable_shared.mechanisms.protocols import Mechanism
 
-_SLICE_ROWS = 16_384  # what the steps of a slice touch stays in cache
-_MOST_MESSAGES = 1 << 22  # of 8 bytes each, where messages are counted
-_AT_ONCE = 1 << 20  # numbers of the prefix sums that are held together
-_IN_CACHE = 1 << 18  # numbers of the sums of some multipliers
+_SLICE_ROWS = 16_384  # the data of one slice stays in cache
+_MOST_MESSAGES = 1 << 22  # of 8 bytes each, if messages are counted
+_AT_ONCE = 1 << 20  # prefix sums held at once
+_IN_CACHE = 1 << 18  # sums held for some multipliers
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class AffineEstimator(LabelSums):
 
     @property
     def _first_round(self) -> AffineResponse:
-        """What says how large the sets are, and what names them."""
+        """The mechanism, or the first round of the chain."""
         return first_round_as(self.mechanism, AffineResponse, AffineResponse.id)
 
     def tally(self, payloads: Payloads) -> Counts:
@@ -76,7 +76,7 @@ class AffineEstimator(LabelSums):
         return counts
 
     def message_law(self) -> TwoLevelLaw | None:
-        """Where a report holds one code, the counts of codes are those of messages."""
+        """The law of messages if a report has one code: then codes are counted like messages."""
         one = self._first_round.subset_size == 1
         return one_code_law(self.mechanism, self.mechanism.tally_size) if one else None
 
@@ -84,17 +84,17 @@ class AffineEstimator(LabelSums):
         return tallies[..., : self.mechanism.domain_size]
 
     def code_supports(self, tallies: Counts) -> Counts:
-        """Supports of all K codes; those from `domain_size` on stand for nothing."""
+        """Return supports of all K codes; those from `domain_size` on have no label."""
         return tallies
 
     def held_blocks(self, rows: Numbers) -> Iterator[Numbers]:
-        """Σ of the weights of the codes that each message supports, for some multipliers each."""
+        """Yield Σ of the weights of each message's codes, for some multipliers at a time."""
         form, count = self._first_round, len(rows)
         for _, arcs in _blocks(rows, form):
             yield arcs.reshape(count, -1)
 
     def squares(self, rows: Numbers) -> tuple[Numbers, Numbers]:
-        """Σ of their squares over all messages, and over those that support each code."""
+        """Return Σ of their squares over all messages, and over those that support each code."""
         form, count = self._first_round, len(rows)
         codes, size = form.modulus, form.subset_size
         total = np.zeros(count, dtype=rows.dtype)
@@ -109,7 +109,7 @@ class AffineEstimator(LabelSums):
         return total, supporting  # pyright: ignore[reportReturnType]  # numpy's result loses the type variable
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """The tally kernel counts what each sender says."""
+        """Draw each sender's message and count it like a real one."""
         form = self._first_round
         k, w = form.modulus, form.subset_size
         messages = [np.zeros((0, form.payload_size), dtype=np.uint8)]
@@ -133,13 +133,13 @@ class AffineEstimator(LabelSums):
 
 
 def _payloads(messages: Counts, form: AffineResponse) -> Payloads:
-    """Each message, big-endian."""
+    """Return each message, big-endian."""
     wide = messages.astype(">u8").view(np.uint8).reshape(len(messages), 8)
     return wide[:, 8 - form.payload_size :]
 
 
 def _blocks(rows: Numbers, form: AffineResponse) -> Iterator[tuple[Counts, Numbers]]:
-    """For some multipliers c at a time: these, and the sums of w neighbours among c·v mod K.
+    """Yield some multipliers c at a time, and the sums of w neighbours among c·v mod K.
 
     A message (c, b) is the window of w neighbours from −b on.
     """
@@ -155,7 +155,7 @@ def _blocks(rows: Numbers, form: AffineResponse) -> Iterator[tuple[Counts, Numbe
 
 
 def _messages(rows: Payloads) -> Counts:
-    """Each row read as one big-endian integer."""
+    """Return each row as one big-endian integer."""
     messages = np.zeros(len(rows), dtype=np.int64)
     for column in rows.T:
         messages = messages << 8 | column
@@ -163,7 +163,7 @@ def _messages(rows: Payloads) -> Counts:
 
 
 def _by_code(messages: Counts, form: AffineResponse) -> Counts:
-    """Supports, by going through the codes of every report."""
+    """Return supports, by the codes of every report."""
     k = form.modulus
     before, shift = np.divmod(messages, k)
     step = _inverses(k)[before + 1]
@@ -177,7 +177,7 @@ def _by_code(messages: Counts, form: AffineResponse) -> Counts:
 
 
 def _by_message(messages: Counts, form: AffineResponse) -> Counts:
-    """Supports, by counting every message and summing w neighbours of each b.
+    """Return supports, by counting every message and summing w neighbours of each b.
 
     Code v of c is supported by b = −cv … −cv + w − 1 mod K.
     """
@@ -195,7 +195,7 @@ def _by_message(messages: Counts, form: AffineResponse) -> Counts:
 
 @lru_cache(maxsize=8)
 def _inverses(modulus: int) -> npt.NDArray[np.int64]:
-    """c⁻¹ mod the prime for c = 0 … (K − 1)/2, 0 for 0: by c^(K − 2), squared and multiplied."""
+    """Return c⁻¹ mod the prime for c = 0 … (K − 1)/2 (0 for 0), as c^(K − 2) by squaring."""
     base = np.arange(modulus // 2 + 1, dtype=np.int64)
     inverse, exponent = np.ones_like(base), modulus - 2
     while exponent:
@@ -209,7 +209,7 @@ def _inverses(modulus: int) -> npt.NDArray[np.int64]:
 
 
 def interval_sums(rows: Numbers, width: int) -> Numbers:
-    """Σ of `width` neighbours from each place on: (rows, K) of (rows, K), for width in [1, K]."""
+    """Return Σ of `width` neighbours from each place on: [rows, K] of [rows, K], 1 ≤ width ≤ K."""
     sums = np.zeros((len(rows), rows.shape[1] + width), dtype=rows.dtype)
     np.cumsum(np.concatenate([rows, rows[:, : width - 1]], axis=1), axis=1, out=sums[:, 1:])
     arcs: Numbers = sums[:, width:] - sums[:, :-width]  # pyright: ignore[reportAssignmentType]  # numpy's result loses the type variable

@@ -2,8 +2,8 @@
 
     f̂ = (c/n − q)/(p − q)        c ones among the n bits of the cells of a text
 
-`inference.texts` tells given texts together, by least squares over the cells that they share. There
-is no search, and no label to estimate.
+`inference.texts` estimates given texts together, by least squares over the cells that they share.
+There is no search, and no label to estimate.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Sketch(Protocol):
-    """What `SketchCoding` needs of a mechanism."""
+    """The part of a mechanism that `SketchCoding` needs."""
 
     @property
     def domain_size(self) -> int:
@@ -43,21 +43,21 @@ class Sketch(Protocol):
 
     @property
     def tables(self) -> int:
-        """k."""
+        """k, the number of tables."""
         ...
 
     @property
     def cells(self) -> int:
-        """m."""
+        """m, the number of cells of a table."""
         ...
 
     @property
     def hashes(self) -> int:
-        """h."""
+        """h, the most cells of a text in a table."""
         ...
 
     def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
-        """The cells of a text in a table, each once."""
+        """Return the cells of a text in a table, each once."""
         ...
 
 
@@ -71,12 +71,12 @@ class SketchCoding:
 
     @property
     def codes(self) -> int:
-        """The cells of a table."""
+        """The number of cells of a table."""
         return self.sketch.cells
 
     @property
     def all_tables(self) -> int:
-        """Each of them tells of whole texts."""
+        """The number of tables; each is about whole texts."""
         return self.sketch.tables
 
     @property
@@ -90,16 +90,16 @@ class SketchCoding:
         return self.sketch.domain_size
 
     def length(self, group: int) -> int:
-        """Whole texts."""
+        """Return the greatest length of a text in bytes."""
         return self.sketch.domain_size
 
     def tables_of(self, group: int) -> range:
-        """All tables."""
+        """Return all tables."""
         return range(self.sketch.tables)
 
 
 def cells_of(sketch: Sketch, texts: Sequence[bytes]) -> Counts:
-    """(tables, hashes, texts), −1 where a text has fewer cells than there are hashes."""
+    """Return int64[tables, hashes, texts]; −1 where a text has fewer cells than hashes."""
     cells = np.full((sketch.tables, sketch.hashes, len(texts)), -1, dtype=np.int64)
     for table in range(sketch.tables):
         for place, text in enumerate(texts):
@@ -150,7 +150,7 @@ class SketchEstimator(SupportEstimator):
         return tallies[..., :0]
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        """The tally and n, if n reports can give it; ParameterError otherwise."""
+        """Return the tally and n. Raises ParameterError if n reports cannot give the tally."""
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
         every = self.group(counts, 0)
         if every.n != reports:
@@ -160,13 +160,21 @@ class SketchEstimator(SupportEstimator):
         return counts, reports
 
     def reports_of(self, tally: Counts) -> int:
-        """Those of all tables."""
+        """Return the reports of all tables."""
         return self.group(tally, 0).n
 
     def group(self, tally: Counts, group: int) -> TableGroup:
-        """The reports of each table, and the ones in each of its cells."""
+        """Return the reports of each table, and the ones in each of its cells."""
         rows = tally.reshape(self.sketch.tables, self.sketch.cells + 1)
         return TableGroup(rows[:, 0], rows[:, 1:])
+
+    def counting(self) -> Counts:
+        """See `PublicTexts`: the reports of a table come first."""
+        return np.asarray(np.eye(1, self.sketch.cells + 1, dtype=np.int64)[0])
+
+    def supporting(self, codes: Counts) -> Counts:
+        """See `PublicTexts`: then the ones of each cell."""
+        return np.asarray(np.eye(self.sketch.cells + 1, dtype=np.int64)[codes + 1])
 
     @property
     def agreeing(self) -> float:
@@ -175,9 +183,9 @@ class SketchEstimator(SupportEstimator):
 
     @property
     def inside(self) -> float:
-        """The chance of a one in a cell that the text has not: bits are told alike."""
+        """The chance of a one in another cell than the text's: all bits have the same noise."""
         return 1 - float(self.mechanism.p)
 
     def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
-        """The cells of each text in each table."""
+        """Return the cells of each text in each table."""
         return cells_of(self.sketch, texts)

@@ -1,6 +1,6 @@
-"""Count-mean sketch: the ones in each cell of each table; see `sketched`.
+"""Count-mean sketch: the ones in each cell of each table; see `bit_sketch`.
 
-One cell a text and table, so a report is one bit of evidence of each text.
+A text has one cell in each table, so a report has one bit of evidence on each text.
 """
 
 from __future__ import annotations

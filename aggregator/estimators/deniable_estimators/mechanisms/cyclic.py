@@ -1,6 +1,6 @@
-"""Cyclic designs: the supports of a code are the reports of the codes D further round.
+"""Cyclic designs: the supports of a code are the reports of the codes at the distances D.
 
-c_v = Σ_{δ ∈ D} h[(v + δ) mod K]        and of weights of the codes, Σ_{δ ∈ D} a[(y − δ) mod K]
+c_v = Σ_{δ ∈ D} h[(v + δ) mod K]        and for weights of the codes, Σ_{δ ∈ D} a[(y − δ) mod K]
 """
 
 from __future__ import annotations
@@ -48,5 +48,5 @@ class CyclicEstimator(GeometricEstimator):
         return around
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """A distance each, in the difference set or not."""
+        """Draw a distance for each person, in the difference set or not."""
         return sample_distances(self.first_round, float(self.mechanism.p), values, people, draws)

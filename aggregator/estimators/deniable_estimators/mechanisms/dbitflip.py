@@ -1,10 +1,10 @@
-"""Bit flipping on some buckets: how often each was told of, and how often as that of the answer.
+"""Bit flipping on some buckets: the reports about each bucket, and how many of them say yes.
 
-    f̂_j = (o_j/n_j − q)/(p − q)        n_j: reports that tell of bucket j, o_j: those that say yes
+    f̂_j = (o_j/n_j − q)/(p − q)        n_j: reports about bucket j, o_j: those that say yes
 
-Counted and read as the bits of `rr-sampled/1`: given the n_j, which are tossed without the answer,
-the o_j are those of n_j people. A bucket nobody told of has no estimate, so nothing makes the
-shares add up to 1: they are presented clipped. Tally: the D numbers n_j, then the D numbers o_j.
+Counted and read like the bits of `rr-sampled/1`: given the n_j, which are drawn without the answer,
+the o_j are those of n_j people. A bucket without reports has no estimate, so the shares need not
+add up to 1: they are presented clipped. Tally: the D numbers n_j, then the D numbers o_j.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BucketFlipsEstimator(SampledEstimator):
     """The estimator of "dbitflip/1"."""
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """t places each, by Floyd's way; a bucket of theirs is told with p, else q."""
+        """Draw t places per person by Floyd's algorithm; the true one says yes with p, others q."""
         d, t = (
             self.mechanism.domain_size,
             int(self.mechanism.sampling_fraction * self.mechanism.domain_size),

@@ -1,4 +1,4 @@
-"""The mean by a window of equally spaced scores: see `windowed`."""
+"""The mean by a window of equally spaced scores: see `windowed_mean`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The mean in one bit: how often "up" was told, and what that says of the mean.
+"""The mean in one bit: how many reports say "up", and the mean from that.
 
     x̄ = (c/n − q)/(p − q)        the mean as a share of the way from the lowest value to the highest
 
-A report says "up" with probability q + (p − q)x for a device whose value is x: its law is that of
-randomized response on a bit that is 1 with probability x, so errors and intervals are those of a
-frequency, and hold for every distribution of the values.
+A device with value x reports "up" with probability q + (p − q)x. This is the law of randomized
+response on a bit that is 1 with probability x. So errors and intervals are those of a frequency,
+and hold for every distribution of the values.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from deniable_estimators.inference.payload_arrays import (
     checked_tally,
     clusters_of,
 )
+from deniable_estimators.inference.public_scores import Ceiling, PublicScores
 from deniable_shared.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OneBitMeanEstimator:
-    """The estimator of "duchi/1". Its tally is one count; its one estimate is of the mean."""
+    """The estimator of "duchi/1". Its tally is one count; its one estimate is the mean."""
 
     default_projection: ClassVar[str] = "clip"
     estimand: ClassVar[str] = "mean"
@@ -48,6 +49,14 @@ class OneBitMeanEstimator:
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., :0]
+
+    def public_mean(self) -> PublicScores:
+        """See `PublicMean`."""
+        p, q = float(self.mechanism.p), float(self.mechanism.q)
+        up, down = (1 - q) / (p - q), -q / (p - q)
+        ceiling = Ceiling.between(q * up**2 + (1 - q) * down**2, p * up**2 + (1 - p) * down**2)
+        ends = np.array([down]), np.array([up])
+        return PublicScores(np.array([[1 / (p - q)]]), ends[0], *ends, (ceiling,))
 
     def estimate(
         self,

@@ -1,12 +1,12 @@
-"""Fourier marginals: how often each parity was told even and odd, and the tables that follow.
+"""Fourier marginals: how often each parity is even and odd, and the tables that follow.
 
-    ĉ_α = (even_α − odd_α)/(n_α·(p − q))        n_α reports told of the attributes α
+    ĉ_α = (even_α − odd_α)/(n_α·(p − q))        n_α reports about the attributes α
     P̂[γ] = 2^(−k)·Σ_(α ⊆ β) (−1)^(parity of γ in α)·ĉ_α,   ĉ_∅ = 1
 
-Dividing by the n_α that came (Hájek) is never worse than by the n/C to be expected. Given the n_α
-the ĉ_α are independent. A table of which some parity was never told has no estimate. In T epochs
-the covariance is at most that of `inference.pooled_tables`. For parities V_1 = 1/(p − q)² − c² and
-V_∞ = 1/(P − Q)² − c² of the permanent answer, 1 − c² of the value. Tally: the 2C numbers (α, bit).
+Dividing by the received n_α (Hájek) is never worse than by the expected n/C. Given the n_α, the ĉ_α
+are independent. A table with a parity without reports has no estimate. In T epochs the covariance
+is at most that of `inference.pooled_tables`. For parities V_1 = 1/(p − q)² − c². V_∞ = 1/(P − Q)² −
+c² for the permanent answer, 1 − c² for the value. Tally: the 2C numbers (α, bit).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from deniable_estimators.inference.payload_arrays import (
     first_round_as,
 )
+from deniable_estimators.inference.public_scores import Ceiling, PublicScores
 from deniable_estimators.inference.sampling import Generator, senders
 from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_estimators.inference.tables import IntervalSettings, one_way_tables
@@ -53,11 +54,11 @@ class FourierEstimator(HistogramEstimator):
 
     @property
     def radices(self) -> tuple[int, ...]:
-        """Two labels an attribute."""
+        """Two labels per attribute."""
         return self._first_round.radices
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """A set of attributes each, and the parity of its second labels told with p."""
+        """Draw a set of attributes for each person, and its parity with noise."""
         form = self._first_round
         last = form.attributes - 1
         sets = (some for k in range(1, form.ways + 1) for some in combinations(range(last + 1), k))
@@ -73,7 +74,7 @@ class FourierEstimator(HistogramEstimator):
         return tally
 
     def supports(self, tallies: Counts) -> Counts:
-        """(…, 0): what is supported are parities, not combinations."""
+        """Return int64[…, 0]: reports support parities, not combinations."""
         return tallies[..., :0]
 
     def estimate(
@@ -85,19 +86,46 @@ class FourierEstimator(HistogramEstimator):
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        """The labels of each attribute, one attribute after the other."""
+        """Estimate the labels of each attribute, one attribute after the other."""
         return one_way_tables(self, tally, n, IntervalSettings(confidence, epochs, family))
 
     def check(self, axes: Sequence[int]) -> None:
-        """ParameterError for more than `ways` attributes."""
+        """Raises ParameterError for more than `ways` attributes."""
         if len(axes) > self._first_round.ways:
             raise ParameterError(
                 f"marginal must be of at most {self._first_round.ways} attributes, got "
                 f"{len(axes)}: that is the ways of this fourier/1"
             )
 
+    def public_tables(self, axes: Sequence[int]) -> PublicScores:
+        """See `PublicTables`: each parity has C times the weight of its reports."""
+        form = self._first_round
+        self.check(axes)
+        places = [place_of(sorted(subset), form.attributes) for subset in _subsets(axes)]
+        sets, gap = self.mechanism.tally_size // 2, float(self.mechanism.p - self.mechanism.q)
+        signs = walsh(np.eye(len(places) + 1))[:, 1:] / (len(places) + 1)
+        weights = np.zeros((len(places) + 1, sets, 2))
+        weights[:, places, 0], weights[:, places, 1] = signs * sets / gap, -signs * sets / gap
+        offset = 1 / (len(places) + 1)
+        spread = sets * len(places) * (offset / gap) ** 2 - offset**2
+        ceiling = Ceiling.between(spread, spread + 2 * offset)
+        offsets = np.full(len(weights), offset)
+        every = weights.reshape(len(weights), -1)
+        return PublicScores.of_messages(every, offsets, [ceiling] * len(every))
+
+    def public_covariance(
+        self, axes: Sequence[int], frequencies: Floats, *, permanent: bool = False
+    ) -> Floats:
+        """See `PublicTables`: a report is about one parity of C, with weight C."""
+        cells, sets = 1 << len(axes), self.mechanism.tally_size // 2
+        law = self._first_round if permanent else self.mechanism
+        signs = walsh(np.eye(cells))[:, 1:] / (cells * float(law.p - law.q))
+        off = frequencies - 1 / cells
+        covariance: Floats = sets * signs @ signs.T - np.outer(off, off)
+        return covariance
+
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Parities:
-        """What is known of up to `ways` attributes."""
+        """Return the table of up to `ways` attributes."""
         counts, _ = self.checked(tally, n)
         form = self._first_round
         self.check(axes)
@@ -117,8 +145,8 @@ class FourierEstimator(HistogramEstimator):
 class Parities:
     """The parities of the 2^k − 1 non-empty subsets of k attributes, by the subset as a number.
 
-    In that number and in that of a cell the first attribute is the most significant bit.
-    `shared_gap` is p − q of what a device's reports have in common.
+    In that number, and in that of a cell, the first attribute is the most significant bit.
+    `shared_gap` is p − q of what a device's reports share.
     """
 
     reports: Counts
@@ -128,7 +156,7 @@ class Parities:
 
     @property
     def n(self) -> int:
-        """Reports that told one of these parities."""
+        """The number of reports about one of these parities."""
         return int(self.reports.sum())
 
     @property
@@ -138,7 +166,7 @@ class Parities:
 
     @property
     def coefficients(self) -> Floats:
-        """ĉ_α; NaN where it was never told."""
+        """ĉ_α; NaN without reports."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.signed / (self.reports * self.gap)
 
@@ -154,12 +182,12 @@ class Parities:
         return 2 / (self.gap * fewest * self.cells) if fewest else math.nan
 
     def variances(self, frequencies: Floats, epochs: int) -> Floats:
-        """The same for every cell: each parity counts with the same weight."""
+        """Return the variance of every cell, the same for all: each parity has the same weight."""
         every = self._spreads(frequencies, epochs).sum() / self.cells**2
         return np.full(self.cells, every)
 
     def covariance(self, frequencies: Floats, epochs: int) -> Floats:
-        """Of all cells together."""
+        """Return the covariance of all cells together."""
         signs = walsh(np.eye(self.cells))[1:] / self.cells
         every: Floats = signs.T @ (self._spreads(frequencies, epochs)[:, None] * signs)
         return every
@@ -172,11 +200,11 @@ class Parities:
         return pull, pull
 
     def _spreads(self, frequencies: Floats, epochs: int) -> Floats:
-        """Of each ĉ_α."""
+        """Return the variance of each ĉ_α."""
         return self._of_each(np.clip(walsh(frequencies)[1:], -1.0, 1.0) ** 2, epochs)
 
     def _of_each(self, squares: Floats, epochs: int) -> Floats:
-        """Variance of each ĉ_α by the square of its mean."""
+        """Return the variance of each ĉ_α by the square of its mean."""
         once = 1 / self.gap**2 - squares
         shared = 1 / self.shared_gap**2 - squares
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -185,7 +213,7 @@ class Parities:
 
 
 def _subsets(axes: Sequence[int]) -> list[tuple[int, ...]]:
-    """The non-empty subsets by number, the first attribute the most significant bit."""
+    """Return the non-empty subsets by number, the first attribute the most significant bit."""
     last = len(axes) - 1
     every = joined.from_iterable(combinations(range(len(axes)), k) for k in range(1, len(axes) + 1))
     numbered = sorted((sum(1 << (last - at) for at in subset), subset) for subset in every)

@@ -1,10 +1,10 @@
-"""Geometric responses: how often each point was reported, and what that says of the choices.
+"""Geometric responses: how often each point is reported, and the estimates of the choices.
 
     c_v = Σ of the reports of the w points that support v        f̂_v = (c_v/n − q)/(p − q)
 
 Over all K codes, used or not, Σ_v c_v = w·n and Σ_v f̂_v = 1 for every set of reports. The tally is
-the histogram of the K points: K − d codes stand for nothing, their estimates are 0 but for noise
-whatever people answer, and cost nothing to keep.
+the histogram of the K points. K − d codes have no meaning: their estimates are 0 except for noise
+for all answers, and cost nothing to keep.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GeometricEstimator(MessageSums):
-    """The histogram of the points, and from it the supports of all codes."""
+    """Counts the points, and computes the supports of all codes from them."""
 
     default_projection: ClassVar[str] = "simplex"
     estimand: ClassVar[str] = "labels"
@@ -39,7 +39,7 @@ class GeometricEstimator(MessageSums):
 
     @property
     def first_round(self) -> GeometricResponse:
-        """What says which geometry it is."""
+        """The mechanism, or the first round of the chain."""
         first = first_round(self.mechanism)
         if not isinstance(first, GeometricResponse):
             raise ParameterError(f"mechanism must be of a geometry, got {self.mechanism.id}")
@@ -48,25 +48,25 @@ class GeometricEstimator(MessageSums):
     @staticmethod
     @abstractmethod
     def supports_of_codes(tallies: Counts, q: int, t: int) -> Counts:
-        """How many reports support each of the K codes: (…, K) of tallies (…, K)."""
+        """How many reports support each of the K codes: int64[…, K] of tallies int64[…, K]."""
 
     @staticmethod
     @abstractmethod
     def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
-        """Σ of the weights of the codes that each point supports: (…, K) of weights (…, K)."""
+        """Σ of the weights of the codes that each point supports: [..., K] of weights [..., K]."""
 
     @staticmethod
     @abstractmethod
     def shares_of_codes(scores: Floats, q: int, t: int) -> Floats:
-        """`supports_of_codes` of floats, but for rounding."""
+        """Return `supports_of_codes` of floats, up to rounding."""
 
     @staticmethod
     @abstractmethod
     def shares_of_points(shares: Floats, q: int, t: int) -> Floats:
-        """`sums_of_points` of the floats of one row, but for rounding."""
+        """Return `sums_of_points` of the floats of one row, up to rounding."""
 
     def message_law(self) -> TwoLevelLaw:
-        """By Fourier transform."""
+        """The law of messages, computed by Fourier transform."""
         form = self.first_round
         d, k, space = form.domain_size, form.alphabet_size, (form.field_order, form.dimension)
 
@@ -79,7 +79,7 @@ class GeometricEstimator(MessageSums):
         return two_level_law(self.mechanism, form.support_size, k, (forward, backward))
 
     def held(self, weights: Counts) -> Counts:
-        """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
+        """Σ of the weights of the codes that each message supports: int64[…, tally_size], exact."""
         form = self.first_round
         unused = np.zeros(
             (*weights.shape[:-1], form.alphabet_size - weights.shape[-1]), dtype=np.int64
@@ -88,7 +88,7 @@ class GeometricEstimator(MessageSums):
         return self.sums_of_points(codes, form.field_order, form.dimension)
 
     def code_supports(self, tallies: Counts) -> Counts:
-        """Supports of all K codes; those from `domain_size` on stand for nothing."""
+        """Return supports of all K codes; those from `domain_size` on have no label."""
         form = self.first_round
         return self.supports_of_codes(tallies, form.field_order, form.dimension)
 
@@ -99,7 +99,7 @@ class GeometricEstimator(MessageSums):
 def sample_distances(
     form: GeometricResponse, p: float, values: Counts, people: Counts, draws: Generator
 ) -> Counts:
-    """A distance each on the circle of the codes, in the difference set or not."""
+    """Draw a distance on the circle of the codes for each person, in the difference set or not."""
     k, w = form.alphabet_size, form.support_size
     members = np.array(difference_set(form.field_order, form.dimension), dtype=np.int64)
     others = np.setdiff1d(np.arange(k), members)

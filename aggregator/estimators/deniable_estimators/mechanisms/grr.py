@@ -1,8 +1,8 @@
-"""Generalized randomized response: how often each value was reported, and what that says.
+"""Generalized randomized response: how often each value is reported, and the estimates from that.
 
 f̂_v = (c_v/n − q)/(p − q),   Σ_v f̂_v = 1 for every set of reports
 
-A report of y says φ(y) = (a_y − qA)/(p − q) of a sum Σ_v a_v·f_v, where A = Σ_v a_v.
+A report of y has the score φ(y) = (a_y − qA)/(p − q) for a sum Σ_v a_v·f_v, where A = Σ_v a_v.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GeneralizedEstimator(HistogramEstimator, RowSums):
     repeat: str = "once"
 
     def message_law(self) -> TwoLevelLaw:
-        """A message is the choice that it supports."""
+        """The law of messages: a message is the choice that it supports."""
         codes = self.mechanism.tally_size
         return two_level_law(self.mechanism, 1, codes, (np.copy, np.copy))
 
@@ -45,7 +45,7 @@ class GeneralizedEstimator(HistogramEstimator, RowSums):
         return tallies
 
     def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
-        """What the reported values say of each row's sum."""
+        """Return the reported values' evidence on each row's sum."""
         p, q = float(self.mechanism.p), float(self.mechanism.q)
 
         def back(scores: Floats) -> Floats:

@@ -1,12 +1,12 @@
-"""Haar: of each node the difference of its halves, and what follows for any functional.
+"""Haar: the difference of the halves of each node, and any functional from that.
 
     Σ_v a_v·f_v = (Σ a)/K + Σ_nodes g·(f_L − f_R)        g = (Σ_L a − Σ_R a)/s, s values, K = 2^h
 
 A level's differences are the Walsh–Hadamard transform of (even − odd), over n_l·(p − q). A report
-of a level says ± Σ_k ±g_k/(p − q), of mean square Σ g²/(p − q)² whatever the value. Codes behind
-the last value stand for nobody, and a is taken there as at the last value: what is true of all
-costs nothing, and the estimates of all values add up to 1. Tally: the histogram of the payloads.
-Source: local-dp §11.
+of a level has the score ± Σ_k ±g_k/(p − q), of mean square Σ g²/(p − q)² for every value. Codes
+behind the last value have no people. There a is as at the last value: a constant costs nothing, and
+the estimates of all values add up to 1. Tally: the histogram of the payloads. Source:
+docs/mathematics/numbers.md, Haar contrasts.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from deniable_estimators.inference.payload_arrays import (
     checked_payloads,
     first_round_as,
 )
+from deniable_estimators.inference.public_scores import PublicScores, ceilings_of
 from deniable_estimators.inference.sampling import Generator, senders
 from deniable_estimators.inference.strata import Strata, Stratum
 from deniable_estimators.inference.support_counts import histogram
@@ -52,7 +53,7 @@ class HaarEstimator(HierarchyEstimator):
         return histogram(rows, self.mechanism.tally_size)
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """A level, one of its coefficients, and its parity told with p."""
+        """Draw a level for each person, one of its coefficients, and its parity with noise."""
         form = self._first_round
         tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
         for truth in senders(values, people):
@@ -69,21 +70,47 @@ class HaarEstimator(HierarchyEstimator):
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         return checked_histogram(tally, n, self.mechanism.tally_size)
 
+    def public_scores(self, rows: Floats) -> PublicScores:
+        """See `PublicSums`: each level has h times the weight of its reports."""
+        form = self._first_round
+        gap, levels = float(self.mechanism.p - self.mechanism.q), form.levels
+        padded, offset = self._padded(rows)
+        signed, spread = [], np.zeros(len(rows))
+        for level in range(levels):
+            parts = _parts(padded, level)
+            signed.append(levels / gap * walsh(parts))
+            spread += levels / gap**2 * (parts**2).sum(axis=1)
+        every = np.concatenate(signed, axis=1)
+        weights = np.stack([every, -every], axis=2).reshape(len(rows), -1)
+        moments = spread[:, None] + offset[:, None] * (2 * rows - offset[:, None])
+        return PublicScores.of_messages(weights, offset, ceilings_of(rows, moments))
+
+    def _padded(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Return the rows with codes behind the last value, and the mean of all."""
+        codes = 1 << self._first_round.levels
+        padded = np.pad(rows, ((0, 0), (0, codes - rows.shape[1])), mode="edge")
+        return padded, padded.mean(axis=1)
+
     def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
         form = self._first_round
         gap, own = float(self.mechanism.p - self.mechanism.q), float(form.p - form.q)
-        codes = 1 << form.levels
-        padded = np.pad(rows, ((0, 0), (0, codes - rows.shape[1])), mode="edge")
+        padded, mean = self._padded(rows)
         reports, levels = [], []
         for level in range(form.levels):
             first, nodes = (1 << level) - 1, 1 << level
             even, odd = counts.reshape(-1, 2)[first : first + nodes].T
             reports.append(int(even.sum() + odd.sum()))
             differences = walsh((even - odd).astype(np.float64)) / (max(reports[-1], 1) * gap)
-            halves = padded.reshape(len(rows), nodes, _HALVES, -1).sum(axis=3)
-            parts = (halves[:, :, 0] - halves[:, :, 1]) * (nodes / codes)
-            levels.append(_stratum(parts, differences, gap, own))
-        return Strata(padded.mean(axis=1), np.array(reports), tuple(levels))
+            levels.append(_stratum(_parts(padded, level), differences, gap, own))
+        return Strata(mean, np.array(reports), tuple(levels))
+
+
+def _parts(padded: Floats, level: int) -> Floats:
+    """Return g of each node of a level."""
+    nodes = 1 << level
+    halves = padded.reshape(len(padded), nodes, _HALVES, -1).sum(axis=3)
+    parts: Floats = (halves[:, :, 0] - halves[:, :, 1]) * (nodes / padded.shape[1])
+    return parts
 
 
 def _stratum(parts: Floats, differences: Floats, gap: float, own: float) -> Stratum:

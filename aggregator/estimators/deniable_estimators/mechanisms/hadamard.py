@@ -3,10 +3,11 @@
     s_j = reports of (j, 0) − reports of (j, 1),   s_0 = n
     c_v = ½·Σ_j s_j (−1)^(parity of j AND v)       f̂_v = (c_v/n − q)/(p − q)
 
-c_v counts the reports that support v: those of j whose told parity is that of j AND v, and for
-j = 0, which nobody asks, ½n is what makes the sum over the signs a count. All of it is integers, so
-c_v is exact, and binomial as any count of supports: the intervals are. Over all K codes, used or
-not, the estimates add up to exactly 1. Tally: for j = 1 … K − 1 the reports of (j, 0), then (j, 1).
+c_v counts the reports that support v: those of j whose parity is that of j AND v. j = 0 is never
+drawn; ½n in its place makes the sum over the signs a count. All numbers are integers, so c_v is
+exact. It is binomial like any count of supports, so the intervals are exact, too. Over all K codes,
+used or not, the estimates add up to exactly 1. Tally: for j = 1 … K − 1 the reports of (j, 0), then
+(j, 1).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class HadamardEstimator(MessageSums):
     repeat: str = "once"
 
     def message_law(self) -> TwoLevelLaw:
-        """By Walsh–Hadamard transform."""
+        """The law of messages, computed by Walsh–Hadamard transform."""
         d, messages = self.mechanism.domain_size, self.mechanism.tally_size
         k = 1 + messages // 2
 
@@ -58,7 +59,7 @@ class HadamardEstimator(MessageSums):
         return self.code_supports(tallies)[..., : self.mechanism.domain_size]
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """A coefficient each, and its parity told with p."""
+        """Draw a coefficient for each person, and its parity with noise."""
         coefficients = self.mechanism.public_outcomes
         tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
         for truth in senders(values, people):
@@ -69,13 +70,13 @@ class HadamardEstimator(MessageSums):
         return tally
 
     def code_supports(self, tallies: Counts) -> Counts:
-        """Supports of all K codes; those from `domain_size` on stand for nothing."""
+        """Return supports of all K codes; those from `domain_size` on have no label."""
         reports = tallies.sum(axis=-1, keepdims=True)
         signed = tallies[..., 0::2] - tallies[..., 1::2]
         return walsh(np.concatenate([reports, signed], axis=-1)) >> 1
 
     def held(self, weights: Counts) -> Counts:
-        """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
+        """Σ of the weights of the codes that each message supports: int64[…, tally_size], exact."""
         codes = 1 + self.mechanism.tally_size // 2
         unused = np.zeros((*weights.shape[:-1], codes - weights.shape[-1]), dtype=np.int64)
         signed = walsh(np.concatenate([weights, unused], axis=-1))

@@ -1,9 +1,9 @@
-"""Local hashing: how often each function and cell was reported, and what that says of the choices.
+"""Local hashing: how often each function and cell is reported, and the estimates of the choices.
 
     c_x = Σ_a n[a, h_a(x)]        f̂_x = (c_x/n − q)/(p − q)
 
-Over all K codes Σ_x c_x = (K/g)·n. The tally is the histogram of the M·g messages; codes from d on
-stand for nothing. The sums are those of `inference.linear_hash_sums`.
+Over all K codes Σ_x c_x = (K/g)·n. The tally is the histogram of the M·g messages. Codes from d on
+have no label. The sums are those of `inference.linear_hash_sums`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from deniable_estimators.inference.label_sums import MessageSums
 from deniable_estimators.inference.linear_hash_sums import (
     cells_of_values,
     hashed,
@@ -21,7 +22,6 @@ from deniable_estimators.inference.linear_hash_sums import (
 from deniable_estimators.inference.message_laws import TwoLevelLaw, two_level_law
 from deniable_estimators.inference.payload_arrays import first_round_as
 from deniable_estimators.inference.sampling import Generator, different_cells, senders
-from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_shared.mechanisms.loloha import LocalHashing
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalHashingEstimator(HistogramEstimator):
+class LocalHashingEstimator(MessageSums):
     """The estimator of "loloha/1". Its tally is the histogram of the messages."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -40,18 +40,18 @@ class LocalHashingEstimator(HistogramEstimator):
 
     @property
     def _first_round(self) -> LocalHashing:
-        """What says which functions there are."""
+        """The mechanism, or the first round of the chain."""
         return first_round_as(self.mechanism, LocalHashing, LocalHashing.id)
 
     def code_supports(self, tallies: Counts) -> Counts:
-        """Supports of all K codes; those from `domain_size` on stand for nothing."""
+        """Return supports of all K codes; those from `domain_size` on have no label."""
         form = self._first_round
         rows = tallies.reshape(-1, form.tally_size)
         sums = [supports_of_codes(row, form.field_order, form.dimension) for row in rows]
         return np.array(sums, dtype=np.int64).reshape(*tallies.shape[:-1], form.codes)
 
     def message_law(self) -> TwoLevelLaw:
-        """Digit by digit."""
+        """The law of messages, computed digit by digit."""
         form = self._first_round
         d, family = form.domain_size, (form.field_order, form.dimension)
 
@@ -59,13 +59,14 @@ class LocalHashingEstimator(HistogramEstimator):
             return cells_of_values(np.concatenate([x, np.zeros(form.codes - d)]), *family)
 
         def backward(scores: Floats) -> Floats:
-            return supports_of_codes(scores, *family)[:d]
+            each = [supports_of_codes(row, *family)[:d] for row in np.atleast_2d(scores)]
+            return np.array(each).reshape(*scores.shape[:-1], d)
 
         sums = (forward, backward)
         return two_level_law(self.mechanism, form.public_outcomes, form.tally_size, sums)
 
     def held(self, weights: Counts) -> Counts:
-        """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
+        """Σ of the weights of the codes that each message supports: int64[…, tally_size], exact."""
         form = self._first_round
         unused = np.zeros((*weights.shape[:-1], form.codes - weights.shape[-1]), dtype=np.int64)
         rows = np.concatenate([weights, unused], axis=-1).reshape(-1, form.codes)
@@ -73,7 +74,7 @@ class LocalHashingEstimator(HistogramEstimator):
         return np.array(sums, dtype=np.int64).reshape(*weights.shape[:-1], form.tally_size)
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """A function each, and its cell told with p."""
+        """Draw a function for each person, and its cell with noise."""
         form = self._first_round
         g, tally = form.field_order, np.zeros(form.tally_size, dtype=np.int64)
         for truth in senders(values, people):

@@ -1,4 +1,4 @@
-"""One of several choices: of each the reports that told of it, and what they support.
+"""One of several choices: the reports about each choice, and what they support.
 
 Tally: the P numbers of reports, then for each choice the supports of its codes.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def tally_of(payloads: Payloads, form: OneOfChoices) -> Counts:
-    """The tally of these payloads; DecodeError for one that no sender can make."""
+    """Return the tally of these payloads. Raises DecodeError for one that no sender can make."""
     rows = checked_payloads(payloads, form.payload_size)
     many = len(form.choices)
     head = bytes_for(many)
@@ -43,10 +43,13 @@ def tally_of(payloads: Payloads, form: OneOfChoices) -> Counts:
 
 
 def supports_of(tally: Counts, n: int, form: OneOfChoices) -> tuple[Counts, list[Counts]]:
-    """How many reports told of each choice, and their supports; ParameterError if impossible."""
+    """Return the number of reports about each choice, and their supports.
+
+    Raises ParameterError if n reports cannot give the tally.
+    """
     reports_of_choice = tally[: len(form.choices)]
     if reports_of_choice.sum() != n:
-        raise ParameterError(f"tally must tell of one {form.part_name} in each of n = {n} reports")
+        raise ParameterError(f"tally must have one {form.part_name} in each of n = {n} reports")
     ends = len(reports_of_choice) + np.cumsum([choice.domain_size for choice in form.choices])
     parts = np.split(tally[len(reports_of_choice) :], ends[:-1] - len(reports_of_choice))
     for choice, reports, part in zip(form.choices, reports_of_choice.tolist(), parts, strict=True):
@@ -60,7 +63,7 @@ def supports_of(tally: Counts, n: int, form: OneOfChoices) -> tuple[Counts, list
 def sample_tally_of(
     mechanism: Mechanism, form: OneOfChoices, values: Counts, people: Counts, draws: Generator
 ) -> Counts:
-    """Each choice is told by those who tossed it."""
+    """Draw a tally: each person's choice, then its set."""
     kept = float(mechanism.keep_probability) if isinstance(mechanism, MemoizedChain) else 1.0
     choices = len(form.choices)
     senders_of_choice = draws.multinomial(people, np.full(choices, 1 / choices))

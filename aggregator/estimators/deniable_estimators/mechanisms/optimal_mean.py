@@ -1,4 +1,4 @@
-"""The mean by a window of unequal scores: see `windowed`."""
+"""The mean by a window of unequal scores: see `windowed_mean`."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     n·Var(f̂_v) = 4E/(E − 1)² + f_v, given who answered; the law of all counts is in `unary`
 
-The ones of one honest report number a fair coin and d − 1 coins of q, whatever people answer. So
-the sum of a tally, over n reports, has mean n(½ + (d − 1)q) and variance n(¼ + (d − 1)q(1 − q)): a
-tally far from it holds reports that were made up.
+For all answers, the number of ones in an honest report is the sum of a fair coin and d − 1 coins of
+q. So the sum of a tally, over n reports, has mean n(½ + (d − 1)q) and variance n(¼ + (d − 1)q(1 −
+q)). A tally far from it contains fake reports.
 """
 
 from __future__ import annotations

@@ -3,12 +3,14 @@
     c_v = Σ_j Σ_y N(j, y)·1[y = <j, v>] = (1/g)·Σ_k F(k)·ω^(−<k, v>),   ω = e^(2πi/g)
     F(aj) = Σ_y N(j, y)·ω^(ay) for a = 1 … g − 1,   F(0) = n
 
-N counts messages; the aj go once through all k ≠ 0. So the supports of all K codes are one Fourier
-transform over Z_g^m, K·log K steps whatever n is. They are integers: what rounding takes away is
-looked at, and anything but a hair's breadth is refused. Tally: the histogram of the payloads.
+N counts messages; the aj run once through all k ≠ 0. So the supports of all K codes are one Fourier
+transform over Z_g^m, with K·log K steps for every n. They must be integers: the rounding error is
+checked, and more than a tiny one is refused. Tally: the histogram of the payloads.
 
-It has no labels: `estimate` has an entry for none. `group` gives what the search and the counts of
-a given list are made of, in `inference.heavy_hitters`.
+There are no labels: `estimate` is empty. The search in `inference.heavy_hitters` and the counts of
+a given list use `group`.
+
+Source: docs/mathematics/texts.md, One transform for all codes.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.channel import Counts
     from deniable_shared.mechanisms.protocols import Mechanism
 
-_ROUNDING = 0.25  # of a report: a count is an integer, and this far off it is none
+_ROUNDING = 0.25  # of a report: counts must be integers up to this error
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +49,14 @@ class PrefixHashEstimator(HistogramEstimator):
 
     @property
     def coding(self) -> PrefixHash:
-        """What says how texts become codes."""
+        """How texts become codes."""
         return first_round_as(self.mechanism, PrefixHash, PrefixHash.id)
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., :0]
 
     def group(self, tally: Counts, group: int) -> TableGroup:
-        """What the reports of one group say of every code."""
+        """Return the reports of one group, by table and code."""
         coding = self.coding
         tables = coding.tables_of(group)
         every = tally.reshape(coding.all_tables, coding.points, coding.base)[
@@ -62,6 +64,18 @@ class PrefixHashEstimator(HistogramEstimator):
         ]
         supports = np.stack([_supports(each, coding.base, coding.digits) for each in every])
         return TableGroup(every.sum(axis=(1, 2)), supports)
+
+    def counting(self) -> Counts:
+        """See `PublicTexts`."""
+        return np.ones(self.coding.points * self.coding.base, dtype=np.int64)
+
+    def supporting(self, codes: Counts) -> Counts:
+        """See `PublicTexts`: for each point the sum that the code has there."""
+        coding, points = self.coding, np.arange(self.coding.points)
+        every = [sums(coding, points, np.full(len(points), code)) for code in codes]
+        true = np.array(every, dtype=np.int64).reshape(len(codes), len(points), 1)
+        held = (true == np.arange(coding.base)).astype(np.int64)
+        return np.asarray(held.reshape(len(codes), coding.points * coding.base))
 
     @property
     def agreeing(self) -> float:
@@ -76,7 +90,7 @@ class PrefixHashEstimator(HistogramEstimator):
         return equal * p + (1 - equal) * (1 - p) / (coding.base - 1)
 
     def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
-        """(tables of the group, 1, texts): the code of each text's prefix."""
+        """Return int64[tables of the group, 1, texts]: the code of each text's prefix."""
         coding, tables = self.coding, self.coding.tables_of(group)
         cut = [text[: coding.length(group)] for text in texts]
         codes = np.zeros((len(tables), len(cut)), dtype=np.int64)
@@ -90,7 +104,7 @@ class PrefixHashEstimator(HistogramEstimator):
         return (codes % coding.codes)[:, None, :]
 
     def sample_texts(self, texts: Sequence[bytes], people: Counts, draws: Generator) -> Counts:
-        """A table and a point of it each, and the value there told with p."""
+        """Draw a table and a point for each person, and the value there with noise."""
         coding, p = self.coding, float(self.mechanism.p)
         codes = np.concatenate([self.codes(group, texts)[:, 0] for group in range(coding.groups)])
         tally = np.zeros(coding.tally_size, dtype=np.int64)
@@ -105,7 +119,7 @@ class PrefixHashEstimator(HistogramEstimator):
 
 
 def sums(coding: PrefixHash, point: Counts, code: Counts) -> Counts:
-    """<j, code> mod g over the digits: vectors have a leading 1, the shortest come first."""
+    """Return <j, code> mod g over the digits: vectors have a leading 1, the shortest come first."""
     sizes = coding.base ** np.arange(coding.digits, dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     place = np.searchsorted(starts, point, side="right") - 1
@@ -117,7 +131,7 @@ def sums(coding: PrefixHash, point: Counts, code: Counts) -> Counts:
 
 
 def _supports(messages: Counts, base: int, digits: int) -> Counts:
-    """c_v of all codes from the messages (M, g) of one table."""
+    """Return c_v of all codes from the messages, int64[M, g], of one table."""
     spectrum = np.fft.fft(messages, axis=1).conj()  # Σ_y N·ω^(+ay)
     over = np.empty(base**digits, dtype=np.complex128)
     over[0] = messages.sum()
@@ -131,7 +145,7 @@ def _supports(messages: Counts, base: int, digits: int) -> Counts:
 
 @lru_cache(maxsize=4)
 def _multiples(base: int, digits: int) -> npt.NDArray[np.int64]:
-    """(M, g − 1): the number of the vector a·j, for each point j and a = 1 … g − 1."""
+    """Return int64[M, g − 1]: the number of the vector a·j, for each point j and a = 1 … g − 1."""
     sizes = base ** np.arange(digits, dtype=np.int64)
     vectors = np.concatenate([np.arange(size, 2 * size) for size in sizes.tolist()])
     scaled = np.zeros((len(vectors), base - 1), dtype=np.int64)

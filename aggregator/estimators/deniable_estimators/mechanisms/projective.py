@@ -1,4 +1,4 @@
-"""Projective designs: points put round the circle of `cyclic/1`, then decoded as there.
+"""Projective designs: puts the points on the circle of `cyclic/1`, then decodes as there.
 
 Turn i of the circle is a point and a value (`projective_cycle`). Σ_j v_j·s_{i+j} is a multiple of
 s_{i+l} for the point of turn i and the value of turn l: the point supports the value if and only if
@@ -6,7 +6,7 @@ i + l is in D. So
 
     c_l = Σ_{δ ∈ D} h_{δ − l}
 
-is one transform of K numbers, where one over all vectors would take (q − 1)·K + 1. Points and
+is one transform of K numbers; a transform over all vectors would take (q − 1)·K + 1. Points and
 values may change places in it.
 """
 
@@ -61,7 +61,7 @@ class ProjectiveEstimator(GeometricEstimator):
         return sums
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """As on the circle of `cyclic/1`, where a value of turn l is supported from −l on."""
+        """Draw as on the circle of `cyclic/1`, where a value of turn l is supported from −l on."""
         form, p = self.first_round, float(self.mechanism.p)
         point, value = cycle_points(form.field_order, form.dimension)
         turn, tally = np.empty_like(value), np.empty_like(point)
@@ -71,14 +71,14 @@ class ProjectiveEstimator(GeometricEstimator):
 
 
 def _turned_shares(numbers: Floats, space: tuple[int, int]) -> Floats:
-    """Of turn i the Σ over the turns that D is away from −i."""
+    """Return for each turn i the Σ over the turns at distance D from −i."""
     k = numbers.shape[-1]
     sums: Floats = shifted_shares(numbers, *space)[..., -np.arange(k) % k]
     return sums
 
 
 def _around(numbers: Counts, taken: _Numbers, put: _Numbers, space: tuple[int, int]) -> Counts:
-    """Numbers `taken` turn by turn, summed, and `put` where each turn belongs."""
+    """Sum the numbers at the turns `taken`, and write each turn's result to `put`."""
     sums = reflect(shifted_sums(numbers[..., taken], *space))
     placed = np.empty_like(sums)
     placed[..., put] = sums

@@ -1,7 +1,7 @@
-"""RAPPOR: the ones in each bit of each cohort's filters; see `sketched`.
+"""RAPPOR: the ones in each bit of each cohort's filters; see `bit_sketch`.
 
-A report has up to h bits of evidence of a text, which depend on each other through the text that
-its device has: `inference.texts` takes them for h reports of one device, and intervals hold.
+A report has up to h bits of evidence on a text. They depend on each other through the device's
+text. `inference.texts` treats them as h reports of one device, so intervals hold.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Bit-vector randomized response: how often each bit was reported as 1, and what that says.
+"""Bit-vector randomized response: how often each bit is reported as 1, and the estimates from that.
 
     f̂_j = (c_j/n − q)/(p − q),   p, q of the share of ε that one bit has
 
-Up to four bytes a report, a histogram of each byte column is the tally in disguise. Longer reports
-go through a tree of carry-save adders, 64 counters to a machine word; what is too little for a
-tree is unpacked.
+Reports of up to four bytes are counted by a histogram of each byte column. Longer reports go
+through a tree of carry-save adders, 64 counters to a machine word. Rows that are too few for a tree
+are unpacked.
+
+Source: docs/mathematics/direct-answers.md, One bit.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _Words = npt.NDArray[np.uint64]
 _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int64)
 _HISTOGRAM_BYTES = 4  # above, the adder tree is faster
 _HISTOGRAM_ROWS = 256
-_SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
+_SLICE_ROWS = 65_536  # bincount converts its input to 8 bytes: half a megabyte stays in cache
 _TREE_BYTES = 1 << 20
 _LEAST_TREE = 2048  # rows; below, unpacking is as fast
 
@@ -54,7 +56,7 @@ class BitwiseEstimator(SupportEstimator):
 
 
 def column_sums(rows: Payloads) -> Counts:
-    """How many rows have a one in each of their bits."""
+    """Return how many rows have a one in each of their bits."""
     count, size = rows.shape
     if size <= _HISTOGRAM_BYTES and count >= _HISTOGRAM_ROWS:
         return _sums_by_histogram(rows)
@@ -67,7 +69,7 @@ def column_sums(rows: Payloads) -> Counts:
 
 
 def _tree_height(left: int, size: int) -> int:
-    """The largest power of two of rows that are there and fit the cache together."""
+    """Return the largest power of two of rows that are left and fit into the cache together."""
     return 1 << (max(1, min(left, max(_TREE_BYTES // size, _LEAST_TREE))).bit_length() - 1)
 
 
@@ -80,15 +82,15 @@ def _sums_by_histogram(rows: Payloads) -> Counts:
 
 
 def _sums_by_unpacking(rows: Payloads) -> Counts:
-    """Column sums of fewer than 2^16 rows: short integers add three times as fast."""
+    """Return column sums of fewer than 2^16 rows: short integers add three times as fast."""
     sums: npt.NDArray[np.uint16] = np.unpackbits(rows, axis=1).sum(axis=0, dtype=np.uint16)
     return sums.astype(np.int64)
 
 
 def _sums_by_adders(rows: Payloads) -> Counts:
-    """Column sums of a power of two ≥ 8 of rows: halves are added until eight rows are left.
+    """Return column sums of a power of two ≥ 8 of rows: halves are added until eight rows are left.
 
-    Plane k holds bit k of every counter. Eight rows fill whole words, whatever their size.
+    Plane k has bit k of every counter. Eight rows fill whole words, for every row length.
     """
     planes = [np.ascontiguousarray(rows).reshape(-1).view(np.uint64)]
     height = len(rows)

@@ -1,11 +1,13 @@
-"""Randomized response on t of m bits: how often each bit was told, and how often as a one.
+"""Randomized response on t of m bits: the reports about each bit, and how many of them are ones.
 
-    f̂_j = (o_j/n_j − q)/(p − q)        n_j: reports that tell of bit j, o_j: those that tell a one
+    f̂_j = (o_j/n_j − q)/(p − q)        n_j: reports about bit j, o_j: those that are ones
 
-Dividing by the n_j that came (Hájek) and not by the n·t/m to be expected (Horvitz–Thompson) is
-never worse. Which bits are told is tossed without the value, so given the n_j the o_j are those of
-n_j people: all that holds for n reports of one bit holds here for n_j. A bit nobody told of has no
+Dividing by the received n_j (Hájek) and not by the expected n·t/m (Horvitz–Thompson) is never
+worse. The bits are drawn without the value. So given the n_j, the o_j are those of n_j people, and
+everything that holds for n reports of one bit holds here for n_j. A bit without reports has no
 estimate. Tally: the m numbers n_j, then the m numbers o_j.
+
+Source: docs/mathematics/sampling.md, Some of the bits.
 """
 
 from __future__ import annotations
@@ -30,12 +32,12 @@ from deniable_shared.errors import DecodeError, ParameterError
 if TYPE_CHECKING:
     from deniable_shared.mechanisms.protocols import Mechanism
 
-_SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
+_SLICE_ROWS = 65_536  # bincount converts its input to 8 bytes: half a megabyte stays in cache
 
 
 @dataclass(frozen=True, slots=True)
 class SampledEstimator:
-    """The estimator of "rr-sampled/1". Its tally counts tellings, then ones, bit by bit."""
+    """The estimator of "rr-sampled/1". Its tally counts, bit by bit, reports and then ones."""
 
     default_projection: ClassVar[str] = "clip"
     estimand: ClassVar[str] = "labels"
@@ -48,7 +50,7 @@ class SampledEstimator:
 
     @property
     def _sampled(self) -> int:
-        """t, of which every payload has as many codes."""
+        """t, the number of codes in every payload."""
         return self.mechanism.payload_size // bytes_for(2 * self._bits)
 
     def tally(self, payloads: Payloads) -> Counts:
@@ -75,8 +77,8 @@ class SampledEstimator:
         trials, ones = counts[: self._bits], counts[self._bits :]
         if trials.sum() != self._sampled * reports or (ones > trials).any():
             raise ParameterError(
-                f"tally must tell of {self._sampled} bits in each of n = {reports} reports, and of "
-                f"no more ones than it tells of bits, got {trials.sum()} and {ones.sum()}"
+                f"tally must have {self._sampled} bits in each of n = {reports} reports, and "
+                f"no more ones than bits, got {trials.sum()} and {ones.sum()}"
             )
         return counts, reports
 
@@ -108,5 +110,5 @@ class SampledEstimator:
 
 
 def _codes(rows: Payloads, coordinates: int) -> npt.NDArray[np.integer]:
-    """(n, t): 2·place + bit, big-endian in one or two bytes each."""
+    """Return int64[n, t]: 2·place + bit, big-endian in one or two bytes each."""
     return np.ascontiguousarray(rows).view(f">u{rows.shape[1] // coordinates}")

@@ -1,18 +1,19 @@
-"""Square wave: how often each output was told, and what that says of where people are.
+"""Square wave: how often each output is reported, and where people are on the scale.
 
 Three readings of one histogram, for three purposes:
 
     raw        f̂ = Σ_y (c_y/n)·φ(y), unbiased: φ = W⁻¹M(MᵀW⁻¹M)⁻¹, the least squares that are best
-               where answers are uniform (W: the law of outputs there). Of one value the error is
-               large, for its neighbours' outputs are nearly the same; of the mean it is small.
-    band       of the distribution function F, honest and narrow: a ramp r ≤ 1[v ≤ j] that falls
-               to 0 over h + 1 values has a smaller error than the step, and E r ≤ F(j) whatever
-               the distribution, so its lower limit is one for F(j); likewise above. h depends on
-               n, ε and D alone: what makes the band narrowest where answers are uniform.
-    fitted     the likeliest distribution by EM, for presentation and as the value of quantiles;
+               for uniform answers (W: the law of outputs there). The error of one value is large,
+               as its neighbours' outputs are nearly the same; that of the mean is small.
+    band       for the distribution function F, valid and narrow. A ramp r ≤ 1[v ≤ j] that falls to
+               0 over h + 1 values has a smaller error than the step. E r ≤ F(j) for every
+               distribution, so its lower limit holds for F(j); likewise above. h depends on n, ε
+               and D only: it makes the band narrowest for uniform answers.
+    fitted     the most likely distribution by EM, for presentation and as the value of quantiles;
                biased, without an interval of its own.
 
-Intervals come from the first two only. Tally: the histogram of the outputs. Source: local-dp §11.
+Intervals come from the first two only. Tally: the histogram of the outputs.
+Source: docs/mathematics/numbers.md, Square wave.
 """
 
 from __future__ import annotations
@@ -35,16 +36,18 @@ from deniable_estimators.inference.likelihood import fit, fit_smoothed
 from deniable_estimators.inference.payload_arrays import (
     first_round_as,
 )
+from deniable_estimators.inference.public_scores import PublicScores, ceilings_of
 from deniable_estimators.inference.score_estimates import estimate_of_scores
 from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_estimators.inference.window_law import WindowLaw
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.square_wave import SquareWave
 
 if TYPE_CHECKING:
     from deniable_estimators.inference.channel import Counts, Floats
     from deniable_shared.mechanisms.protocols import Mechanism
 
-_PLACES = 32  # of the band at which ramps are compared
+_PLACES = 32  # confidence of the band at which ramps are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class SquareWaveEstimator(HistogramEstimator, RowSums):
 
     @property
     def law(self) -> WindowLaw:
-        """Of one report."""
+        """The law of one report."""
         chain = self.mechanism
         first = first_round_as(chain, SquareWave, SquareWave.id)
         inside = chain.p / first.window
@@ -66,7 +69,7 @@ class SquareWaveEstimator(HistogramEstimator, RowSums):
         return WindowLaw(first.domain_size, first.window, float(inside), float(outside))
 
     def supports(self, tallies: Counts) -> Counts:
-        """How many outputs lie in the window of each value."""
+        """Return how many outputs are in the window of each value."""
         sums = np.concatenate([np.zeros_like(tallies[..., :1]), tallies.cumsum(axis=-1)], axis=-1)
         size = self.mechanism.domain_size
         windows: Counts = sums[..., -size:] - sums[..., :size]
@@ -98,15 +101,34 @@ class SquareWaveEstimator(HistogramEstimator, RowSums):
         )
         return replace(raw, fitted=fit(self.law, counts).distribution) if reports else raw
 
+    def public_scores(self, rows: Floats) -> PublicScores:
+        """See `PublicSums`: the raw reading."""
+        scores = rows @ _scores(self.law)
+        ceilings = ceilings_of(rows, self.law.back(scores * scores))
+        read = PublicScores.of_messages(scores, np.zeros(len(rows)), ceilings)
+        if not isinstance(self.mechanism, MemoizedChain):
+            return read
+        kept = float(self.mechanism.keep_probability)
+        expected = kept * scores + (1 - kept) * scores.mean(axis=1, keepdims=True)
+        first = SquareWaveEstimator(self.mechanism.first)
+        return replace(read, permanent=ceilings_of(rows, first.law.back(expected * expected)))
+
+    def blur(self, devices: float) -> int:
+        """See `BlurredSums`: the slope of the band at 95 %."""
+        return _best_slope(self.law, max(1, round(devices)), 1.96)
+
     def fitted(self, tally: Counts, n: int, *, smooth: bool = False) -> Floats:
-        """The likeliest distribution, or its smoothed form; ParameterError at n = 0."""
+        """Return the most likely distribution, or its smoothed form.
+
+        Raises ParameterError at n = 0.
+        """
         counts, _ = self.checked(tally, n)
         return fit_smoothed(self.law, counts) if smooth else fit(self.law, counts).distribution
 
     def cumulative(
         self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
     ) -> Cumulative:
-        """Raw values of F; its limits are those of ramps."""
+        """Return raw values of F; the limits are those of ramps."""
         counts, reports = self.checked(tally, n)
         of = Repetition.of(self.mechanism, self.repeat, epochs)
         z = -NormalDist().inv_cdf(tail_of(confidence, "each", 1))
@@ -124,20 +146,20 @@ class SquareWaveEstimator(HistogramEstimator, RowSums):
         return Cumulative(band, np.cumsum(fit(self.law, counts).distribution)[:-1])
 
     def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
-        """What the outputs say of each row's sum."""
+        """Return the outputs' evidence on each row's sum."""
         scores = rows @ _scores(self.law)
         return Moments.of_scores(rows, scores, counts, self.law.back)
 
 
 def _ramps(size: int, slope: int) -> Floats:
-    """Row j of size − 1: at most 1[v ≤ j], falling over slope + 1 values to 0 at j + 1."""
+    """Return row j of size − 1: at most 1[v ≤ j], falling over slope + 1 values to 0 at j + 1."""
     distance = np.arange(1, size)[:, None] - np.arange(size)[None, :]
     return np.clip(distance / (slope + 1), 0.0, 1.0)
 
 
 @lru_cache(maxsize=4)
 def _scores(law: WindowLaw) -> Floats:
-    """φ (values, outputs), with E[φ_v(Y) | x] = 1[x = v]."""
+    """Return φ, float64[values, outputs], with E[φ_v(Y) | x] = 1[x = v]."""
     matrix = law.matrix()
     weighted = matrix / matrix.mean(axis=0)
     scores: Floats = np.linalg.solve(weighted @ matrix.T, weighted)
@@ -147,7 +169,7 @@ def _scores(law: WindowLaw) -> Floats:
 
 @lru_cache(maxsize=64)
 def _best_slope(law: WindowLaw, devices: int, z: float) -> int:
-    """h of the least mean distance of the lower limits from F, for uniform answers."""
+    """Return h of the least mean distance of the lower limits from F, for uniform answers."""
     usual, places = law.matrix().mean(axis=0), np.linspace(0, law.values - 2, _PLACES).astype(int)
 
     def distance(slope: int) -> float:

@@ -1,8 +1,8 @@
-"""Subset selection: how many sets held each choice, and what that says.
+"""Subset selection: how many sets hold each choice, and the estimates from that.
 
     f̂_v = (c_v/n − q)/(p − q),   Σ_v f̂_v = 1 for every set of reports
 
-Sets sent as bits are counted as the bits of `rr/1` are, sets of indices by their histogram.
+Sets sent as bits are counted like the bits of `rr/1`, sets of indices by their histogram.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.channel import Counts
     from deniable_shared.mechanisms.protocols import Mechanism
 
-_SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes
+_SLICE_ROWS = 65_536  # bincount converts its input to 8 bytes
 
 
 @dataclass(frozen=True, slots=True)
 class SubsetEstimator(LabelSums):
-    """The estimator of "subset/1". Its tally counts the sets that held each choice."""
+    """The estimator of "subset/1". Its tally counts the sets that hold each choice."""
 
     default_projection: ClassVar[str] = "simplex"
     estimand: ClassVar[str] = "labels"
@@ -43,7 +43,7 @@ class SubsetEstimator(LabelSums):
 
     @property
     def _first_round(self) -> SubsetResponse:
-        """What says how large the sets are, and how they are written."""
+        """The mechanism, or the first round of the chain."""
         return first_round_as(self.mechanism, SubsetResponse, SubsetResponse.id)
 
     def tally(self, payloads: Payloads) -> Counts:
@@ -57,7 +57,7 @@ class SubsetEstimator(LabelSums):
         return counts
 
     def message_law(self) -> TwoLevelLaw | None:
-        """Where a report holds one code, the counts of codes are those of messages."""
+        """The law of messages if a report has one code: then codes are counted like messages."""
         one = self._first_round.subset_size == 1
         return one_code_law(self.mechanism, self.mechanism.tally_size) if one else None
 

@@ -3,18 +3,19 @@
     y_l = (c_l/n_l − q)/(p − q)        minimise Σ_l λ_l·|S_l x − y_l|² subject to Σ x = 1
 
 S_l sums the values under each node, λ_l = n_l/e_l, and e_l·(I − 1/d)/n_l is the covariance of y_l
-where people are spread evenly. The shares of a level add up to 1 by themselves, so with the root
-known this is generalized least squares: the best linear unbiased estimate there (Hay et al. 2010
-have it for equal variances and whole trees).
+for evenly spread people. The shares of a level always add up to 1, so with the root known this is
+generalized least squares: the best linear unbiased estimate there (Hay et al. 2010, for equal
+variances and whole trees).
 
-What it makes of a functional a follows in two passes over the tree, without a matrix. With σ and α
-of the children added up, a node of weight λ passes on σ/(1 + λσ) and α/(1 + λσ); leaves 1/λ and
+The estimate of a functional a follows in two passes over the tree, without a matrix. With the sums
+σ and α over its children, a node of weight λ passes on σ/(1 + λσ) and α/(1 + λσ); leaves 1/λ and
 a/λ. From the root's m = α/σ down each node has m′ = m + λ(α − mσ)/(1 + λσ), and
 
     θ̂ = m_root + Σ_nodes (m′ − m)·y + Σ_leaves (a − m)·y
 
-so that the coefficients on each way to a leaf add up to a: θ̂ is unbiased whatever the weights.
-Tally: see `one_of_choices`. Source: local-dp §11.
+The coefficients on each path to a leaf add up to a, so θ̂ is unbiased for all weights.
+Tally: see `one_of_choices`.
+Source: docs/mathematics/numbers.md, Trees.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ import numpy as np
 
 from deniable_estimators.inference.hierarchy import HierarchyEstimator
 from deniable_estimators.inference.payload_arrays import Payloads, checked_tally, first_round_as
+from deniable_estimators.inference.public_scores import PublicScores, ceilings_of
+from deniable_estimators.inference.set_squares import SetSquares
 from deniable_estimators.inference.strata import Strata, Stratum
 from deniable_estimators.mechanisms.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.analysis.joint_supports import JointSupports
@@ -55,7 +58,7 @@ class TreeEstimator(HierarchyEstimator):
         return tally_of(payloads, self._first_round)
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """Each choice is told by those who tossed it."""
+        """Draw each person's level, then its set."""
         return sample_tally_of(self.mechanism, self._first_round, values, people, draws)
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
@@ -63,12 +66,36 @@ class TreeEstimator(HierarchyEstimator):
         supports_of(counts, reports, self._first_round)
         return counts, reports
 
-    def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
-        form, chain = self._first_round, self.mechanism
-        reports, supports = supports_of(counts, n, form)
+    def public_scores(self, rows: Floats) -> PublicScores:
+        """See `PublicSums`: the λ are those of L levels with n/L reports each."""
+        form, laws = self._first_round, self._laws
+        weights = [1 / law.error for law in laws]
+        offset, levels = coefficients(rows, form.fan_out, weights)
+        reported, moments = np.zeros((len(rows), len(laws))), offset[:, None] * (2 * rows)
+        moments -= offset[:, None] ** 2
+        low, high, nodes = offset, offset, []
+        width, most = rows.shape[1], len(laws)
+        for place, (law, own) in enumerate(zip(laws, levels, strict=True)):
+            reported[:, place] = law.of_report(own) * most
+            nodes.append(law.of_support(own) * most)
+            beneath = np.arange(width) // form.fan_out ** (most - 1 - place)
+            moments += most * law.squares(own).of_each(own[:, beneath])
+            least, largest = law.ends(own)
+            low = np.minimum(low, offset + most * least)
+            high = np.maximum(high, offset + most * largest)
+        every = np.concatenate([reported, *nodes], axis=1)
+        return PublicScores(every, offset, low, high, ceilings_of(rows, moments))
+
+    @property
+    def _laws(self) -> list[_Level]:
+        chain = self.mechanism
         kept = chain.keep_probability if isinstance(chain, MemoizedChain) else Fraction(1)
-        laws = [_Level(choice, kept) for choice in form.choices]
-        shares = np.where(reports > 0, reports, 1)  # of a level that nobody told of nothing is used
+        return [_Level(choice, kept) for choice in self._first_round.choices]
+
+    def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
+        form, laws = self._first_round, self._laws
+        reports, supports = supports_of(counts, n, form)
+        shares = np.where(reports > 0, reports, 1)  # a level without reports is not used
         weights = [share / law.error for share, law in zip(shares.tolist(), laws, strict=True)]
         constant, nodes = coefficients(rows, form.fan_out, weights)
         levels = tuple(
@@ -81,7 +108,7 @@ class TreeEstimator(HierarchyEstimator):
 def coefficients(
     rows: Floats, fan_out: int, weights: list[float]
 ) -> tuple[Floats, tuple[Floats, ...]]:
-    """What least squares make of functionals (k, D): a constant (k,), and (k, nodes) a level.
+    """Return the least squares of functionals [k, D]: constants [k], and [k, nodes] for each level.
 
     `weights` are the λ of the levels, leaves last.
     """
@@ -104,7 +131,7 @@ def coefficients(
 
 
 def _spread(offset: Floats, fan_out: int, nodes: int) -> Floats:
-    """Each parent's beside all of its children."""
+    """Return each parent's value for all of its children."""
     return np.repeat(offset, fan_out, axis=1)[:, :nodes]
 
 
@@ -118,55 +145,46 @@ class _Level:
         d, w = choice.domain_size, choice.subset_size
         self.error = float(w * (d - w) / (d * (d - 1) * self._joint.gap**2))
 
+    def of_report(self, rows: Floats) -> Floats:
+        """Return what a report of the level adds to the sums of [k, nodes] coefficients."""
+        said: Floats = -float(self._joint.q) / float(self._joint.gap) * rows.sum(axis=1)
+        return said
+
+    def of_support(self, rows: Floats) -> Floats:
+        """Return what each node in its set adds as well."""
+        said: Floats = rows / float(self._joint.gap)
+        return said
+
+    def squares(self, rows: Floats) -> SetSquares:
+        """Return E[s² | x] of the whole score of such a report."""
+        return SetSquares.of(self._joint, rows.sum(axis=1), (rows * rows).sum(axis=1))
+
     def shares(self, supports: Counts, reports: int) -> Floats:
-        """y of the module."""
+        """Return y of the module."""
         shares: Floats = (supports / reports - float(self._joint.q)) / float(self._joint.gap)
         return shares
 
     def stratum(self, rows: Floats, shares: Floats) -> Stratum:
-        """Of (k, nodes) coefficients, where people are as `shares` say."""
+        """Return the evidence for [k, nodes] coefficients, at these shares of people."""
         squares = rows * rows
         sums = (rows.sum(axis=1), squares.sum(axis=1))
         means = (rows @ shares, squares @ shares)
-        once, permanent = (_Square(law, *sums) for law in (self._joint, self._permanent))
-        low, high = self._ends(rows)
+        once, permanent = (SetSquares.of(law, *sums) for law in (self._joint, self._permanent))
+        low, high = self.ends(rows)
         return Stratum(
             mean=means[0],
-            square=once.of(*means),
-            permanent_square=permanent.of(*means),
+            square=once.at(*means),
+            permanent_square=permanent.at(*means),
             low=low,
             high=high,
             least=once.least_variance(rows.min(axis=1), rows.max(axis=1)),
             pull=(rows.max(axis=1) - rows.min(axis=1)) / float(self._joint.gap),
         )
 
-    def _ends(self, rows: Floats) -> tuple[Floats, Floats]:
-        """The least and the most that a set of w nodes says."""
+    def ends(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the largest score of a set of w nodes."""
         w, nodes = self._size, rows.shape[1]
         ordered = np.partition(rows, sorted({w - 1, nodes - w}), axis=1)
         offset, gap = float(self._joint.q) * rows.sum(axis=1), float(self._joint.gap)
         low, high = ordered[:, :w].sum(axis=1), ordered[:, nodes - w :].sum(axis=1)
         return (low - offset) / gap, (high - offset) / gap
-
-
-class _Square:
-    """E[s² | x] = slope·g_x + bend·g_x² + constant, s = (Σ_(v in the set) g_v − q·Σ g)/(p − q)."""
-
-    def __init__(self, joint: JointSupports, total: Floats, squares: Floats) -> None:
-        p, q, r, t = map(float, (joint.p, joint.q, joint.r, joint.t))
-        gap = p - q
-        self.slope = 2 * (r - t - q * gap) / gap**2 * total
-        self.bend = (gap - 2 * r + 2 * t) / gap**2
-        self.constant = ((q - t) * squares + (t - q * q) * total**2) / gap**2
-
-    def of(self, coefficient: Floats, square: Floats) -> Floats:
-        """For one value, or the mean over people."""
-        moments: Floats = self.slope * coefficient + self.bend * square + self.constant
-        return moments
-
-    def least_variance(self, low: Floats, high: Floats) -> Floats:
-        """At most the least of E[s² | x] − g_x² for coefficients from `low` to `high`."""
-        bend = self.bend - 1
-        lowest = np.clip(-self.slope / (2 * bend), low, high) if bend > 0 else low
-        ends = [self.of(g, g * g) - g * g for g in (low, high, lowest)]
-        return np.asarray(np.maximum(np.min(ends, axis=0), 0.0))

@@ -1,10 +1,10 @@
-"""Unary encodings: how often the bit of each choice was reported as 1, and what that says.
+"""Unary encodings: how often the bit of each choice is reported as 1, and the estimates from that.
 
     f̂_v = (c_v/n − q)/(p − q)
 
-Counted as the bits of `rr/1` are, by its carry-save adders. Given who answered, the bits of a
-report are independent: so are the estimates of two choices, and all estimates add up to 1 only on
-average. Presented, they are projected to where they do.
+Counted like the bits of `rr/1`, by its carry-save adders. Given who answered, the bits of a report
+are independent, and so are the estimates of two choices. All estimates add up to 1 only on average.
+For presentation they are projected, so that they do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from deniable_estimators.mechanisms.rr import BitwiseEstimator
 
 @dataclass(frozen=True, slots=True)
 class UnaryEstimator(BitwiseEstimator, LabelSums):
-    """What the estimators of "sue/1" and "oue/1" have in common."""
+    """The common part of the estimators of "sue/1" and "oue/1"."""
 
     default_projection: ClassVar[str] = "simplex"
     estimand: ClassVar[str] = "labels"

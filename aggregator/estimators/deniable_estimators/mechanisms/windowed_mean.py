@@ -1,13 +1,15 @@
-"""The mean by a window of outputs: how often each was told, and what that says of the mean.
+"""The mean by a window of outputs: how often each is reported, and the mean from that.
 
     x̄ = ½ + w·ā/(2(p − q)W)        ā the mean score of the outputs, W that of all of the last window
 
-The mean as a share of the way from the lowest value to the highest. Scores are those of `windowed`:
-equally spaced in `discrete-piecewise/1`. The variance of an output is at least that at a point mass
-in x̄, because the second moment is convex in the value; the larger of that and the sample's goes
-into the standard error, so that a lucky sample never claims certainty.
+This is the mean as a share of the way from the lowest value to the highest. The mechanism has the
+scores; in `discrete-piecewise/1` they are equally spaced. The variance of an output is at least
+that at a point mass in x̄, because the second moment is convex in the value. The standard error
+uses the larger of that and the sample's, so a lucky sample never claims certainty.
 
-What the reports of one device in T epochs have in common is that of `functionals`.
+Reports of one device in T epochs depend on each other as in `functionals`.
+
+Source: docs/mathematics/numbers.md, Windows of outputs.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from deniable_estimators.inference.payload_arrays import (
     checked_histogram,
     checked_payloads,
 )
+from deniable_estimators.inference.public_scores import Ceiling, PublicScores
 from deniable_estimators.inference.score_estimates import estimate_of_scores
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.memoization import MemoizedChain
@@ -38,7 +41,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WindowedMeanEstimator:
-    """Of "discrete-piecewise/1" and "optimal-mean/1". Its tally is the histogram of the outputs."""
+    """The estimator of "discrete-piecewise/1" and "optimal-mean/1".
+
+    Its tally is the histogram of the outputs.
+    """
 
     default_projection: ClassVar[str] = "clip"
     estimand: ClassVar[str] = "mean"
@@ -52,7 +58,7 @@ class WindowedMeanEstimator:
 
     @property
     def channel(self) -> Channel:
-        """The law of a score as a share of their whole range, as if it were a bit."""
+        """The law of a score as a share of the whole range, as if it were a bit."""
         scores, window = self._first.scores, self._first.window
         of_window = Fraction(sum(scores[len(scores) - window :]), window)
         gap = (self.mechanism.p - self.mechanism.q) * of_window / max(scores)
@@ -93,8 +99,18 @@ class WindowedMeanEstimator:
             epochs=epochs,
         )
 
+    def public_mean(self) -> PublicScores:
+        """See `PublicMean`: the second moment is convex in the value, so its ends bound it."""
+        first = self._first
+        of_window = sum(first.scores[len(first.scores) - first.window :]) / first.window
+        gain = 2 * float(self.mechanism.p - self.mechanism.q) * of_window
+        starts = first.moments(self.mechanism.p)
+        none, every = ((1 + 2 * float(at) + float(m)) / 4 for at, m in (starts[0], starts[-1]))
+        weights = np.array([[score / gain for score in first.scores]])
+        return PublicScores.of_messages(weights, np.array([0.5]), (Ceiling.between(none, every),))
+
     def _moments(self, counts: Counts, n: int) -> Moments:
-        """Of the scores as shares of the way from the lowest value to the highest."""
+        """The moments of the scores, as shares of the way from the lowest value to the highest."""
         every, channel = self._first.scores, self.channel
         top, gap, of = max(every), float(channel.gap), max(n, 1)
         scored = list(zip(counts.tolist(), (score + top for score in every), strict=True))
@@ -114,7 +130,7 @@ class WindowedMeanEstimator:
         )
 
     def _least_variance(self, mean: float) -> float:
-        """Of a score whose expectation is `mean`: that of one and the same value."""
+        """The variance of a score with expectation `mean`, if all people have the same value."""
         starts = moments(self._first.scores, self._first.window, self.mechanism.p)
         places, squares = zip(*((float(at), float(moment)) for at, moment in starts), strict=True)
         reach = float(self.channel.gap) / 2
