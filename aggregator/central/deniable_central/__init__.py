@@ -1,1 +1,1 @@
-"""Central differential privacy over arrays of integers: exact draws, certified guarantees."""
+"""Central differential privacy over arrays of integers: exact draws and certified guarantees."""

@@ -1,24 +1,24 @@
-"""Everything that deniable_central refuses.
+"""All errors of deniable_central.
 
 * DeniableError (deniable_shared.errors)
   x CentralError               a central release that was not made
-    x AdjacencyError           neighbours that this mechanism cannot speak of
-    x ScoresError              scores that cannot be selected from exactly
+    x AdjacencyError           an adjacency that this mechanism does not support
+    x ScoresError              scores that are not exact
     x SensitivityError         a sensitivity that is missing, given twice or impossible
-    x AccountError             accounting: a bound that cannot be stated
-      x BudgetError            a release that would spend more than is left; carries the numbers
-    x HoldoutError             accounting: a holdout that is worn out, or rows it does not have
-    x MarketError              auctions: bids, values or a menu of a type or shape of no use
+    x AccountError             accounting: a bound that does not exist
+      x BudgetError            a release that would spend more than is left; has the numbers
+    x HoldoutError             accounting: a holdout that is used up, or has other rows
+    x MarketError              auctions: bids, values or a menu of a wrong type or shape
     x PricesError              auctions: prices that are not a finite grid, or too many
-    x CountsError              queries: counts or queries of a type, shape or size of no use
-    x EnumerationError         queries: more candidates than can be gone through
-    x SessionError             queries: a session whose journal is broken, or was not kept
-    x SubsetsError             reconstruction: subsets, secrets or answers of another shape
-    x DeltaError               stability: a δ that is no δ, or that no parameters reach
-    x RowsError                stability: rows, blocks or answers of a type or size of no use
+    x CountsError              queries: counts or queries of a wrong type, shape or size
+    x EnumerationError         queries: too many candidates to enumerate
+    x SessionError             queries: a session whose journal is broken, or was not stored
+    x SubsetsError             reconstruction: subsets, secrets or answers of a wrong shape
+    x DeltaError               stability: a δ out of range, or that no parameters reach
+    x RowsError                stability: rows, blocks or answers of a wrong type or size
 
-A message names arguments, types and sizes, never a score or a count: the caller sees a refusal,
-so it is a function of public facts.
+A message names arguments, types and sizes, never a score or a count. The caller sees a refusal, so
+it depends only on public facts.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class CentralError(DeniableError):
 
 
 class AdjacencyError(CentralError, ValueError):
-    """Neighbours that this mechanism cannot speak of."""
+    """An adjacency that this mechanism does not support."""
 
 
 class ScoresError(CentralError, ValueError):
-    """Scores that cannot be selected from exactly."""
+    """Scores that are not exact."""
 
 
 class SensitivityError(CentralError, ValueError):
@@ -49,14 +49,14 @@ class SensitivityError(CentralError, ValueError):
 
 
 class AccountError(CentralError, ValueError):
-    """A bound that cannot be stated."""
+    """A bound that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """In one currency, "epsilon", "rho" or "delta": limit = spent + left, and asked > left.
+    """The numbers in one currency, "epsilon", "rho" or "delta": limit = spent + left, asked > left.
 
-    What was asked is None where the release has no such number.
+    `asked` is None if the release has no such number.
     """
 
     currency: str
@@ -76,11 +76,11 @@ class BudgetError(AccountError):
 
 
 class HoldoutError(CentralError, ValueError):
-    """A holdout that is worn out, or rows that it cannot be asked about."""
+    """A holdout that is used up, or has other rows."""
 
 
 class MarketError(CentralError, ValueError):
-    """Bids, values or a menu of a type or shape that cannot be worked with."""
+    """Bids, values or a menu of a wrong type or shape."""
 
 
 class PricesError(CentralError, ValueError):
@@ -88,24 +88,24 @@ class PricesError(CentralError, ValueError):
 
 
 class CountsError(CentralError, ValueError):
-    """Counts or queries of a type, shape or size that cannot be answered from."""
+    """Counts or queries of a wrong type, shape or size."""
 
 
 class EnumerationError(CentralError, ValueError):
-    """More candidates than can be gone through."""
+    """Too many candidates to enumerate."""
 
 
 class SessionError(CentralError, RuntimeError):
-    """A session that cannot go on: its journal is broken, or was not kept."""
+    """A session that cannot go on: its journal is broken, or was not stored."""
 
 
 class SubsetsError(CentralError, ValueError):
-    """Subsets, secrets or answers of another shape than the attack needs."""
+    """Subsets, secrets or answers of a wrong shape."""
 
 
 class DeltaError(CentralError, ValueError):
-    """A δ that is no δ, or that no parameters of this mechanism reach."""
+    """A δ out of range, or that no parameters of this mechanism reach."""
 
 
 class RowsError(CentralError, ValueError):
-    """Rows, blocks or answers of a type or size that cannot be released from."""
+    """Rows, blocks or answers of a wrong type or size."""

@@ -1,4 +1,4 @@
-"""Guarantee: what one release costs, as exact rationals never below the truth.
+"""Guarantee: what one release costs, as exact rationals, never too small.
 
     pure ε        (ε, 0), and ρ = ε·tanh(ε/2) in zCDP, tight at randomized response
     bounded range the exponential mechanism: all log-ratios of two neighbours lie within ε of each
@@ -8,16 +8,18 @@
 
 Dong, Durfee, Rogers 2020 (bounded range); Bun, Steinke 2016 (zCDP).
 
-Every ε, ρ and δ is a statement about neighbours, and `Adjacency` says which data sets these are:
+Every ε, ρ and δ is a statement about neighbours. `Adjacency` says which data sets are neighbours:
 
     replace       one row, or report, is exchanged for another; n is public
     add/remove    one row, or report, is added or left out; n is private
 
-To exchange is to remove and then to add, so a guarantee for add/remove holds for replace as one for
-a group of two: (2ε, (1 + e^ε)δ) and 4ρ. Nothing leads back: n is no secret under replace.
+A replacement is a removal and an addition. So a guarantee for add/remove holds for replace as one
+for a group of two: (2ε, (1 + e^ε)δ) and 4ρ. The converse is false: n is no secret under replace.
 
-Decimals to print never show too little of what is spent, or too much of what is left.
-Twelve digits where they say it exactly, as of every ε; else six, rounded against us.
+Printed decimals never show too little of what is spent, or too much of what is left. They have
+twelve digits if that is exact, as for every ε; otherwise six, rounded against us.
+
+Source: docs/mathematics/accounting.md, Concentrated privacy.
 """
 
 from __future__ import annotations
@@ -34,19 +36,19 @@ from deniable_shared.randomness.dyadic import exp_bounds
 
 
 class Adjacency(StrEnum):
-    """The neighbours a guarantee speaks of."""
+    """The neighbours of a guarantee."""
 
     REPLACE = "replace"
     ADD_REMOVE = "add/remove"
 
     @property
     def rows_replaced(self) -> int:
-        """How many of these steps make one replacement: the size of the group to account for."""
+        """How many of these steps make one replacement: the size of the group."""
         return 2 if self is Adjacency.ADD_REMOVE else 1
 
 
 def parse_adjacency(value: str) -> Adjacency:
-    """Read a declared adjacency; AdjacencyError for anything but the two names."""
+    """Return the adjacency. Raises AdjacencyError for anything but the two names."""
     try:
         return Adjacency(value)
     except ValueError:
@@ -64,9 +66,9 @@ _EXP_BITS = 128
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """(ε, δ) and ρ-zCDP for one pair of neighbours; what is None is not claimed.
+    """(ε, δ) and ρ-zCDP for one pair of neighbours; None is not claimed.
 
-    ParameterError for a negative number, for δ of 1 or more, and where nothing is claimed.
+    Raises ParameterError for a negative number, for δ of 1 or more, and if nothing is claimed.
     """
 
     epsilon: Fraction | None
@@ -86,29 +88,29 @@ class Guarantee:
 
     @classmethod
     def pure(cls, epsilon: Fraction, adjacency: Adjacency) -> Guarantee:
-        """Of any ε-DP release: geometric noise, permute-and-flip, geometric noisy max."""
+        """Return the guarantee of an ε-DP release: geometric noise, permute-and-flip, noisy max."""
         return cls(epsilon, pure_rho(epsilon), Fraction(0), adjacency)
 
     @classmethod
     def bounded_range(cls, epsilon: Fraction, adjacency: Adjacency, *, times: int = 1) -> Guarantee:
-        """Of `times` adaptive draws of the exponential mechanism, each ε-bounded-range."""
+        """That of `times` adaptive draws of the exponential mechanism, each ε-bounded-range."""
         rho = times * bounded_range_rho(epsilon)
         return cls(times * epsilon, rho, Fraction(0), adjacency)
 
     @classmethod
     def approximate(cls, epsilon: Fraction, delta: Fraction, adjacency: Adjacency) -> Guarantee:
-        """Of an (ε, δ) release: propose-test-release and what is built on it."""
+        """Return that of an (ε, δ) release: propose-test-release and what is built on it."""
         return cls(epsilon, None, delta, adjacency)
 
     @classmethod
     def concentrated(cls, rho: Fraction, adjacency: Adjacency) -> Guarantee:
-        """Of a ρ-zCDP release that is ε-DP for no ε: Gaussian noise."""
+        """Return that of a ρ-zCDP release without any pure ε: Gaussian noise."""
         return cls(None, rho, Fraction(0), adjacency)
 
 
 @lru_cache(maxsize=1024)
 def pure_rho(epsilon: Fraction) -> Fraction:
-    """ε·tanh(ε/2), rounded up to a multiple of 2^−96: the zCDP of any ε-DP release."""
+    """Return ε·tanh(ε/2), rounded up to a multiple of 2^−96: the zCDP of any ε-DP release."""
     if epsilon == 0:
         return Fraction(0)
     _, e = exp_bounds(epsilon, bits=_EXP_BITS)
@@ -117,18 +119,18 @@ def pure_rho(epsilon: Fraction) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def bounded_range_rho(epsilon: Fraction) -> Fraction:
-    """t − 1 − ln t for t = ε/(e^ε − 1), rounded up to a multiple of 2^−96, at most ε²/8."""
+    """Return t − 1 − ln t for t = ε/(e^ε − 1), rounded up to a multiple of 2^−96, at most ε²/8."""
     if epsilon == 0:
         return Fraction(0)
     _, e = exp_bounds(epsilon, bits=_EXP_BITS + 2 * epsilon.denominator.bit_length())
-    t = epsilon / (e - 1)  # not above the true t, and t − 1 − ln t falls as t rises to 1
+    t = epsilon / (e - 1)  # at most the true t; t − 1 − ln t falls as t rises to 1
     ratio = _CONTEXT.divide(Decimal(t.numerator), Decimal(t.denominator))
     rho = t - 1 - Fraction(_CONTEXT.ln(ratio)) + _SLACK
     return min(round_up(rho), round_up(epsilon * epsilon / 8))
 
 
 def round_up(bound: Fraction) -> Fraction:
-    """The least multiple of 2^−96 not below the bound: exact to print, never in our favour."""
+    """The least multiple of 2^−96 not below the bound: prints exactly, never in our favour."""
     return Fraction(-(-(bound.numerator << _GRID_BITS) // bound.denominator), 1 << _GRID_BITS)
 
 
@@ -137,12 +139,12 @@ _PLAIN = Decimal("0.0001")
 
 
 def at_most(value: Fraction) -> str:
-    """A cost: the decimal is never below it."""
+    """Return a cost as a decimal that is never too small."""
     return _written(value, ROUND_CEILING)
 
 
 def at_least(value: Fraction) -> str:
-    """What may still be spent: the decimal is never above it."""
+    """Return what is left as a decimal that is never too large."""
     return _written(value, ROUND_FLOOR)
 
 

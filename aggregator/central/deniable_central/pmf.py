@@ -1,7 +1,7 @@
 """Pmf: the probability of every outcome of a mechanism, enclosed between two rationals.
 
-Mechanisms state it, releases never do: it is a function of the data. It is what tests compare draws
-with, and what an owner of the data plans with.
+It is a function of the data, so it is never part of a release. Tests compare draws with it, and
+owners of data use it for planning.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True, slots=True)
 class Pmf(Generic[Outcome]):
-    """lower ≤ Pr[outcome] ≤ upper, in the order of `outcomes`; equal where the law is rational."""
+    """lower ≤ Pr[outcome] ≤ upper, in the order of `outcomes`; equal if the law is rational."""
 
     outcomes: tuple[Outcome, ...]
     lower: tuple[Fraction, ...]
@@ -37,6 +37,6 @@ class Pmf(Generic[Outcome]):
 
     @property
     def probabilities(self) -> npt.NDArray[np.float64]:
-        """The middles, as floats: they add up to 1 but for rounding."""
+        """float64[outcomes]: the middles, which add up to 1 up to rounding."""
         pairs = zip(self.lower, self.upper, strict=True)
         return np.array([float((low + high) / 2) for low, high in pairs])

@@ -1,8 +1,8 @@
-"""Release: one drawn result and everything that may be said about it.
+"""Release: one drawn result with everything that may be published about it.
 
 Every field is a function of the drawn result and of public facts: the mechanism, its parameters,
-the number of candidates. Nothing here may look at the data again. What only the data know (how far
-a selection fell short, how many reports would turn it) is a function elsewhere, for their owner.
+the number of candidates. Nothing here may read the data again. Facts that need the data (how far a
+selection fell short, how many reports would change it) are separate functions for the data's owner.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ READERS = "anyone who sees the releases and not the data"
 
 @dataclass(frozen=True, slots=True)
 class ErrorBar:
-    """`quantity` lies in [lower, upper], in its own unit, with probability at least `confidence`.
+    """`quantity` is in [lower, upper], in its own unit, with probability at least `confidence`.
 
-    The probability is over the mechanism's coins, for every data set; a missing end is None.
+    The probability is over the mechanism's coins, for every data set. A missing end is None.
     """
 
     quantity: str
@@ -46,9 +46,10 @@ class ErrorBar:
 
 @dataclass(frozen=True, slots=True)
 class Release(Generic[Result]):
-    """A result with the law it was drawn from, its guarantee, and how far off it may be.
+    """A result with the law it was drawn from, its guarantee, and its error bar.
 
-    `protects` is the unit that neighbours differ in, `against` whoever the guarantee holds for.
+    `protects` is the unit in which neighbours differ, `against` the readers for whom the guarantee
+    holds.
     """
 
     result: Result
@@ -72,5 +73,5 @@ class Release(Generic[Result]):
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which two databases the guarantee calls neighbours."""
+        """The data sets that the guarantee calls neighbours."""
         return self.guarantee.adjacency

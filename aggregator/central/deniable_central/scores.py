@@ -1,8 +1,8 @@
-"""Scores: one integer a candidate, as they come, or real numbers rounded down to a declared grid.
+"""Scores: one integer for each candidate, or real numbers rounded down to a declared grid.
 
-Only integers can be drawn from exactly, so a float is never taken for a score. Who has real numbers
-declares a grid whose step is a power of two: dividing by it is exact in floats, so is the floor,
-and it is known by how many steps one row can move a rounded score (`PrivacyParameters.decay`).
+Exact draws need integers, so a float is never accepted as a score. For real numbers, declare a grid
+whose step is a power of two. Division by it and the floor are exact in floats, and it is known by
+how many steps one row can move a rounded score (`PrivacyParameters.decay`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Scores = npt.NDArray[np.integer] | Sequence[int] | GridScores
 
 
 def on_grid(values: npt.ArrayLike, *, step: Fraction | int) -> GridScores:
-    """Round real scores down to multiples of `step`, a power of two; ScoresError for a NaN.
+    """Round real scores down to multiples of `step`, a power of two. Raises ScoresError for NaN.
 
-    Scores beyond ±2^62 steps are moved to that end: moving scores so keeps every sensitivity.
+    Scores beyond ±2^62 steps are clipped there, which keeps every sensitivity.
     """
     step = Fraction(step)
     power = step.numerator.bit_length() - step.denominator.bit_length()
@@ -52,9 +52,9 @@ def on_grid(values: npt.ArrayLike, *, step: Fraction | int) -> GridScores:
 
 
 def checked_scores(scores: Scores) -> tuple[Integers, Fraction | None]:
-    """The scores as an int64 vector and the step of their grid; ScoresError if that is not exact.
+    """Return the scores, int64[candidates], and the step of their grid.
 
-    What is refused shows in type and shape alone, never in a value.
+    Raises ScoresError if they are not exact; it depends on type and shape, never on a value.
     """
     if isinstance(scores, GridScores):
         return _vector(scores.levels), scores.step

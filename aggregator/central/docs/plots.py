@@ -1,6 +1,6 @@
 """Draws this folder's SVGs.
 
-Run it as uv run --group docs python aggregator/central/docs/plots.py.
+Run it as uv run --group figures python aggregator/central/docs/plots.py.
 Every figure is a function of exact laws or of derived coins, so drawing again changes nothing. Text
 stays text, there is no background, and the colours can be read on white and on black.
 """
@@ -63,7 +63,7 @@ STYLE = {
 
 
 def main() -> None:
-    """Write every figure beside this file."""
+    """Write every figure into this folder."""
     plots = (
         plot_selection,
         plot_linear_queries,
@@ -132,8 +132,8 @@ def plot_selection() -> None:
     with figure("selection", x="ε (log scale)", y="answers below the best") as axes:
         for place, (name, make) in enumerate(makers.items()):
             spreads = [of_law(short, make(d).pmf(COUNTS).probabilities) for d in declared]
-            beside = [float(e) * 1.09 ** (place - 1) for e in epsilons]
-            bars(axes, beside, spreads, name, place)
+            offsets = [float(e) * 1.09 ** (place - 1) for e in epsilons]
+            bars(axes, offsets, spreads, name, place)
         bound = [selection.shortfall(d, candidates=len(COUNTS), beta=0.05) for d in declared]
         axes.plot([float(e) for e in epsilons], bound, "--", color=INK, label="bound at 95%")
         axes.set_xscale("log", base=2)
@@ -259,8 +259,8 @@ def plot_markets() -> None:
             earned = 100 * auctions.revenue(bids, prices) / best
             mechanisms = [auctions.Pricing.of(prices, epsilon=e) for e in epsilons]
             spreads = [of_law(earned, m.pmf(bids).probabilities) for m in mechanisms]
-            beside = [float(e) * 1.09 ** (place - 1) for e in epsilons]
-            bars(axes, beside, spreads, f"{len(bids):,} buyers", place)
+            offsets = [float(e) * 1.09 ** (place - 1) for e in epsilons]
+            bars(axes, offsets, spreads, f"{len(bids):,} buyers", place)
         keeps = 100 * float(prices.share)
         axes.axhline(keeps, linestyle="--", color=INK, label="the grid keeps at least")
         axes.set_xscale("log", base=2)

@@ -1,15 +1,15 @@
-"""Accounting: what releases cost together, to whom, and whether that is still in the budget.
+"""Accounting: what several releases cost together, to whom, and whether the budget allows it.
 
     basic, advanced_epsilon, bounded_range_epsilon, optimal_epsilon, RenyiCurve    composition
     epsilon_of, delta_of, Truncated                                      zCDP and tCDP as (ε, δ)
     grouped, replaced, total_variation                                   groups, adjacency
     contracted, shuffled_epsilon                                         answers randomized before
-    promise, Installation                                                what to print of a release
+    promise, Installation                                                what a release guarantees
     Budget, Account, Charge                                              what may still be released
-    Holdout, transfer_gap, population_error                              what holds beyond the rows
+    Holdout, transfer_gap, population_error                              the population of the rows
 
-All bounds are rationals, rounded up. Only `Guarantee.bounded_range` may carry ρ_BR: the exponential
-mechanism and its law under other names. Budgets are kept in ε and ρ for one replaced report.
+All bounds are rationals, rounded up. Only `Guarantee.bounded_range` may have ρ_BR: that is the
+exponential mechanism and its law under other names. Budgets are in ε and ρ for one replaced report.
 """
 
 from __future__ import annotations

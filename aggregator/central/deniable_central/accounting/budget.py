@@ -1,12 +1,14 @@
 """Budget: what the releases of one collection may cost, per epoch and per installation.
 
-A release charges every epoch it reads. In one epoch an installation has one report, so `spent` is a
-plain sum. In several it has a report in each, but in no more than `reports` epochs, which follow
-each other: its cost is the largest over all such windows W of Σ over releases of the group of
-|W ∩ what the release read|, so J·ε, J²·ρ.
+A release charges every epoch that it reads. In one epoch an installation has one report, so `spent`
+is a plain sum. In several epochs it has a report in each, but in at most `reports` consecutive
+epochs. Its cost is the largest over all such windows W of Σ over releases of the group of |W ∩ what
+the release read|, so J·ε, J²·ρ.
 
-Nothing here reads a tally or draws a coin: an account is a value, a charge makes a new one, and
-whoever keeps it commits the new one before the draw.
+Nothing here reads a tally or draws a coin. An account is a value, and a charge makes a new one. The
+caller must commit the new one before the draw.
+
+Source: docs/mathematics/accounting.md, What may still be released.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The manifest's `central`, and the most reports of one installation: None for no such bound.
+    """The manifest's `central`, and the most reports of one installation; None for no such limit.
 
     reports: 1 for "once", ⌊lifetime/report⌋ for "fresh", None for "memoized".
     """
@@ -57,7 +59,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one release costs, and the epochs that it read; `release` is its name in refusals."""
+    """What one release costs, and the epochs that it read. `release` is its name in refusals.
+
+    Raises AccountError without epochs.
+    """
 
     release: str
     epochs: frozenset[int]
@@ -68,35 +73,35 @@ class Charge:
             raise AccountError("a release must read at least 1 epoch, got none")
 
     def cost(self, window: range | None) -> Spending:
-        """To an installation with a report in each epoch of the window; of all epochs if None."""
+        """The cost to an installation with a report in each epoch of the window (None: all)."""
         reports = self.reports(window)
         return Spending.of(self.guarantee, reports=reports) if reports else NOTHING
 
     def reports(self, window: range | None) -> int:
-        """How many of the epochs it read lie in the window."""
+        """Return how many of the epochs that it read are in the window."""
         return len(self.epochs if window is None else self.epochs.intersection(window))
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A budget and what was charged to it."""
+    """A budget, and the charges to it."""
 
     budget: Budget
     charges: tuple[Charge, ...] = ()
 
     def spent(self, epoch: int) -> Spending:
-        """By all releases that read this epoch, per report."""
+        """Return what all releases that read this epoch have spent, per report."""
         return _total(charge.cost(range(epoch, epoch + 1)) for charge in self.charges)
 
     def spent_by_installation(self) -> Spending:
-        """The most that any installation has spent, in each currency."""
+        """Return the most that any installation has spent, in each currency."""
         costs = [_total(c.cost(window) for c in self.charges) for window in self.windows()]
         return _largest(costs) if costs else NOTHING
 
     def charged(self, charge: Charge) -> Account:
-        """The account after this release, to be kept before it is drawn.
+        """Return the account after this release. Store it before the draw.
 
-        BudgetError says what is spent, asked and left, and by which releases.
+        Raises BudgetError, which says what is spent, requested and left, and by which releases.
         """
         after = replace(self, charges=(*self.charges, charge))
         for epoch in sorted(charge.epochs):
@@ -116,7 +121,7 @@ class Account:
             raise budget_error(BudgetRequest(limit, spent, cost, reports, names), whose=whose)
 
     def windows(self, touching: Iterable[int] | None = None) -> Iterator[range | None]:
-        """Every window that starts at a charged epoch: any other is part of one of these."""
+        """Yield every window that starts at a charged epoch; any other is part of one of these."""
         if self.budget.reports is None:
             yield None
             return

@@ -1,13 +1,16 @@
-"""What several releases of the same data cost together, however each was chosen from those before.
+"""What several releases of the same data cost together, if each is chosen from those before.
 
     basic          Σε, Σδ, Σρ                                                     any releases
     advanced       kε·tanh(ε/2) + ε√(2k ln(1/δ))                                  k of ε
     bounded range  the (ε, δ) of k·ρ_BR(ε)                                        k draws of EM
-    optimal        the least ε' there is: that of k answers of randomized         k of (ε, δ0)
-                   response, each of which any ε-DP release is computed from
+    optimal        the least possible ε': that of k answers of randomized         k of (ε, δ0)
+                   response, from which every ε-DP release can be computed
 
-The last holds for k and ε fixed beforehand; `basic` and Σρ also for those that answers decide
-(`budget`). Everything is rounded up. Dwork, Rothblum, Vadhan 2010; Kairouz, Oh, Viswanath 2015.
+The last one needs k and ε that are fixed in advance. `basic` and Σρ also hold if answers decide
+them (`budget`). Everything is rounded up. Dwork, Rothblum, Vadhan 2010; Kairouz, Oh, Viswanath
+2015.
+
+Source: docs/mathematics/accounting.md, Composition.
 """
 
 from __future__ import annotations
@@ -36,9 +39,10 @@ _BITS = 192
 
 
 def basic(guarantees: Iterable[Guarantee]) -> Guarantee:
-    """All of them: ε, δ and ρ add up; what one of them does not claim, the sum does not.
+    """Return the guarantee of all releases together: ε, δ and ρ add up.
 
-    AccountError for none, for different adjacencies (see `replacement_guarantee`), for Σδ ≥ 1.
+    A sum lacks what one of them does not claim. Raises AccountError for no releases, for different
+    adjacencies (see `replacement_guarantee`), and for Σδ ≥ 1.
     """
     parts = tuple(guarantees)
     adjacencies = {part.adjacency for part in parts}
@@ -61,19 +65,19 @@ def basic(guarantees: Iterable[Guarantee]) -> Guarantee:
 
 
 def concentration(guarantee: Guarantee) -> Fraction:
-    """ρ but with probability δ: an (ε, δ) release is, so often, one of pure ε."""
+    """Return ρ that holds except with probability δ: then an (ε, δ) release is one of pure ε."""
     return pure_rho(guarantee.epsilon or Fraction(0)) if guarantee.rho is None else guarantee.rho
 
 
 def advanced_epsilon(epsilon: Epsilon, *, releases: int, delta: Delta) -> Fraction:
-    """ε' of so many ε-DP releases at δ, by the advanced theorem."""
+    """Return ε' of `releases` ε-DP releases at δ, by the advanced theorem."""
     each, k = read_epsilon(epsilon), read_count(releases, argument="releases")
     spread = sqrt(2 * k * ln(1 / read_delta(delta))[1])[1]
     return round_up(each * (k * tanh(each / 2)[1] + spread))
 
 
 def bounded_range_epsilon(epsilon: Epsilon, *, releases: int, delta: Delta) -> Fraction:
-    """ε' of so many draws of the exponential mechanism at δ; nothing else may use this."""
+    """Ε' of `releases` draws of the exponential mechanism at δ; nothing else may use this."""
     k = read_count(releases, argument="releases")
     return epsilon_of(k * bounded_range_rho(read_epsilon(epsilon)), delta)
 
@@ -81,9 +85,10 @@ def bounded_range_epsilon(epsilon: Epsilon, *, releases: int, delta: Delta) -> F
 def optimal_epsilon(
     epsilon: Epsilon, *, releases: int, delta: Delta, each_delta: Fraction = Fraction(0)
 ) -> Fraction:
-    """The least ε' for which so many (ε, δ0) releases are (ε', δ)-DP, for ε and their number fixed.
+    """Return the least ε' for which `releases` (ε, δ0) releases are (ε', δ)-DP.
 
-    AccountError if (1 − δ0)^k leaves nothing of δ.
+    ε and the number of releases must be fixed in advance. Raises AccountError if (1 − δ0)^k leaves
+    nothing of δ.
     """
     total = read_delta(delta)
     k = read_count(releases, argument="releases")
@@ -104,7 +109,7 @@ def optimal_epsilon(
 def optimal_delta(
     epsilon: Epsilon, *, releases: int, target: Epsilon, each_delta: Fraction = Fraction(0)
 ) -> Fraction:
-    """The least δ for which so many (ε, δ0) releases are (target, δ)-DP: exact but for rounding."""
+    """Return the least δ for which the releases are (target, δ)-DP, exact up to rounding."""
     k = read_count(releases, argument="releases")
     bound = exp(read_epsilon(target, argument="target"))[0]
     inner = Fraction(0)
@@ -116,18 +121,18 @@ def optimal_delta(
 
 
 def _kept(each_delta: Fraction, releases: int) -> Fraction:
-    """(1 − δ0)^k."""
+    """Return (1 − δ0)^k."""
     if not 0 <= each_delta < 1:
         raise AccountError(f"each_delta must lie in [0, 1), got {float(each_delta):.3g}")
     return (1 - each_delta) ** releases
 
 
 def _prefixes(epsilon: Fraction, releases: int) -> Iterator[tuple[int, int, int]]:
-    """P and Q of the events "at most m of k answers lie", m = 0 … k, P rounded up and Q down.
+    """Yield P and Q of the events "at most m of k answers lie", m = 0 … k, P rounded up and Q down.
 
     They are the events of the largest likelihood ratio, so δ(ε') is the largest P − e^ε' · Q. An
-    honest answer has a probability of at least e^ε/(1 + e^ε): more ε never reveals less. Third is
-    what both are scaled by.
+    honest answer has a probability of at least e^ε/(1 + e^ε): more ε never reveals less. The third
+    number is the scale of both.
     """
     if releases * (1 + epsilon) > _MOST_WORK:
         raise AccountError(
@@ -151,7 +156,7 @@ def _prefixes(epsilon: Fraction, releases: int) -> Iterator[tuple[int, int, int]
 
 
 def _power(base: int, exponent: int, width: int, bits: int) -> tuple[int, int]:
-    """(base/2^width)^exponent, scaled by 2^bits, rounded down and up."""
+    """Return (base/2^width)^exponent, scaled by 2^bits, rounded down and up."""
     low = high = 1 << bits
     for digit in f"{exponent:b}":
         low, high = low * low >> bits, -(-high * high >> bits)

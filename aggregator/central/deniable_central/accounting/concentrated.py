@@ -1,14 +1,17 @@
-"""zCDP and tCDP: how they add up, and the (ε, δ) that they amount to.
+"""zCDP and tCDP: how they add up, and the (ε, δ) that they imply.
 
     ρ-zCDP        D_α(M(x)‖M(x')) ≤ ρα for all α > 1
     (ρ, ω)-tCDP   the same for 1 < α < ω
     composition   ρ adds up, ω is the least
 
     (ε, δ) for    ε = ρα + ln(1 − 1/α) − ln(δα)/(α − 1)    at any α, so at the best     `epsilon_of`
-                  ε = ρ + 2√(ρ ln(1/δ))                     simple, and never less
+                  ε = ρ + 2√(ρ ln(1/δ))                     simple, and never smaller
 
-Any α gives a true statement, so the best is searched for in floats and stated in rationals that are
-rounded up. Bun, Steinke 2016; Bun, Dwork, Rothblum, Steinke 2018; Canonne, Kamath, Steinke 2020.
+Every α gives a true statement. So the best α is searched in floats, and the result is computed in
+rationals that are rounded up. Bun, Steinke 2016; Bun, Dwork, Rothblum, Steinke 2018; Canonne,
+Kamath, Steinke 2020.
+
+Source: docs/mathematics/accounting.md, Concentrated privacy.
 """
 
 from __future__ import annotations
@@ -29,11 +32,11 @@ if TYPE_CHECKING:
 _STEPS = 80
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _ORDER_BITS = 40
-_DEEPEST = Fraction(-80)  # e^−80 is below every δ anyone states, so it may stand for less
+_DEEPEST = Fraction(-80)  # e^−80 is below every accepted δ, so it may replace smaller ones
 
 
 def epsilon_of(rho: Fraction, delta: Delta) -> Fraction:
-    """The ε for which ρ-zCDP is (ε, δ)-DP, by the best order; rounded up."""
+    """Return the ε for which ρ-zCDP is (ε, δ)-DP, by the best order; rounded up."""
     rho, delta = read_rho(rho), read_delta(delta)
     if rho == 0:
         return Fraction(0)
@@ -48,13 +51,13 @@ def epsilon_at(order: Fraction, divergence: Fraction, delta: Fraction) -> Fracti
 
 
 def simple_epsilon_of(rho: Fraction, delta: Delta) -> Fraction:
-    """ρ + 2√(ρ ln(1/δ)), rounded up: what is usually quoted, and never below `epsilon_of`."""
+    """Return ρ + 2√(ρ ln(1/δ)), rounded up: the usual bound, never below `epsilon_of`."""
     rho, delta = read_rho(rho), read_delta(delta)
     return round_up(rho + 2 * sqrt(rho * ln(1 / delta)[1])[1])
 
 
 def delta_of(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """The δ for which ρ-zCDP is (ε, δ)-DP, rounded up: e^((α−1)(ρα − ε + ln(1 − 1/α)))/α."""
+    """Return the δ for which ρ-zCDP is (ε, δ)-DP, rounded up: e^((α−1)(ρα − ε + ln(1 − 1/α)))/α."""
     rho = read_rho(rho)
     if epsilon < 0:
         raise AccountError(f"epsilon must be at least 0, got {float(epsilon):.3g}")
@@ -70,7 +73,7 @@ def delta_of(rho: Fraction, epsilon: Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class TruncatedConcentration:
-    """(ρ, ω)-tCDP; `a + b` is both of them, in any order and adaptively."""
+    """(ρ, ω)-tCDP. `a + b` is both of them, in any order and adaptively."""
 
     rho: Fraction
     omega: Fraction
@@ -84,7 +87,7 @@ class TruncatedConcentration:
         return TruncatedConcentration(self.rho + other.rho, min(self.omega, other.omega))
 
     def epsilon(self, delta: Delta) -> Fraction:
-        """ε at δ by the best order of at most ω, rounded up: what holds below ω holds at it."""
+        """Ε at δ by the best order of at most ω, rounded up: what holds below ω holds at it."""
         delta = read_delta(delta)
         if self.rho == 0:
             return Fraction(0)
@@ -111,12 +114,12 @@ def _around(rho: Fraction, delta: Fraction) -> tuple[float, float]:
 
 
 def _spread(order: float) -> tuple[float, float]:
-    """Orders a factor of 64 to both sides, by their distance from 1."""
+    """Return orders whose distance from 1 is up to 64 times smaller and larger."""
     return 1 + (order - 1) / 64, 1 + (order - 1) * 64
 
 
 def _best_order(cost: Callable[[float], float], low: float, high: float) -> Fraction:
-    """About where the cost is least, by golden section on ln(α − 1); any order above 1 is valid."""
+    """About the order of least cost, by golden section on ln(α − 1); any above 1 is valid."""
     a, b = math.log(low - 1), math.log(high - 1)
     for _ in range(_STEPS):
         left, right = b - _GOLDEN * (b - a), a + _GOLDEN * (b - a)

@@ -1,13 +1,15 @@
-"""Contraction: a release of answers that were randomized before says less about the true values.
+"""Contraction: a release of answers that were randomized before reveals less of the true values.
 
     local ε0, central (ε_c, δ_c), both for one replaced answer
     ε = 2·artanh(tanh(ε0/2) · tanh(ε_c/2)) = ln((e^(ε0 + ε_c) + 1)/(e^ε0 + e^ε_c))
     δ = δ_c (e^ε0 − 1)/(e^ε0 + e^ε_c)
 
-Two laws of an ε0-LDP answer are computed from one bit through binary randomized response, so the
-release is no better than (ε_c, δ_c) after that bit; randomized response twice reaches the bound. It
-is less than either of the two, and holds for readers who see no reports. J answers of one person:
-J·ε0 and the group of J.
+Two laws of an ε0-LDP answer can be computed from one bit through binary randomized response. So the
+release reveals no more than (ε_c, δ_c) after that bit. Randomized response twice reaches the bound.
+The bound is less than either of the two, and holds for readers who see no reports. For J answers of
+one person use J·ε0 and the group of J.
+
+Source: docs/mathematics/accounting.md, True answers behind randomized ones.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def contracted_guarantee(central: Guarantee, *, local: Epsilon) -> Guarantee:
-    """What the release guarantees a true value that passed through ε0 = `local`; rounded up.
+    """Return what the release guarantees a true value that passed through ε0 = `local`; rounded up.
 
-    An add/remove guarantee is first stated for replacement. AccountError without an ε.
+    An add/remove guarantee is first stated for replacement. Raises AccountError without an ε.
     """
     epsilon0, outer = read_epsilon(local, argument="local"), replacement_guarantee(central)
     if outer.epsilon is None:
@@ -42,7 +44,7 @@ def contracted_guarantee(central: Guarantee, *, local: Epsilon) -> Guarantee:
 
 
 def _epsilon(inner: Bounds, whole: Bounds) -> Fraction:
-    """ln((xy + 1)/(x + y)) rises in x and in y, where both are at least 1."""
+    """Return bounds of ln((xy + 1)/(x + y)), which rises in x and in y if both are at least 1."""
     x, y = inner[1], whole[1]
     return ln((x * y + 1) / (x + y))[1]
 

@@ -1,4 +1,4 @@
-"""Adaptive data analysis: what privacy says about the population that rows were drawn from.
+"""Adaptive data analysis: what privacy implies for the population that the rows are drawn from.
 
 S holds n rows drawn independently from P; f: X → [0, 1] is chosen by an ε-DP analysis of S.
 
@@ -7,11 +7,13 @@ S holds n rows drawn independently from P; f: X → [0, 1] is chosen by an ε-DP
                               ⇒ within α + tanh(ε/4) + c of f(P) but with β/c          any c
     under (ε, δ)              within α + (e^ε − 1) + c + 2d but with β/c + δ/d          any c, d
 
-Given the outcome each row has its law reweighted by factors within e^ε of each other, which moves
-the mean of f by at most tanh(ε/4): half of what is usually said, and randomized response of
-1 + e^(ε/2) choices reaches it. Given the outcome S is a fresh draw from its posterior (so is f), so
-where answer and posterior mean are farther apart than α + c, the fresh S is off with probability
-above c. Dwork et al. 2015; Jung, Ligett, Neel, Roth, Sharifi-Malvajerdi, Shenfeld 2020.
+Given the outcome, each row's law is reweighted by factors within e^ε of each other. This moves the
+mean of f by at most tanh(ε/4). That is half of the usual bound, and randomized response of 1 +
+e^(ε/2) choices reaches it. Given the outcome, S is a new draw from its posterior (and so is f). So
+if answer and posterior mean differ by more than α + c, the new S is off with probability above c.
+Dwork et al. 2015; Jung, Ligett, Neel, Roth, Sharifi-Malvajerdi, Shenfeld 2020.
+
+Source: docs/mathematics/accounting.md, What holds beyond the rows.
 """
 
 from __future__ import annotations
@@ -29,17 +31,17 @@ if TYPE_CHECKING:
 
 
 def transfer_gap(epsilon: Epsilon) -> Fraction:
-    """How far the population is from the rows on average, in any f in [0, 1] chosen under ε-DP."""
+    """How far population and rows differ on average, for any f in [0, 1] chosen under ε-DP."""
     return round_up(tanh(read_epsilon(epsilon) / 4)[1])
 
 
 def population_error(
     guarantee: Guarantee, *, alpha: Fraction, beta: Fraction, failure: Fraction
 ) -> Fraction:
-    """How far all answers are from the population at most, but with probability `failure`.
+    """Return how far all answers are from the population at most, except with chance `failure`.
 
-    alpha, beta: answers are within alpha of the rows' own mean, all at once, but with chance beta.
-    AccountError unless failure > beta + delta, and without an ε.
+    alpha, beta: answers are within alpha of the rows' own mean, all at once, except with chance
+    beta. Raises AccountError unless failure > beta + delta, and without an ε.
     """
     outer = replacement_guarantee(guarantee)
     if outer.epsilon is None:

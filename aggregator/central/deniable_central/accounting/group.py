@@ -1,9 +1,11 @@
-"""Groups: what is promised to several rows at once, and to one row replaced.
+"""Groups: what a release guarantees to several rows at once, and to one replaced row.
 
     k rows           (kε, δ(e^(kε) − 1)/(e^ε − 1)), k²ρ
     one replacement  one row removed and one added: the group of two of add/remove
 
-A ρ is also at most kε·tanh(kε/2), that of any kε-DP release. Rounded up.
+ρ is also at most kε·tanh(kε/2), that of any kε-DP release. Everything is rounded up.
+
+Source: docs/mathematics/accounting.md, Neighbours and groups.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from deniable_central.guarantee import Adjacency, Guarantee, pure_rho, round_up
 
 
 def group_guarantee(guarantee: Guarantee, rows: int) -> Guarantee:
-    """The same release as a promise to `rows` rows together; AccountError where δ reaches 1."""
+    """Return the guarantee to `rows` rows together. Raises AccountError if δ reaches 1."""
     k = read_count(rows, argument="rows")
     if k == 1:
         return guarantee
@@ -31,15 +33,15 @@ def group_guarantee(guarantee: Guarantee, rows: int) -> Guarantee:
 
 
 def replacement_guarantee(guarantee: Guarantee) -> Guarantee:
-    """The same release under replacement: ε for add/remove is 2ε for replace, δ is (1 + e^ε)δ."""
+    """Return the guarantee under replacement: add/remove ε and δ become 2ε and (1 + e^ε)δ."""
     group = group_guarantee(guarantee, guarantee.adjacency.rows_replaced)
     return Guarantee(group.epsilon, group.rho, group.delta, Adjacency.REPLACE)
 
 
 def total_variation(guarantee: Guarantee) -> Fraction:
-    """How far any event's probability may differ between two neighbours; rounded up.
+    """Return how far an event's probability may differ between neighbours at most; rounded up.
 
-    δ + (1 − δ)·tanh(ε/2), or √(ρ/2) where that is less: Kairouz, Oh, Viswanath; Pinsker.
+    It is δ + (1 − δ)·tanh(ε/2), or √(ρ/2) if that is less: Kairouz, Oh, Viswanath; Pinsker.
     """
     bounds = [Fraction(1)]
     if guarantee.epsilon is not None:
@@ -72,7 +74,7 @@ def _group_delta(guarantee: Guarantee, rows: int) -> Fraction:
 
 
 def _growth(epsilon: Fraction, rows: int) -> Fraction:
-    """(e^(kε) − 1)/(e^ε − 1) = 1 + e^ε + … + e^((k − 1)ε), rounded up."""
+    """Return (e^(kε) − 1)/(e^ε − 1) = 1 + e^ε + … + e^((k − 1)ε), rounded up."""
     if epsilon == 0:
         return Fraction(rows)
     return (exp(rows * epsilon)[1] - 1) / (exp(epsilon)[0] - 1)

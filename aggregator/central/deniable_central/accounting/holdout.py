@@ -1,13 +1,13 @@
-"""A holdout that can be asked again and again: it says only where the training data mislead.
+"""A reusable holdout: it reveals only where the training data mislead.
 
-    agrees    |t − guess| + noise < noisy threshold    answered the analyst's own guess, free
-    overfits  otherwise                                answered t + fresh noise: one of `overfits`
+    agrees    |t − guess| + noise < noisy threshold    returns the analyst's own guess, free
+    overfits  otherwise                                returns t + new noise: one of `overfits`
 
-t counts f over the holdout's rows, the guess is what the training rows gave. All of ε is spent when
-the holdout is opened, however many queries follow and however they depend on earlier answers; after
-the last `overfits` it is worn out. `error` is about the holdout's rows, `population_error` about
-what they were drawn from. Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015 (Thresholdout); the
-sparse vector as corrected by Lyu, Su, Li 2017; noise is exact and on integers.
+t counts f over the holdout's rows; the guess comes from the training rows. All of ε is spent when
+the holdout is opened. It covers any number of queries, even if they depend on earlier answers.
+After the last of `overfits` the holdout is used up. `error` is about the holdout's rows,
+`population_error` about their population. Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015
+(Thresholdout); the sparse vector as corrected by Lyu, Su, Li 2017; the noise is exact, on integers.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _GRID = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class HoldoutPlan:
-    """The public parameters: rows n, the ε of threshold, tests and answers, and what is promised.
+    """The public parameters: rows n, the ε of threshold, tests and answers, and the accuracy.
 
     tolerance: how far a guess may be off, as a share. queries, beta: so many answers are within
-    `error` of the rows, but with probability beta. scale: f is a whole number of 1/scale.
+    `error` of the rows, except with probability beta. scale: f is a whole number of 1/scale.
     """
 
     rows: int
@@ -60,7 +60,7 @@ class HoldoutPlan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of all answers together."""
+        """The guarantee of all answers together."""
         return Guarantee.pure(sum(self.epsilons, Fraction(0)), Adjacency.REPLACE)
 
     @property
@@ -74,14 +74,14 @@ class HoldoutPlan:
 
     @property
     def decays(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Of the noise on the threshold, once; on every test; on the answers that overfit."""
+        """Decays of the noise on the threshold, on every test, and on answers that overfit."""
         of_threshold, of_test, of_answer = self.epsilons
         each = self.overfits * self.scale
         return of_threshold / self.scale, of_test / (2 * each), of_answer / each
 
     @property
     def error(self) -> Fraction:
-        """How far any answer is from the rows' own share at most, but with probability beta."""
+        """How far an answer is from the rows' own share at most, except with probability beta."""
         third = self.beta / 3
         decays = self.decays
         doubt = tail_quantile(decays[0], third) + tail_quantile(decays[1], third / self.queries)
@@ -89,7 +89,7 @@ class HoldoutPlan:
         return Fraction(max(self.threshold - 1 + doubt, answer), self.unit)
 
     def population_error(self, *, failure: Fraction) -> Fraction:
-        """How far any answer is from the population at most, but with probability `failure`."""
+        """Return how far an answer is from the population at most, except with chance `failure`."""
         return population_error(
             self.guarantee, alpha=self.error, beta=Fraction(self.beta), failure=failure
         )
@@ -105,7 +105,7 @@ def plan_holdout(  # noqa: PLR0913  (published: notebooks call it)
     beta: float = 0.05,
     scale: int = 1,
 ) -> HoldoutPlan:
-    """A third of ε for the answers that overfit, the rest where it helps the tests most."""
+    """Return a plan: a third of ε for answers that overfit, the rest split best for the tests."""
     whole = read_epsilon(epsilon)
     weight = Fraction(round((2 * overfits) ** (2 / 3) * _GRID), _GRID)
     of_threshold = whole * Fraction(2, 3) / (1 + weight)
@@ -115,14 +115,14 @@ def plan_holdout(  # noqa: PLR0913  (published: notebooks call it)
 
 @dataclass(frozen=True, slots=True)
 class HoldoutAnswer:
-    """The share that f has of the rows, about, and whether the guess was off."""
+    """About the share of the rows that f has, and whether the guess was off."""
 
     share: Fraction
     overfits: bool
 
 
 class Holdout(Generic[Row]):
-    """Rows that are only asked through here. Opening it spends `plan.guarantee`."""
+    """Rows that are only queried through this object. Opening it spends `plan.guarantee`."""
 
     law = "sparse vector with geometric noise over a holdout"
 
@@ -138,12 +138,12 @@ class Holdout(Generic[Row]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What opening it spent: it covers every answer there will ever be."""
+        """What opening it spent: it covers all answers."""
         return self.plan.guarantee
 
     @property
     def overfits_left(self) -> int:
-        """How many guesses it may still correct; public, like every answer."""
+        """How many guesses it can still correct; public, like every answer."""
         return self._left
 
     @property
@@ -151,14 +151,14 @@ class Holdout(Generic[Row]):
         return self._query_count
 
     def ask(self, query: Callable[[Row], int], *, guess: Fraction | int) -> HoldoutAnswer:
-        """The share of f = query(row)/scale, where `guess` is its share of the training rows.
+        """Return the share of f = query(row)/scale; `guess` is its share of the training rows.
 
-        f is taken row by row and moved into [0, 1], so that no query can reach further than the
-        plan says. HoldoutError once it is worn out: then collect other rows.
+        f is computed row by row and clipped to [0, 1], so that no query reaches further than
+        planned. Raises HoldoutError once the holdout is used up.
         """
         if not self._left:
             raise HoldoutError(
-                f"this holdout is worn out: it corrected {self.plan.overfits} guesses, as planned; "
+                f"this holdout is used up: it corrected {self.plan.overfits} guesses, as planned; "
                 "hold out other rows"
             )
         if not 0 <= guess <= 1:

@@ -1,4 +1,4 @@
-"""ε, δ, ρ and counts as a caller writes them, read exactly; floats are never taken for exact."""
+"""Reads ε, δ, ρ and counts exactly, as a caller writes them. Floats are never accepted as exact."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _DECIMAL = re.compile(r"[0-9](\.[0-9]{1,30})?(e-[0-9]{1,2})?")
 
 
 def read_epsilon(value: Epsilon, *, argument: str = "epsilon") -> Fraction:
-    """ε in [0, 10^6], exactly: composed budgets are larger than one release's."""
+    """Return ε in [0, 10^6], exactly: composed budgets exceed those of one release."""
     return parse_epsilon(value, argument=argument, low=Fraction(0), high=LARGEST_EPSILON)
 
 
 def read_delta(value: object) -> Fraction:
-    """δ in [10^−30, 1), exactly; AccountError for a float and for 0."""
+    """Return δ in [10^−30, 1), exactly. Raises AccountError for a float and for 0."""
     if isinstance(value, str) and _DECIMAL.fullmatch(value):
         value = Fraction(value)
     if not isinstance(value, Fraction):
@@ -40,14 +40,14 @@ def read_delta(value: object) -> Fraction:
 
 
 def read_rho(value: object) -> Fraction:
-    """ρ ≥ 0, exactly."""
+    """Return ρ ≥ 0, exactly."""
     if isinstance(value, bool) or not isinstance(value, int | Fraction) or value < 0:
         raise AccountError(f"rho must be an int or a Fraction of at least 0, got {value!r:.40}")
     return Fraction(value)
 
 
 def read_count(value: object, *, argument: str, most: int = LARGEST_COUNT) -> int:
-    """A whole number from 1."""
+    """Return a whole number from 1."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise AccountError(f"{argument} must be an int in [1, {most:,}], got {value!r:.40}")
     return value

@@ -1,13 +1,13 @@
-"""What a release promises to whom: one report, one installation with J of them, the true values.
+"""What a release guarantees: to one report, to an installation with J reports, to the true values.
 
     one report         ε_c, δ_c, ρ
     one installation   J·ε_c, δ of a group of J, J²·ρ
     its true values    contraction of the two: J·ε_c after the local ε of all its answers; only
-                       where nothing but releases can be read
-    local              what the answers guarantee by themselves, to whoever reads them: never less
+                       if nothing but releases can be read
+    local              what the answers alone guarantee against every reader of reports
 
-The local ε: min(J · report, lifetime) of fresh answers, permanent · holds of memoized ones. Blocks
-of reports are blocks of c0 = J rows (`ptr.Blocks`).
+The local ε is min(J · report, lifetime) for fresh answers, permanent · holds for memoized ones.
+Blocks of reports are blocks of c0 = J rows (`stability.blocks`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ READABLE = ("live", "closed", "releases")
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The most that one installation can have in what a release reads: J reports, their local ε."""
+    """The most that one installation has in what a release reads: J reports and their local ε."""
 
     reports: int
     local: Fraction
@@ -46,7 +46,7 @@ class Installation:
 
     @classmethod
     def fresh(cls, *, epochs: int, report: Epsilon, lifetime: Epsilon) -> Installation:
-        """One new answer in each of the epochs read, for as long as the lifetime pays."""
+        """One new answer in each of the epochs read, as long as the lifetime pays."""
         each, most = _paid(report, lifetime)
         reports = min(read_count(epochs, argument="epochs"), most)
         return cls(reports, reports * each)
@@ -55,7 +55,7 @@ class Installation:
     def memoized(
         cls, *, epochs: int, holds: int, permanent: Epsilon, lifetime: Epsilon
     ) -> Installation:
-        """A report in each epoch read, behind a permanent answer for each of their holds."""
+        """One report in each epoch read, with a permanent answer for each of their holds."""
         each, most = _paid(permanent, lifetime)
         tossed = min(read_count(holds, argument="holds"), most)
         return cls(read_count(epochs, argument="epochs"), tossed * each)
@@ -63,9 +63,9 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What to print beside a release. `installation` is None where its δ would reach 1.
+    """What to print with a release. `installation` is None if its δ would reach 1.
 
-    `true_values` is what readers of the releases learn at most about one installation's answers.
+    `true_values` is the most that readers of the releases learn about one installation's answers.
     """
 
     reports: int
@@ -76,9 +76,10 @@ class Promise:
 
 
 def promise(guarantee: Guarantee, installation: Installation, *, read: str) -> Promise:
-    """Of one release, or of the `basic` sum of several; `read` is what analysts may read besides.
+    """Return the promise of one release, or of the `basic` sum of several.
 
-    AccountError for another `read`. Unless it is "releases" the true values have the local ε alone.
+    `read` is what analysts may read besides. Raises AccountError for an unknown `read`. Unless it
+    is "releases", the true values have only the local ε.
     """
     if read not in READABLE:
         raise AccountError(f"read must be one of {', '.join(READABLE)}, got {read!r:.40}")
@@ -98,7 +99,7 @@ def _grouped(report: Guarantee, reports: int) -> Guarantee | None:
 
 
 def _paid(each: Epsilon, lifetime: Epsilon) -> tuple[Fraction, int]:
-    """One answer's ε, and how many of them a lifetime pays for."""
+    """Return one answer's ε, and how many answers a lifetime pays for."""
     cost = read_epsilon(each, argument="report or permanent")
     whole = read_epsilon(lifetime, argument="lifetime")
     if not 0 < cost <= whole:

@@ -1,4 +1,4 @@
-"""ln, e^x, √ and tanh of rationals, enclosed between rationals: every bound is made of these."""
+"""ln, e^x, √ and tanh of rationals, enclosed between rationals: all bounds are built from these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADROOM = 1 << _BITS
 
 
 def ln(x: Fraction) -> Bounds:
-    """Around ln x, for x > 0, about 10^−57 of max(1, |ln x|) apart."""
+    """Return bounds of ln x, for x > 0, about 10^−57 of max(1, |ln x|) apart."""
     if x <= 0:
         raise ParameterError("a logarithm needs a positive number")
     if x == 1:
@@ -30,7 +30,7 @@ def ln(x: Fraction) -> Bounds:
 
 
 def exp(x: Fraction) -> Bounds:
-    """Around e^x, for any x, about 2^−160 of it apart."""
+    """Return bounds of e^x, about a relative 2^−160 apart."""
     if x == 0:
         return Fraction(1), Fraction(1)
     low, high = exp_bounds(abs(x), bits=_BITS)
@@ -38,7 +38,7 @@ def exp(x: Fraction) -> Bounds:
 
 
 def sqrt(x: Fraction) -> Bounds:
-    """Around √x, for x ≥ 0, at most 2^−160 of max(1, √x) apart."""
+    """Return bounds of √x, for x ≥ 0, at most 2^−160 of max(1, √x) apart."""
     if x < 0:
         raise ParameterError("a square root needs a number of at least 0")
     scaled = x * _HEADROOM * _HEADROOM
@@ -48,6 +48,6 @@ def sqrt(x: Fraction) -> Bounds:
 
 
 def tanh(x: Fraction) -> Bounds:
-    """Around tanh x, for x ≥ 0."""
+    """Return bounds of tanh x, for x ≥ 0."""
     low, high = exp(2 * x)
     return (low - 1) / (low + 1), (high - 1) / (high + 1)

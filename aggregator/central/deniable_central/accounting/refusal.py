@@ -1,4 +1,4 @@
-"""A refusal in words: what is spent, asked and left, who spent it, and what could be asked."""
+"""Refusals in words: what is spent, requested and left, by which releases, and what is possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STEPS = 40
 
 @dataclass(frozen=True, slots=True)
 class BudgetRequest:
-    """A request over the limit: what is spent and by which releases, what `reports` would cost."""
+    """A request over the limit: what is spent, by which releases, and the price for `reports`."""
 
     limit: Limit
     spent: Spending
@@ -31,7 +31,7 @@ class BudgetRequest:
 
     @property
     def shortage(self) -> Shortage:
-        """δ if that lacks; else ε, or ρ where it lets through more."""
+        """The shortage of δ if there is one; else of ε, or of ρ if that allows more."""
         if self.spent.delta + self.requested.delta > self.limit.own_delta:
             deltas = self.limit.own_delta, self.spent.delta, self.requested.delta
             return self._short("delta", *deltas)
@@ -43,28 +43,28 @@ class BudgetRequest:
 
     @property
     def is_gaussian(self) -> bool:
-        """Whether it is asked for at a ρ, not at an ε."""
+        """Whether the request has a ρ instead of an ε."""
         return self.requested.epsilon is None
 
     @property
     def pure(self) -> Fraction:
-        """The ε that is left to one release, as ε adds up."""
+        """The ε left for one release, by adding up ε."""
         spent = self.limit.epsilon if self.spent.epsilon is None else self.spent.epsilon
         return max(self.limit.epsilon - spent, Fraction(0)) / self.reports
 
     @property
     def drawn(self) -> Fraction:
-        """The ε that is left to the exponential mechanism, as ρ adds up."""
+        """The ε left for the exponential mechanism, by adding up ρ."""
         return _within(bounded_range_rho, self.rho)
 
     @property
     def other(self) -> Fraction:
-        """The ε that is left to any other release, by whichever is more."""
+        """The ε left for any other release, by the better of both sums."""
         return max(self.pure, _within(pure_rho, self.rho))
 
     @property
     def rho(self) -> Fraction:
-        """What is left to one release, as ρ adds up."""
+        """The ρ left for one release, by adding up ρ."""
         limit = self.limit.rho or Fraction(0)
         return max(limit - self.spent.rho, Fraction(0)) / self.reports**2
 
@@ -76,7 +76,7 @@ class BudgetRequest:
 
 
 def budget_error(request: BudgetRequest, *, whose: str) -> BudgetError:
-    """The error for a release that the limit does not admit."""
+    """Return the error for a release that the limit does not allow."""
     short = request.shortage
     price = "one without epsilon" if short.requested is None else at_most(short.requested)
     message = (
@@ -113,7 +113,7 @@ def _ask(currency: str, most: Fraction) -> str:
 
 
 def _within(rho_of: Callable[[Fraction], Fraction], rho: Fraction) -> Fraction:
-    """The largest ε, about, with ρ(ε) ≤ ρ."""
+    """Return about the largest ε with ρ(ε) ≤ ρ."""
     low, high = Fraction(0), _LARGEST
     for _ in range(_STEPS):
         middle = (low + high) / 2

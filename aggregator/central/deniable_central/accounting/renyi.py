@@ -1,14 +1,16 @@
-"""RDP: the Rényi divergence that releases cost at each of some orders; curves add up.
+"""RDP: the Rényi divergence that releases cost, at each of some orders. Curves add up.
 
     pure ε           D_α ≤ ln((E^α + E^(1−α))/(1 + E))/(α − 1)                 E = e^ε
     bounded range η  D_α ≤ ln((α − 1)A/(αC)) + ln(A/α)/(α − 1)
                      A = (1 − e^(−αη))/(1 − e^−η)     C = (e^−η − e^(−αη))/(1 − e^−η)
     ρ-zCDP           D_α ≤ ρα
 
-The first is reached by randomized response, the second by the pair whose likelihood ratio is x or
-x·e^−η, x = (α − 1)A/(αC): E[ratio^α] is convex, so two values are the worst, and its largest over x
-is that. Both are below ρα of the same release, so a ledger that keeps curves loses least.
-Mironov 2017; Dong, Durfee, Rogers 2020.
+Randomized response reaches the first bound. The pair whose likelihood ratio is x or x·e^−η, x = (α
+− 1)A/(αC), reaches the second: E[ratio^α] is convex, so two values are the worst case, and this x
+is its maximum. Both are below ρα of the same release, so a ledger of curves loses least. Mironov
+2017; Dong, Durfee, Rogers 2020.
+
+Source: docs/mathematics/accounting.md, Concentrated privacy.
 """
 
 from __future__ import annotations
@@ -53,25 +55,28 @@ class RenyiCurve:
 
     @classmethod
     def pure(cls, epsilon: Epsilon) -> RenyiCurve:
-        """Of any ε-DP release."""
+        """Return the curve of any ε-DP release."""
         exact = read_epsilon(epsilon)
         return cls(tuple(pure_divergence(exact, order) for order in ORDERS))
 
     @classmethod
     def bounded_range(cls, epsilon: Epsilon) -> RenyiCurve:
-        """Of one draw of the exponential mechanism."""
+        """Return the curve of one draw of the exponential mechanism."""
         exact = read_epsilon(epsilon)
         return cls(tuple(range_divergence(exact, order) for order in ORDERS))
 
     @classmethod
     def concentrated(cls, rho: Fraction) -> RenyiCurve:
-        """Of a ρ-zCDP release: Gaussian noise, with ρ = Δ2²/(2σ²)."""
+        """Return the curve of a ρ-zCDP release: Gaussian noise has ρ = Δ2²/(2σ²)."""
         exact = read_rho(rho)
         return cls(tuple(exact * order for order in ORDERS))
 
     @classmethod
     def of(cls, guarantee: Guarantee) -> RenyiCurve:
-        """What a guarantee implies at each order; AccountError where its δ forbids that."""
+        """Return what a guarantee implies at each order.
+
+        Raises AccountError for a guarantee with δ.
+        """
         if guarantee.delta:
             raise AccountError(
                 "a release with a delta has no Rényi curve: account for it by rho and delta"
@@ -88,12 +93,12 @@ class RenyiCurve:
         return RenyiCurve(tuple(a + b for a, b in pairs))
 
     def times(self, releases: int) -> RenyiCurve:
-        """So many of these releases."""
+        """Return the curve of `releases` such releases."""
         count = read_count(releases, argument="releases")
         return RenyiCurve(tuple(count * divergence for divergence in self.divergences))
 
     def epsilon(self, delta: Delta) -> Fraction:
-        """The least ε at δ that any of the orders states, rounded up."""
+        """Return the least ε at δ over all orders, rounded up."""
         exact = read_delta(delta)
         pairs = zip(ORDERS, self.divergences, strict=True)
         return min(epsilon_at(order, divergence, exact) for order, divergence in pairs)
@@ -101,7 +106,7 @@ class RenyiCurve:
 
 @lru_cache(maxsize=4096)
 def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
-    """D_α of randomized response, the largest of any ε-DP release; rounded up."""
+    """Return D_α of randomized response, the largest of any ε-DP release; rounded up."""
     if epsilon == 0:
         return Fraction(0)
     moment = (exp(order * epsilon)[1] + exp((1 - order) * epsilon)[1]) / (1 + exp(epsilon)[0])
@@ -110,7 +115,7 @@ def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def range_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
-    """The largest D_α of any release of bounded range ε; rounded up."""
+    """Return the largest D_α of any release of bounded range ε; rounded up."""
     if epsilon == 0:
         return Fraction(0)
     near, far = exp(-epsilon), exp(-order * epsilon)

@@ -1,16 +1,18 @@
-"""Shuffling: what a histogram of n randomized reports guarantees to one of the n honest people.
+"""Shuffling: what a histogram of n randomized reports guarantees to one of n honest people.
 
     δ(ε) = (1 + e^ε) · E[(t·Ȳ − tanh(ε/2))₊]         t = tanh(ε0/2)
 
-Ȳ is the mean of M fair signs, M − 1 binomial of n − 1 trials of probability 1 − t. That is the
+Ȳ is the mean of M fair signs; M − 1 is binomial with n − 1 trials of probability 1 − t. This is the
 divergence of the pair that dominates every ε0-LDP randomizer (Feldman, McMillan, Talwar 2023): with
-probability 1 − t each of the others says something that does not tell whose it is, and hides the
-sign of the one. So it holds for whoever sees reports without senders, and any release computed from
-them; it needs all n of a batch to be honest, and is about replacing one report. It does not
-multiply with a central release: quote the less of the two.
+probability 1 − t each of the others sends something independent of its sender, which hides the sign
+of the one. The bound holds against every reader of reports without senders, and for any release
+computed from them. It needs all n senders of a batch to be honest, and is about replacing one
+report. It does not combine with a central release: quote the smaller of the two.
 
-More signs hide more, E falls with M. So sums over M go in blocks, each at its least M; all terms
-are positive, what is cut off is added, and floats are given more room than they can err.
+More signs hide more: E falls with M. So sums over M are in blocks, each at its smallest M. All
+terms are positive, truncated parts are added, and floats get a margin above their error.
+
+Source: docs/mathematics/accounting.md, Reports without senders.
 """
 
 from __future__ import annotations
@@ -36,21 +38,21 @@ from deniable_central.errors import AccountError
 Floats = npt.NDArray[np.float64]
 
 LARGEST_LOCAL = Fraction(20)
-_MOST_REPORTS = 10**8  # a larger batch is counted as this many: more reports hide no less
-_DEVIATIONS = 13.0  # cut off: less than e^−84 on each side
+_MOST_REPORTS = 10**8  # larger batches count as this many: more reports hide at least as well
+_DEVIATIONS = 13.0  # truncated: less than e^−84 on each side
 _CUT = 2.0**-120
 _MOST_BLOCKS, _LEAST_BLOCKS, _MOST_TERMS = 512, 32, 1 << 20
-_SLACK = 2.0**-50  # of a float that is the result of up to four roundings
+_SLACK = 2.0**-50  # error of a float after up to four roundings
 _STEPS = 60
 
 
 def shuffled_delta(epsilon: float, *, local: Epsilon, reports: int) -> float:
-    """The δ at ε of the histogram of a batch of `reports` reports, each ε0 = `local`; not below."""
+    """The δ at ε of the histogram of `reports` reports with ε0 = `local`; never too small."""
     return _crowd(read_epsilon(local, argument="local"), reports).delta(epsilon)
 
 
 def shuffled_epsilon(*, local: Epsilon, reports: int, delta: Delta) -> Fraction:
-    """The least ε for which such a histogram is (ε, δ)-DP, never above ε0; rounded up."""
+    """Return the least ε for which such a histogram is (ε, δ)-DP, at most ε0; rounded up."""
     exact = read_epsilon(local, argument="local")
     return _crowd(exact, reports).epsilon(read_delta(delta))
 
@@ -62,7 +64,7 @@ def _crowd(local: Fraction, reports: int) -> Crowd:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crowd:
-    """M in blocks: how likely each is, and its signs' mean as suffix sums. Built by `of`."""
+    """M in blocks: the chance of each block, and its signs' mean as suffix sums. Built by `of`."""
 
     local: Fraction
     t: float
@@ -71,7 +73,7 @@ class Crowd:
 
     @classmethod
     def of(cls, local: Fraction, *, reports: int) -> Crowd:
-        """Of a batch of `reports` reports under ε0 in (0, 20]."""
+        """Return the crowd of a batch of `reports` reports under ε0 in (0, 20]."""
         n = min(read_count(reports, argument="reports", most=10**12), _MOST_REPORTS)
         if not 0 < local <= LARGEST_LOCAL:
             raise AccountError(f"local must lie in (0, 20], got {float(local):.3g}")
@@ -83,7 +85,7 @@ class Crowd:
         return cls(local, t, weights, tuple(_Signs.of(1 + first + int(s)) for s in starts))
 
     def delta(self, epsilon: float) -> float:
-        """δ(ε), never below the truth."""
+        """Return δ(ε), never below the true value."""
         if not epsilon >= 0:
             raise AccountError(f"epsilon must be at least 0, got {epsilon}")
         if epsilon >= self.local:
@@ -94,7 +96,7 @@ class Crowd:
         return min(1.0, (1 + math.exp(epsilon)) * self.t * total * (1 + 2.0**-40))
 
     def epsilon(self, delta: Fraction) -> Fraction:
-        """The least ε with δ(ε) ≤ δ, within 2^−60 of ε0, rounded up."""
+        """Return the least ε with δ(ε) ≤ δ, within 2^−60 of ε0, rounded up."""
         low, high = 0.0, float(self.local)
         if self.delta(low) <= delta:
             return Fraction(0)
@@ -114,7 +116,7 @@ class _Signs:
 
     @classmethod
     def of(cls, m: int) -> _Signs:
-        """Places: pluses less minuses, 0, 2, 4 … for m even and 1, 3, 5 … for m odd."""
+        """The sums; places are pluses minus minuses: 0, 2, 4 … for even m, 1, 3, 5 … for odd."""
         odd = m & 1
         last = min(m, math.ceil(_DEVIATIONS * math.sqrt(m)) + 2)
         places = np.arange(odd, last + 1, 2, dtype=np.float64)
@@ -125,7 +127,7 @@ class _Signs:
         return cls(m, _suffix_sums(chances), _suffix_sums(chances * places))
 
     def excess(self, bar: float) -> float:
-        """E[(Ȳ − bar)₊], never below: as if all that was cut off were a sign of 1."""
+        """Return E[(Ȳ − bar)₊], never too small: truncated parts count as signs of 1."""
         first = max(0, math.floor((bar * self.m - (self.m & 1)) / 2) + 1)
         if first >= len(self.chances):
             return _CUT if bar < 1 else 0.0
@@ -145,7 +147,7 @@ def _block_count(largest: int) -> int:
 
 
 def _binomial(trials: int, chance: float) -> tuple[int, Floats]:
-    """Probabilities from a first number of successes on, none below the truth; _CUT is left out."""
+    """Return probabilities from a first number of successes on, none too small, without _CUT."""
     deviation = math.sqrt(trials * chance * (1 - chance))
     reach = math.ceil(_DEVIATIONS * deviation + _DEVIATIONS**2)
     mode = min(trials, math.floor((trials + 1) * chance))

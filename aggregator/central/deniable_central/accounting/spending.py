@@ -1,12 +1,14 @@
-"""Spending: what releases cost one report under replacement, and the limit it must stay within.
+"""Spending: what releases cost one report under replacement, and the limit for it.
 
     δ = 0    Σε ≤ limit; only releases of pure ε
     δ > 0    Σδ ≤ δ/2, and Σε ≤ limit or Σρ ≤ R, R the largest ρ that is (limit, δ/2)-DP
 
-Both tests are filters: they hold however each release was chosen from the answers before. Either is
-enough on each course of events, since to the courses that pass the first the second adds nothing,
-and those that pass the second cost δ/2 in all. An (ε, δ) release is one of pure ε but with
-probability δ, so it enters Σρ too. Rogers, Roth, Ullman, Vadhan 2016; Feldman, Zrnic 2021.
+Both tests are filters: they hold even if each release is chosen from the answers before. Either one
+is enough on each course of events: courses that pass the first need no second test, and those that
+pass the second cost δ/2 in total. An (ε, δ) release is one of pure ε except with probability δ, so
+it is part of Σρ, too. Rogers, Roth, Ullman, Vadhan 2016; Feldman, Zrnic 2021.
+
+Source: docs/mathematics/accounting.md, What may still be released.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _STEPS = 64
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """Σε, Σρ but with probability Σδ, and Σδ; ε is None where a release claims none."""
+    """Σε, Σρ (except with probability Σδ) and Σδ; ε is None if a release claims none."""
 
     epsilon: Fraction | None
     rho: Fraction
@@ -37,11 +39,11 @@ class Spending:
 
     @classmethod
     def of(cls, guarantee: Guarantee, *, reports: int = 1) -> Spending:
-        """What a release costs one person with so many of the reports it reads.
+        """Return what a release costs one person with `reports` of the reports that it reads.
 
         The guarantee is first stated for replacement: an add/remove ε enters as 2ε. Its ρ is the
-        mechanism's own: ε·tanh(ε/2) of any pure release, a quarter of that only where the draw is
-        of bounded range.
+        mechanism's own: ε·tanh(ε/2) for any pure release, a quarter of that only if the draw is of
+        bounded range.
         """
         return _cost(guarantee, reports)
 
@@ -66,7 +68,7 @@ NOTHING = Spending(Fraction(0), Fraction(0), Fraction(0))
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """(ε, δ) for all releases together; with δ = 0 only pure ε is let through."""
+    """(ε, δ) for all releases together; with δ = 0 only pure ε is admitted."""
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
@@ -79,16 +81,16 @@ class Limit:
 
     @property
     def own_delta(self) -> Fraction:
-        """What the δ of releases may add up to; the other half reads Σρ as an ε."""
+        """The largest sum of the releases' δ; the other half converts Σρ to an ε."""
         return self.delta / 2
 
     @property
     def rho(self) -> Fraction | None:
-        """R, or None where δ is 0."""
+        """R, or None if δ is 0."""
         return largest_rho(self.epsilon, self.own_delta) if self.delta else None
 
     def admits(self, spending: Spending) -> bool:
-        """Whether so much may be spent in all."""
+        """Whether this total may be spent."""
         if spending.delta > self.own_delta:
             return False
         return self._pure(spending) or self._concentrated(spending)
@@ -102,7 +104,7 @@ class Limit:
 
 @lru_cache(maxsize=256)
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest ρ for which ρ-zCDP is (ε, δ)-DP, rounded down."""
+    """Return the largest ρ for which ρ-zCDP is (ε, δ)-DP, rounded down."""
     low, high = Fraction(0), max(epsilon, Fraction(1, 1 << 30))
     for _ in range(_STEPS):
         middle = (low + high) / 2

@@ -1,15 +1,15 @@
 """Auctions: privacy as a tool for setting prices and sharing out goods.
 
     price             a price of about the largest revenue, from private bids
-    misreport_gain    what a false report is worth under any private mechanism
+    misreport_gain    what a false report can gain under any private mechanism
     WelfareLottery    an outcome for the welfare of all, exactly truthful with its payments
     allocate          limited goods at noisy prices: each buyer's part is hidden from all others
     allocate_locally  the same, with one randomized answer of every buyer and no trusted party
     match, Roads      matching by thresholds and routing by tolls, on the same `Billboard`
 
-`Pricing`, `WelfareLottery`, `AllocationPlan` and `LocalAllocationPlan` know their `guarantee`, the
-cost, before they meet data. Of an allocation the release is public. Choices and payments are for
-their owner alone.
+`Pricing`, `WelfareLottery`, `AllocationPlan` and `LocalAllocationPlan` have their `guarantee`, the
+cost, before they see data. The release of an allocation is public. Choices and payments are only
+for their owner.
 """
 
 from __future__ import annotations

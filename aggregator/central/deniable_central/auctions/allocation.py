@@ -1,15 +1,15 @@
-"""Allocation by prices: goods of limited supply to buyers whose worths stay with them.
+"""Allocation by prices: goods of limited supply for buyers whose worths stay private.
 
-    boards      prices of T rounds, moved by the noisy demand at the last (`course`)
+    boards      prices of T rounds, moved by the noisy demand at the last (`price_updates`)
     afterwards  each buyer draws a round of the second half, in private, and gets what they would
-                take at its prices, for those
+                take at its prices, for those prices
 
-Nobody prefers another option at their own round's prices, and a false report gains at most the
-total variation of the boards (`misreport_gain`, utilities in [0, 1]). Realised demand exceeds its
-average by more than √(n·ln(k/β)/2) for some good with probability at most β (single goods). Supply
-is no hard limit, so hold some back, and welfare shrinks by the same share at most: taking a good
-from a buyer because others took it would undo the privacy.
-Hsu, Huang, Roth, Roughgarden, Wu 2014; Hsu, Huang, Roth, Wu 2016 (bundles of d goods).
+No buyer prefers another option at their own round's prices. A false report gains at most the total
+variation of the boards (`misreport_gain`, utilities in [0, 1]). Demand exceeds its average by more
+than √(n·ln(k/β)/2) for some good with probability at most β (single goods). Supply is no hard
+limit, so hold some back; welfare then shrinks by at most the same share. Taking a good from a buyer
+because others took it would undo the privacy. Hsu, Huang, Roth, Roughgarden, Wu 2014; Hsu, Huang,
+Roth, Wu 2016 (bundles of d goods).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ROUNDS = 400
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllocationPlan:
-    """The public parameters: how many buyers, of what, how much of it, in how many noisy rounds."""
+    """The public parameters: the buyers, the goods and their supply, and the noisy rounds."""
 
     buyers: int
     menu: Menu
@@ -60,19 +60,19 @@ class AllocationPlan:
 
     @property
     def course(self) -> PriceUpdates:
-        """The step of the prices, and what it promises."""
+        """The step of the prices, and the accuracy that it guarantees."""
         return PriceUpdates(self.menu, self.supply, self.buyers, self.rounds, self.noise.variance)
 
     @property
     def billboard(self) -> Billboard:
-        """What shows the noisy prices, from the first round on."""
+        """The billboard of the noisy prices, from the first round on."""
         course = self.course
         return Billboard(self.menu, self.noise, self.rounds, course.start(), course.next)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
-    """What is public, the boards, and what belongs to each buyer alone: their option and price."""
+    """The public boards, and each buyer's own option and price, which only that buyer may see."""
 
     release: Release[Floats]
     choices: Choices
@@ -91,8 +91,8 @@ def allocate(  # noqa: PLR0913  (published: notebooks call it)
 ) -> Allocation:
     """Allocate goods at noisy prices, jointly private for each buyer at ρ, or at pure ε.
 
-    worths: n rows, one a buyer; a column each option of the menu but nothing (single goods if no
-    menu is given), in [0, 1]. supply: units of each good, or of all alike.
+    worths: float[buyers, options], in [0, 1], without the option "nothing" (single goods if no menu
+    is given). supply: units of each good, or one number for all.
     """
     options = menu if menu is not None else singles_for(worths)
     buyers, source = Buyers(worths, options), coins or Coins.system()
@@ -111,7 +111,7 @@ def settle(release: Release[Floats], buyers: Buyers, rounds: int, coins: Coins) 
 
 
 def singles_for(worths: npt.ArrayLike) -> Menu:
-    """The menu of single goods, one for each column."""
+    """Return the menu of single goods, one for each column."""
     shape = np.shape(worths)
     if len(shape) != 2:
         raise MarketError(f"worths must have a row a buyer and a column a good, got shape {shape}")

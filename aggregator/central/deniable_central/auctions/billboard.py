@@ -1,12 +1,14 @@
-"""Billboard: players answer what is posted, the noisy sum of their answers decides what comes next.
+"""Billboard: players answer what is posted; the noisy sum of their answers decides what comes next.
 
     board_1 public;  board_{t+1} = update(board_t, Σ_i menu[respond_i(board_t)] + noise_t)
 
-The boards are differentially private: in each round one player moves the sum by what the menu says.
-What player i does with them, from the boards, i's own data and i's own coins, is then jointly
-private (Kearns, Pai, Roth, Ullman 2014): for every i and all other players together, boards and
-their own outcomes hide i's data by the boards' (ε, δ) or ρ. Nothing else may be shown: no outcome,
-no sum, no count of who was served, and no outcome may be taken away because of others'.
+The boards are differentially private: in each round the menu bounds how far one player moves the
+sum. Each player i computes an outcome from the boards, i's own data and i's own coins. The outcomes
+are jointly private (Kearns, Pai, Roth, Ullman 2014): the boards and the outcomes of all other
+players together hide i's data by the boards' (ε, δ) or ρ. Nothing else may be shown: no outcome, no
+sum, no count of served players. No outcome may be withdrawn because of others'.
+
+Source: docs/mathematics/auctions.md, Billboards.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Board = Floats
 Respond = Callable[[Board], Choices]
-"""What every player would take at a board, by each player's own data."""
+"""Returns what every player would take at a board, from each player's own data."""
 Update = Callable[[Board, Integers], Board]
-"""The next board, from the last and the noisy demand; a function of these and public facts."""
+"""Returns the next board from the last and the noisy demand, and from nothing secret."""
 
 PROTECTS = "all that one player reported"
 READERS = "anyone who sees the boards, all other players and their outcomes together included"
@@ -61,17 +63,17 @@ class Billboard:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of all boards; and joint, of every outcome that players compute from them."""
+        """The guarantee of all boards; joint for every outcome that players compute from them."""
         return self.noise.guarantee(self.menu, self.rounds)
 
     def release(self, respond: Respond, coins: Coins | None = None) -> Release[Floats]:
-        """Every board: rounds + 1 rows, the last of which nobody answered."""
+        """Return all boards: rounds + 1 rows, the last of which has no answers yet."""
         noise = drawn(self.noise, self.rounds, self.menu.goods, coins or Coins.system())
         boards = self.posted(respond, noise)
         return Release(boards, self.law, self.guarantee, (), PROTECTS, READERS)
 
     def posted(self, respond: Respond, noise: Integers) -> Floats:
-        """The boards for given noise."""
+        """Return the boards for given noise."""
         boards = [self.start]
         for row in noise:
             demand = self.menu.demand(respond(boards[-1]))

@@ -1,8 +1,8 @@
-"""Buyers: what each option is worth to whom, and what each would take at given prices.
+"""Buyers: the worth of each option to each buyer, and what each would take at given prices.
 
-A buyer takes the option of the largest worth − price, if that is above 0; of equal ones the first.
-Worths lie in [0, 1]: others are moved to the nearer end, and what is not a number is worth nothing,
-so that no check tells anything about anybody.
+A buyer takes the option of the largest worth − price, if that is above 0; the first one wins a tie.
+Worths lie in [0, 1]: others are clipped, and NaN counts as 0, so that no check reveals anything
+about a buyer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Buyers:
-    """Worths of n buyers for the options of a menu, but nothing: n rows, one column an option."""
+    """Worths of n buyers for the options of a menu without "nothing": float64[n, options − 1]."""
 
     def __init__(self, worths: npt.ArrayLike, menu: Menu) -> None:
         table = np.asarray(worths, dtype=np.float64)
@@ -40,28 +40,28 @@ class Buyers:
         return int(self.worths.shape[1])
 
     def choose(self, prices: Floats, *, only: Integers | None = None) -> Choices:
-        """The option of every buyer at one board, or of some of them."""
+        """Return the option of every buyer at one board, or of some buyers."""
         worths = self.worths if only is None else self.worths[:, only]
         return self._best(worths, prices[:, None])
 
     def choose_at(self, boards: Floats, rounds: Integers) -> Choices:
-        """The option of every buyer at the board of a round of their own."""
+        """Return the option of every buyer at the board of the buyer's own round."""
         return self._best(self.worths, boards[rounds].T)
 
     def surplus(self, choices: Choices, prices: Floats) -> Floats:
-        """worth − price of what was chosen, a row of prices a buyer."""
+        """Return worth − price of each choice; prices has a row for each buyer."""
         paid: Floats = (self.menu.options[choices] * prices).sum(axis=1)
         surplus: Floats = self.welfare_of(choices) - paid
         return surplus
 
     def welfare_of(self, choices: Choices) -> Floats:
-        """Each buyer's worth of what was chosen."""
+        """Return each buyer's worth of the choice."""
         padded = np.vstack([np.zeros(len(self), dtype=np.float32), self.worths])
         worth: Floats = padded[choices, np.arange(len(self))].astype(np.float64)
         return worth
 
     def _best(self, worths: Singles, prices: Floats) -> Choices:
-        """Prices have a row a good, and one column, or one a buyer."""
+        """The best options; prices have a row for each good, and one column or one per buyer."""
         costs = (self.menu.options[1:].astype(np.float64) @ prices).astype(np.float32)
         best = np.zeros(worths.shape[1], dtype=np.float32)
         choices = np.zeros(worths.shape[1], dtype=np.int16)

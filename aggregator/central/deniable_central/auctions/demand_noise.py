@@ -1,4 +1,4 @@
-"""The noise on a billboard: integers on the demand of every round, of one law for all of them.
+"""The noise on a billboard: integers on the demand of every round, with one law for all rounds.
 
 gaussian    σ² = T·L2²/(2ρ)      ρ-zCDP for all T rounds
 geometric   decay = ε/(T·L1)     ε-DP for all T rounds
@@ -39,19 +39,19 @@ class DemandNoise(Protocol):
 
     @property
     def variance(self) -> float:
-        """Of one of them, or a bound on it."""
+        """The variance of one of them, or a bound on it."""
         ...
 
     def draw(self, size: int, coins: Coins) -> Integers: ...
 
     def guarantee(self, menu: Menu, rounds: int) -> Guarantee:
-        """Of so many rounds, for one player replaced."""
+        """Return the guarantee of this many rounds, for one replaced player."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """The discrete Gaussian of parameter σ², whose variance is at most that, drawn exactly."""
+    """The discrete Gaussian of parameter σ², whose variance is at most σ², drawn exactly."""
 
     sigma_squared: Fraction
 
@@ -100,7 +100,7 @@ class GeometricNoise:
 def noise_within(
     menu: Menu, rounds: int, *, rho: Fraction | None = None, epsilon: Epsilon | None = None
 ) -> DemandNoise:
-    """The least noise for which all rounds cost `rho`, or `epsilon`: exactly one of the two."""
+    """The least noise for which all rounds cost `rho`, or `epsilon`: exactly one is given."""
     read_count(rounds, argument="rounds", most=MOST_ROUNDS)
     if rho is not None and epsilon is None:
         return GaussianNoise(Fraction(rounds * menu.squared_moves) / (2 * _read_rho(rho)))
@@ -122,5 +122,5 @@ def _read_rho(rho: object) -> Fraction:
 
 
 def drawn(noise: DemandNoise, rounds: int, goods: int, coins: Coins) -> Integers:
-    """All the noise there will be, a row a round: no draw is made once players have answered."""
+    """Return all noise, one row a round, so that no draw follows the players' answers."""
     return np.reshape(noise.draw(rounds * goods, coins), (rounds, goods))

@@ -1,17 +1,20 @@
-"""Allocation under local privacy: every buyer answers once, and nobody need be trusted with it.
+"""Allocation under local privacy: every buyer answers once, and no party must be trusted.
 
-    round t   the prices are posted; one cohort of buyers, drawn at random and never asked again,
+    round t   the prices are posted; one random cohort of buyers, which answers only once,
               reports what each would take through randomized response
     gradient  n/|c| · Σ_o (C_o − |c|·q)/(p − q) · o − s        C: the cohort's histogram
 
-Each report has the whole local ε and is the only one of its buyer, so everybody's worths are ε-LDP
-towards everyone, the server included, which adds no noise of its own: prices may be adapted to all
-reports before. Afterwards each buyer draws a round of the second half, in private, and takes what
-they would take at its prices. A round is an epoch of a "grr/1" collection over the options, and
-`LocalAllocationPlan.boards` maps the tallies of the rounds so far to all prices; the next are last.
+Each report has the whole local ε and is the only one of its buyer. So all worths are ε-LDP against
+everyone, including the server, which adds no noise: prices may depend on all earlier reports.
+Afterwards each buyer draws a round of the second half, in private, and takes what they would take
+at its prices. A round is an epoch of a "grr/1" collection over the options.
+`LocalAllocationPlan.boards` maps the tallies of the rounds so far to all prices; the last row is
+the next round's.
 
-For buyers drawn independently from a population the gradient is unbiased, and regret and
-over-demand are as in `course` with Σ_j Var_j ≤ n²·max_o‖o‖²/(|c|·(p − q)²), |c| ≥ ⌊n/T⌋.
+For buyers drawn independently from a population the gradient is unbiased. Regret and over-demand
+are as in `price_updates` with Σ_j Var_j ≤ n²·max_o‖o‖²/(|c|·(p − q)²), |c| ≥ ⌊n/T⌋.
+
+Source: docs/mathematics/auctions.md, Allocation by one answer each.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ ROUNDS = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalAllocationPlan:
-    """The public parameters; the mechanism is generalized response over the options of the menu."""
+    """The public parameters. The mechanism is generalized response over the options of the menu."""
 
     law: ClassVar[str] = "prices from one randomized answer of every buyer"
     buyers: int
@@ -77,7 +80,7 @@ class LocalAllocationPlan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of a buyer's one report, so of everything."""
+        """The guarantee of a buyer's one report, and so of everything."""
         return Guarantee.pure(self.mechanism.epsilon, Adjacency.REPLACE)
 
     @property
@@ -87,18 +90,18 @@ class LocalAllocationPlan:
 
     @property
     def variance(self) -> float:
-        """Of the estimated demand for one good, averaged over goods, at most."""
+        """A bound on the variance of the estimated demand for one good, averaged over goods."""
         largest = float((self.menu.options**2).sum(axis=1).max())
         cohort = self.buyers // self.rounds
         return self.buyers**2 * largest / (cohort * float(self.gap) ** 2 * self.menu.goods)
 
     @property
     def course(self) -> PriceUpdates:
-        """The step of the prices, and what it promises."""
+        """The step of the prices, and the accuracy that it guarantees."""
         return PriceUpdates(self.menu, self.supply, self.buyers, self.rounds, self.variance)
 
     def demand(self, tally: npt.ArrayLike) -> Floats:
-        """What all buyers would take, unbiased, from the histogram of one cohort's reports."""
+        """An unbiased estimate of what all buyers would take, from one cohort's histogram."""
         counts = np.asarray(tally)
         if counts.shape != (self.menu.size,) or counts.dtype.kind not in "iu" or not counts.sum():
             raise MarketError(f"a tally must count the reports of {self.menu.size} options, over 0")
@@ -108,7 +111,7 @@ class LocalAllocationPlan:
         return demand
 
     def boards(self, tallies: Sequence[npt.ArrayLike]) -> Floats:
-        """The prices of every round so far, a row a round, and those of the next one."""
+        """Return the prices of every round so far, one row a round, and those of the next one."""
         if len(tallies) > self.rounds:
             raise MarketError(f"tallies must be at most {self.rounds} rounds', got {len(tallies)}")
         course = self.course
@@ -118,7 +121,7 @@ class LocalAllocationPlan:
         return np.array(boards)
 
     def release(self, tallies: Sequence[npt.ArrayLike]) -> Release[Floats]:
-        """Every board, the last of which nobody answered yet."""
+        """Return every board; the last one has no answers yet."""
         boards = self.boards(tallies)
         return Release(boards, self.law, self.guarantee, (), PROTECTS, READERS)
 
@@ -132,7 +135,7 @@ def allocate_locally(
     rounds: int = ROUNDS,
     coins: Coins | None = None,
 ) -> Allocation:
-    """The whole way on one machine: each buyer's answer through the real mechanism, once."""
+    """Simulate all rounds on one machine: each buyer answers once, by the real mechanism."""
     options = menu if menu is not None else singles_for(worths)
     buyers, source = Buyers(worths, options), coins or Coins.system()
     mechanism = build(ids_for_target("allocations")[0], domain_size=options.size, epsilon=epsilon)

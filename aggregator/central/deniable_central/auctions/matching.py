@@ -1,10 +1,10 @@
-"""Many-to-one matching by admission thresholds: the billboard posts what a school asks for.
+"""Many-to-one matching by admission thresholds: the billboard posts the required scores.
 
-A student goes to the school they like best among those whose threshold their score there meets. All
-thresholds start at the top; in every round each school with a noisy enrolment below its seats, less
-some held back, lowers its own by one. The boards are private, so the assignment is jointly private,
-and no student prefers a school that would have them: what is not stable is only seats left empty
-and seats taken too many, both within the noise and the students that share one score.
+A student goes to the school they like best among those whose threshold they meet. All thresholds
+start at the top. In every round each school whose noisy enrolment is below its seats, minus some
+held back, lowers its threshold by one. The boards are private, so the assignment is jointly
+private. No student prefers a school that would admit them. Instability is limited to empty seats
+and to excess students, both within the noise and the number of students who share one score.
 Kannan, Morgenstern, Roth, Wu 2015; Azevedo, Leshno 2016 (thresholds).
 """
 
@@ -35,9 +35,9 @@ _NEVER = -np.inf
 
 
 class Students:
-    """Who likes which school how much (at most 0: not at all), and what schools score them, n × k.
+    """How much students like schools (at most 0: not at all), and the schools' scores, [n, k].
 
-    Scores are whole numbers from 0 to `top`; others are moved to the nearer end.
+    Scores are whole numbers from 0 to `top`; others are clipped.
     """
 
     def __init__(self, likes: npt.ArrayLike, scores: npt.ArrayLike, *, top: int) -> None:
@@ -57,7 +57,7 @@ class Students:
         return len(self.likes)
 
     def choose(self, thresholds: Floats) -> Choices:
-        """Each student's favourite among the schools that would have them; 0 for none."""
+        """Return each student's favourite among the schools that admit them; 0 for none."""
         open_to = (self.scores >= thresholds) & (self.likes > 0)
         favourites = np.where(open_to, self.likes, _NEVER)
         best = favourites.argmax(axis=1)
@@ -67,7 +67,7 @@ class Students:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matching:
-    """What is public, the boards of thresholds, and each student's own school, 0 for none."""
+    """The public boards of thresholds, and each student's own school, 0 for none."""
 
     release: Release[Floats]
     choices: Choices
@@ -85,8 +85,8 @@ def match(  # noqa: PLR0913  (published: notebooks call it)
 ) -> Matching:
     """Match students to schools at the last thresholds, jointly private at ρ, or at pure ε.
 
-    rounds: more than `top` to let a school come down to 0, more as others make it wait.
-    held_back: seats of each school that noise may fill, but thresholds do not.
+    rounds: more than `top`, so that a school can come down to 0. held_back: seats of each school
+    that noise may fill, but thresholds do not.
     """
     menu = Menu.singles(students.likes.shape[1])
     filled = checked_supply(seats, menu) - held_back

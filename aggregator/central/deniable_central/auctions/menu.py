@@ -1,8 +1,8 @@
-"""Menu: the public options that every player has one of, and how far one choice moves the demand.
+"""Menu: the public options, one for each player, and how far one choice moves the demand.
 
 options[o, g]   units of good g that option o takes; option 0 is to take nothing
 demand          Σ over players of the row they chose
-L1, L2²         the most that two rows differ, so one player replaced: 2 and 2 for single goods,
+L1, L2²         the most that two rows differ, for one replaced player: 2 and 2 for single goods,
                 2d and 2d for bundles of d
 """
 
@@ -57,7 +57,7 @@ class Menu:
 
     @classmethod
     def bundles(cls, goods: int, *, most: int) -> Menu:
-        """Every set of at most so many goods, smaller ones first, one unit of each."""
+        """The menu of all sets of at most `most` goods, smaller ones first, one unit of each."""
         if not 1 <= most <= goods:
             raise MarketError(f"most must lie in [1, goods = {goods}], got {most}")
         _check_size(sum(math.comb(goods, size) for size in range(most + 1)))
@@ -69,17 +69,17 @@ class Menu:
 
     @property
     def goods(self) -> int:
-        """How many goods there are."""
+        """The number of goods."""
         return int(self.options.shape[1])
 
     @property
     def size(self) -> int:
-        """How many options there are, nothing among them."""
+        """The number of options, including "nothing"."""
         return len(self.options)
 
     @property
     def moves(self) -> int:
-        """L1: how far one player replaced moves the demand."""
+        """L1: how far one replaced player moves the demand."""
         return int(max(np.abs(self.options - row).sum(axis=1).max() for row in self.options))
 
     @property
@@ -88,7 +88,7 @@ class Menu:
         return int(max(((self.options - row) ** 2).sum(axis=1).max() for row in self.options))
 
     def demand(self, choices: Choices) -> Integers:
-        """Units of each good that the chosen options take."""
+        """Return the units of each good that the chosen options take."""
         counted: Integers = np.bincount(choices, minlength=self.size) @ self.options
         return counted
 

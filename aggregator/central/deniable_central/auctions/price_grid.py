@@ -1,7 +1,7 @@
-"""Prices to choose among: whole numbers of a smallest coin, and finitely many.
+"""The prices to choose from: finitely many whole numbers of a smallest coin.
 
-How far one bid moves a revenue is the largest price, and every price costs accuracy, so an
-open-ended list like $1.00, $1.01, … has neither a sensitivity nor a bound. A geometric grid loses a
+One bid moves a revenue by up to the largest price, and every further price costs accuracy. So an
+endless list like $1.00, $1.01, … has neither a sensitivity nor a bound. A geometric grid loses a
 known share and grows with the logarithm of the range.
 """
 
@@ -28,7 +28,7 @@ MOST_PRICES = 10**6
 
 @dataclass(frozen=True, slots=True)
 class PriceGrid:
-    """Ascending prices of at least 1, in whole coins; PricesError for anything else."""
+    """Ascending prices of at least 1, in whole coins. Raises PricesError for anything else."""
 
     grid: tuple[int, ...]
 
@@ -46,12 +46,12 @@ class PriceGrid:
 
     @classmethod
     def of(cls, prices: Iterable[int]) -> PriceGrid:
-        """These prices; a list without end is refused like one too long."""
+        """Return the grid of these prices. Raises PricesError for an endless list, too."""
         return cls(tuple(islice(prices, MOST_PRICES + 1)))
 
     @classmethod
     def every(cls, lowest: int, highest: int, *, step: int = 1) -> PriceGrid:
-        """lowest, lowest + step, … up to the highest."""
+        """Return the grid lowest, lowest + step, … up to the highest."""
         _check_range(lowest, highest)
         if step < 1:
             raise PricesError(f"step must be at least 1 coin, got {step}")
@@ -64,7 +64,7 @@ class PriceGrid:
 
     @classmethod
     def geometric(cls, lowest: int, highest: int, *, ratio: Fraction) -> PriceGrid:
-        """From lowest to highest, each at most `ratio` times the one before, or 1 coin more.
+        """A grid in which each price is at most `ratio` times the one before, or 1 coin more.
 
         The best of them earns at least 1/ratio of the best price between the two.
         """
@@ -80,12 +80,12 @@ class PriceGrid:
 
     @property
     def highest(self) -> int:
-        """r_max: how far one bid moves any revenue, and any two apart."""
+        """r_max: how far one bid moves any revenue, and the difference of any two."""
         return self.grid[-1]
 
     @property
     def share(self) -> Fraction:
-        """The best of these earns at least this share of the best price from lowest to highest."""
+        """The best grid price earns at least this share of the best price in the range."""
         gaps = [Fraction(low, high - 1) for low, high in pairwise(self.grid)]
         return min([Fraction(1), *gaps])
 

@@ -1,16 +1,18 @@
-"""The course of prices: from 0, by steps against supply, and what that promises.
+"""Price updates: from 0, by steps of demand against supply, and the accuracy they guarantee.
 
     p_1 = 0;  p_{t+1} = clip(p_t + η (d_t + noise − s), 0, B)       B = 2
 
-With G² = max over options o of ‖n·o − s‖² + k·Var(noise), η = B√(2k/T)/G, and x̄ the average of
-what buyers take in the second half, against the best fractional allocation OPT of the supply s:
+Let G² = max over options o of ‖n·o − s‖² + k·Var(noise), η = B√(2k/T)/G, x̄ the average of what
+buyers take in the second half, and OPT the best fractional allocation of the supply s. Then
 
     E[welfare of x̄] ≥ OPT − R                                  R = B√(2k/T)·G
     E[Σ_j (demand_j − s_j)₊] ≤ (R + B·k·√(Var/(2T)))/(B − 1)
 
-For prices follow the gradient of the Lagrangian and have no regret, while buyers answer best; the
-fixed price 0 gives the first line, B on what is over-demanded the second, as an over-demanded unit
-is worth at most 1. With σ² = T/ρ, R falls to √2·B·k/√ρ as T grows, whatever n.
+Proof: prices follow the gradient of the Lagrangian and have no regret, while buyers choose best.
+The fixed price 0 gives the first line. The price B on over-demanded goods gives the second, as an
+over-demanded unit is worth at most 1. With σ² = T/ρ, R falls to √2·B·k/√ρ as T grows, for every n.
+
+Source: docs/mathematics/auctions.md, Allocation at prices.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ HIGHEST = 2.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriceUpdates:
-    """Of so many rounds for so many buyers; variance is that of the noise on one good's demand."""
+    """The updates of `rounds` rounds; variance is that of the noise on one good's demand."""
 
     menu: Menu
     supply: Integers
@@ -51,13 +53,13 @@ class PriceUpdates:
 
     @property
     def gradient(self) -> float:
-        """G, the root mean square of a noisy gradient, at most: a demand is n averaged options."""
+        """G, a bound on the root mean square of a noisy gradient: demand averages options."""
         farthest = ((self.buyers * self.menu.options - self.supply) ** 2).sum(axis=1).max()
         return math.sqrt(float(farthest) + self.menu.goods * self.variance)
 
     @property
     def step(self) -> float:
-        """η."""
+        """η, the step."""
         return HIGHEST * math.sqrt(2 * self.menu.goods / self.rounds) / self.gradient
 
     @property
@@ -75,13 +77,13 @@ class PriceUpdates:
         return np.zeros(self.menu.goods)
 
     def next(self, prices: Floats, demand: Integers | Floats) -> Floats:
-        """The prices after a noisy or estimated demand."""
+        """Return the prices after a noisy or estimated demand."""
         moved: Floats = np.clip(prices + self.step * (demand - self.supply), 0.0, HIGHEST)
         return moved
 
 
 def checked_supply(supply: int | Sequence[int] | Integers, menu: Menu) -> Integers:
-    """Units of every good, read-only; MarketError unless whole and at least 0."""
+    """Return the units of every good, read-only. Raises MarketError unless whole and at least 0."""
     units: npt.NDArray[np.integer] = np.array(supply)
     if units.dtype.kind not in "iu" or units.shape not in ((), (menu.goods,)) or units.min() < 0:
         raise MarketError(

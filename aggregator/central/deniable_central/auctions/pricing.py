@@ -2,14 +2,16 @@
 
     revenue(r) = r · #{bids ≥ r}      Pr[r] ∝ e^(ε · revenue(r)/r_max)
 
-One bid replaced moves the revenue of all prices the same way, by 0 to r_max, and so does one added
-or removed: the range sensitivity is r_max, the noise half of the textbook's e^(ε·revenue/2r_max),
-and ε the same under both adjacencies. McSherry, Talwar 2007.
+A replaced bid moves the revenue of all prices in the same direction, by 0 to r_max, and so does one
+that is added or removed. So the range sensitivity is r_max, the noise is half of the textbook's
+e^(ε·revenue/2r_max), and ε is the same under both adjacencies. McSherry, Talwar 2007.
 
-Whoever bids learns the price and buys if it is at most their bid. `misreport_gain` bounds what a
-false bid is worth. Over a collection of randomized choices the score is `revenue_queries` times
-the raw tally, less the public `revenue_offsets`: (p − q) · revenue on average, and one report
-replaced parts two scores by r_max as one bid does.
+Bidders learn the price, and buy if it is at most their bid. `misreport_gain` bounds what a false
+bid can gain. For a collection of randomized choices the score is `revenue_queries` times the raw
+tally, minus the public `revenue_offsets`. On average it is (p − q) · revenue. A replaced report
+moves two scores apart by at most r_max, as a bid does.
+
+Source: docs/mathematics/auctions.md, A private price.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ _MOST_BIDS = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """The mechanism before it meets bids: `guarantee` is its cost. Built by `of`."""
+    """The mechanism without bids: `guarantee` is its cost. Built by `of`."""
 
     law: ClassVar[str] = "exponential mechanism over revenue"
     prices: PriceGrid
@@ -70,7 +72,7 @@ class Pricing:
         return Exponential(self.privacy)
 
     def release(self, bids: npt.ArrayLike, coins: Coins | None = None) -> Release[int]:
-        """One price, in coins, what that guarantees, and how much revenue it may forgo."""
+        """Return one price in coins, its guarantee, and how much revenue it may lose."""
         chosen = self._selection.release(revenue(bids, self.prices), coins)
         bars = tuple(replace(bar, quantity=REVENUE) for bar in chosen.error_bars)
         return Release(self.prices.grid[chosen.result], self.law, chosen.guarantee, bars)
@@ -81,11 +83,11 @@ class Pricing:
         return Pmf(self.prices.grid, law.lower, law.upper)
 
     def shortfall(self, *, beta: float) -> float:
-        """Revenue falls short of the best price's by at most this, but with probability beta."""
+        """Return the most revenue below the best price's, except with probability beta."""
         return shortfall(self.privacy, candidates=len(self.prices.grid), beta=beta)
 
     def mean_shortfall(self) -> float:
-        """Revenue falls short of the best price's by at most this on average."""
+        """Return the most revenue below the best price's, on average."""
         return mean_shortfall(self.privacy, candidates=len(self.prices.grid))
 
 
@@ -97,7 +99,7 @@ def price(
 
 
 def revenue(bids: npt.ArrayLike, prices: PriceGrid) -> Integers:
-    """r · #{bids ≥ r} of every price r, in coins."""
+    """Return int64[prices]: r · #{bids ≥ r} of every price r, in coins."""
     ordered = np.sort(_whole_coins(bids, "bids"))
     grid = prices.as_array()
     buyers = len(ordered) - np.searchsorted(ordered, grid, side="left")
@@ -106,7 +108,7 @@ def revenue(bids: npt.ArrayLike, prices: PriceGrid) -> Integers:
 
 
 def revenue_queries(values: Sequence[int], prices: PriceGrid) -> Integers:
-    """The matrix whose product with a tally of `values` is the revenue of every price."""
+    """Return the matrix whose product with a tally of `values` is the revenue of every price."""
     worth = _whole_coins(values, "values")
     grid = prices.as_array()[:, None]
     queries: Integers = grid * (worth[None, :] >= grid)
@@ -116,10 +118,10 @@ def revenue_queries(values: Sequence[int], prices: PriceGrid) -> Integers:
 def revenue_offsets(
     values: Sequence[int], prices: PriceGrid, *, reports: int, q: Fraction
 ) -> Integers:
-    """r · reports · q · #{values ≥ r}, rounded down: what answers that are not true add on average.
+    """Return r · reports · q · #{values ≥ r}, rounded down: what untrue answers add on average.
 
-    q: the probability that a report names one given value that is not true. The number of reports
-    is public, so this moves no score of neighbours apart.
+    q is the probability that a report names one given untrue value. The number of reports is
+    public, so this does not separate the scores of neighbours.
     """
     supported = revenue_queries(values, prices).sum(axis=1).tolist()
     offsets: Integers = np.array([math.floor(r * reports * q) for r in supported], dtype=np.int64)

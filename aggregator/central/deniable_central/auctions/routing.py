@@ -1,9 +1,9 @@
 """Routing with tolls: roads are goods, a path is a bundle of them, and tolls are the prices.
 
-Every traveller has a trip that nobody else need know. The menu holds every simple path of every
-public trip, so an option says nothing about who may want it; a traveller finds a path of their own
-trip worth something, the shorter the more, and any other nothing. `allocate` does the rest.
-Rogers, Roth 2014; Rogers, Roth, Ullman, Wu 2015.
+Every traveller has a private trip. The menu has every simple path of every public trip, so an
+option does not reveal who may want it. To a traveller, a path of their own trip is worth more the
+shorter it is, and any other path nothing. `allocate` does the rest. Rogers, Roth 2014; Rogers,
+Roth, Ullman, Wu 2015.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Roads:
-    """One-way roads (from, to), with their lengths; and the trips that people may make."""
+    """One-way roads (from, to) with their lengths, and the trips that people may make."""
 
     roads: tuple[Trip, ...]
     lengths: tuple[float, ...]
@@ -44,7 +44,7 @@ class Roads:
 
     @property
     def menu(self) -> Menu:
-        """Staying at home, then every path of every trip, as the roads it takes."""
+        """The options: staying at home, then every path of every trip, as the roads it takes."""
         paths = self._all_paths()
         options = np.zeros((len(paths) + 1, len(self.roads)), dtype=np.int64)
         for row, (_, path) in enumerate(paths, start=1):
@@ -52,7 +52,7 @@ class Roads:
         return Menu(options)
 
     def worths(self, trips: Sequence[Trip], *, longest: float) -> npt.NDArray[np.float64]:
-        """A row a traveller: 1 − length/longest for the paths of their own trip, 0 for others."""
+        """A row per traveller: 1 − length/longest for the paths of their own trip, 0 for others."""
         if not longest > 0:
             raise MarketError(f"longest must be positive, got {longest}")
         paths = self._all_paths()
@@ -64,7 +64,7 @@ class Roads:
         return worths
 
     def paths(self, trip: Trip) -> Iterator[Path]:
-        """Every path that meets no place twice, as places in `roads`."""
+        """Yield every path that meets no place twice, as places in `roads`."""
         start, end = trip
         return self._onward(start, end, frozenset({start}), ())
 

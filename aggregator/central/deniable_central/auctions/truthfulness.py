@@ -1,12 +1,14 @@
-"""Truthfulness for free: what a false report can gain where the outcome is private.
+"""Truthfulness for free: what a false report can gain if the outcome is private.
 
     gain ≤ (highest − lowest utility) · total variation of the outcome
 
-For utilities in [−B, B] that is 2B·tanh(ε/2) ≤ εB, for t people who collude the same at tε. Only
-the outcome may depend on reports: where the utility of an outcome depends on one's own report as
-well, as a sale at price r does, the bound stands if for every outcome the truth is the best report.
-McSherry, Talwar 2007. Nissim, Smorodinsky, Tennenholtz 2012 make a lie cost more than that by
-running, now and then, a mechanism that punishes it; `WelfareLottery` charges payments instead.
+For utilities in [−B, B] that is 2B·tanh(ε/2) ≤ εB; for t people who collude, the same at tε. Only
+the outcome may depend on reports. If the utility of an outcome also depends on one's own report, as
+in a sale at price r, the bound holds if the truth is the best report for every outcome. McSherry,
+Talwar 2007. Nissim, Smorodinsky, Tennenholtz 2012 make a lie cost more than it gains: they
+sometimes run a mechanism that punishes it. `WelfareLottery` charges payments instead.
+
+Source: docs/mathematics/auctions.md, What a lie gains.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ def misreport_gain(
     highest: Fraction | int,
     colluders: int = 1,
 ) -> Fraction:
-    """The most that false reports of so many add to the expected utility of any of them.
+    """Return the most that false reports of `colluders` people add to the expected utility of one.
 
     lowest, highest: bounds of the utility of any outcome, −B and B, or 0 and B. Rounded up.
     """

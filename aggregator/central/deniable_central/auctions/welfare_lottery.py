@@ -1,16 +1,17 @@
-"""Exactly truthful: a lottery over outcomes for the welfare of all, and what each pays.
+"""An exactly truthful lottery over outcomes for the welfare of all, and what each bidder pays.
 
     π(r) ∝ e^(γ Σ_j v_j(r))       γ = ε/2, each v_j in [0, 1]: the exponential mechanism
     p_i  = (1/γ) · D(π‖π_−i) = E_π[v_i] − (1/γ) ln E_{π_−i}[e^(γ v_i)]
 
-π_−i is the lottery without i. Of all lotteries π' the one that i would like best at the price
-(1/γ)·D(π'‖π_−i) is π itself, by Gibbs' inequality, so the truth is the best report, exactly and in
-expectation; i pays at least nothing, at most ε/16, and never more than E_π[v_i].
+π_−i is the lottery without i. Of all lotteries π', i likes π itself best at the price
+(1/γ)·D(π'‖π_−i), by Gibbs' inequality. So the truth is the best report, exactly and in expectation.
+i pays at least 0, at most ε/16, and never more than E_π[v_i].
 
-**What is private.** The outcome, ε-DP. A payment is an exact function of the others' values: who
-learns it learns something about them that ε does not cover, alone or with others. `noisy_payments`
-have the same means, so the same truthfulness, and cost ε' for each payment that a reader sees.
-Huang, Kannan 2012.
+**What is private.** The outcome is ε-DP. A payment is an exact function of the others' values, so
+its reader learns something about them that ε does not cover. `noisy_payments` have the same means,
+so the same truthfulness, and cost ε' for each payment that a reader sees. Huang, Kannan 2012.
+
+Source: docs/mathematics/auctions.md, Exact truthfulness.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _NOISE_BITS = 32  # noisy payments are whole numbers of 2^−32
 
 @dataclass(frozen=True, slots=True)
 class WelfareLottery:
-    """The mechanism before it meets values; a value is a whole number of 1/scale. Built by `of`."""
+    """The mechanism without values; a value is a whole number of 1/scale. Built by `of`."""
 
     law: ClassVar[str] = "exponential mechanism over welfare"
     privacy: PrivacyParameters
@@ -64,7 +65,7 @@ class WelfareLottery:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of the outcome, for everything one bidder said."""
+        """The guarantee of the outcome, for everything that one bidder reported."""
         return self._selection.guarantee
 
     @property
@@ -78,19 +79,19 @@ class WelfareLottery:
 
     @property
     def largest_payment(self) -> Fraction:
-        """ε/16: what anyone pays at most, so how far anyone can move another's payment."""
+        """ε/16: the largest payment, and the most that one bidder moves another's payment."""
         return self.privacy.epsilon / 16
 
     def release(self, values: npt.ArrayLike, coins: Coins | None = None) -> Release[int]:
-        """One outcome; values has a row a bidder and a column an outcome."""
+        """Return one outcome; values: int[bidders, outcomes]."""
         return self._selection.release(self._checked(values).sum(axis=0), coins)
 
     def pmf(self, values: npt.ArrayLike) -> Pmf[int]:
-        """π, certified."""
+        """Return π, certified."""
         return self._selection.pmf(self._checked(values).sum(axis=0))
 
     def payments(self, values: npt.ArrayLike) -> tuple[Fraction, ...]:
-        """p_i of every bidder, rounded down to a multiple of 2^−64; each for its payer alone."""
+        """P_i of every bidder, rounded down to a multiple of 2^−64; each only for its payer."""
         table = self._checked(values)
         lottery = self.pmf(table).lower
         return tuple(
@@ -101,12 +102,12 @@ class WelfareLottery:
     def noisy_payments(
         self, values: npt.ArrayLike, *, epsilon: Epsilon, coins: Coins | None = None
     ) -> tuple[Fraction, ...]:
-        """Payments of the same means, each ε'-DP; a reader of m of them and the outcome: ε + m·ε'.
+        """Return payments with the same means, each ε'-DP; m of them and the outcome cost ε + m·ε'.
 
-        Rounded at random to the two nearest multiples of 2^−32 and given geometric noise.
+        They are rounded at random to the two nearest multiples of 2^−32, and get geometric noise.
         """
         source = coins or Coins.system()
-        moves = self.largest_payment * (1 << _NOISE_BITS) + 2  # an end may be rounded either way
+        moves = self.largest_payment * (1 << _NOISE_BITS) + 2  # ends may be rounded up or down
         decay = parse_epsilon(epsilon, low=SMALLEST_EPSILON) / moves
         exact = self.payments(values)
         noise = two_sided_geometric(decay, len(exact), source)
@@ -117,7 +118,7 @@ class WelfareLottery:
         )
 
     def expected_value(self, values: npt.ArrayLike, worth: npt.ArrayLike) -> Fraction:
-        """E_π of somebody's true values, whatever they reported among `values`."""
+        """Return E_π of a person's true values, for any report of that person in `values`."""
         return _mean(self.pmf(values).lower, np.asarray(worth, dtype=np.int64)) / self.scale
 
     def _payment(
@@ -149,7 +150,7 @@ def _mean(chances: tuple[Fraction, ...], values: Integers) -> Fraction:
 
 
 def _rounded(payment: Fraction, coins: Coins) -> int:
-    """A whole number of 2^−32 of this mean: payments are multiples of 2^−64, so 32 bits decide."""
+    """Return a whole number of 2^−32 with this mean; payments have 64 bits, so 32 decide."""
     below = PAYMENT_BITS - _NOISE_BITS
     exact = int(payment * (1 << PAYMENT_BITS))
     return (exact >> below) + (coins.bits(below) < exact & ((1 << below) - 1))

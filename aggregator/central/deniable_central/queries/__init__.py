@@ -1,12 +1,12 @@
 """Linear queries: many counts of one data set, answered together far better than one by one.
 
-    small_db          a database of a few rows that answers a workload; every one, or N, weighed
+    small_db          a database of a few rows that answers a workload; all of them, or N, scored
     mwem              a synthetic distribution that answers a workload; fast, replace only
-    OnlineSession     queries as they come, each may depend on the answers before
+    OnlineSession     queries as they come; each may depend on the answers before
 
-`Workload` holds queries, `Counts` the data. `rows_needed` says which to use; `sampling_size`,
-`small_db_error`, `mwem_error` and `plan_online` say beforehand how far off answers may be.
-`SmallDb`, `Mwem` and `OnlinePlan` know their `guarantee`, the cost, before they meet data.
+`Workload` holds queries, `Counts` the data. `rows_needed` says which mechanism to use.
+`sampling_size`, `small_db_error`, `mwem_error` and `plan_online` compute the error in advance.
+`SmallDb`, `Mwem` and `OnlinePlan` have their `guarantee`, the cost, before they see data.
 """
 
 from __future__ import annotations

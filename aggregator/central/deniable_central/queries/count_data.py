@@ -1,8 +1,8 @@
-"""What linear queries are asked of: counts over a domain, and how far one row moves an answer.
+"""The data of linear queries: counts over a domain, and how far one row moves an answer.
 
-`Counts` are an analyst's own rows. Whoever has counts that were randomized before (a collection)
-implements `CountData`: observations stay integers computed from the raw tally, whose mean is
-rows · gain · scale · f(truth), and the sensitivity is taken over pairs of possible messages.
+`Counts` are an analyst's own rows. Counts that were randomized before (a collection) implement
+`CountData`: observations stay integers computed from the raw tally, with mean
+rows · gain · scale · f(truth). The sensitivity is over pairs of possible messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGEST_ROWS = (1 << 31) - 1
 
 
 class CountData(Protocol):
-    """Counts that linear queries can be asked of; `rows` is n, public under replace."""
+    """Counts for linear queries; `rows` is n, public under replace."""
 
     @property
     def rows(self) -> int: ...
@@ -32,26 +32,26 @@ class CountData(Protocol):
 
     @property
     def gain(self) -> Fraction:
-        """What one row holding a value adds to its observed count on average."""
+        """What one row with a value adds to the observed count on average."""
         ...
 
     @property
     def fingerprint(self) -> bytes:
-        """Tells one data set from another; as secret as the counts."""
+        """Bytes that identify a data set; as secret as the counts."""
         ...
 
     def observe(self, queries: Integers) -> Integers:
-        """The raw answers of integer queries, one a row of the matrix."""
+        """Return the raw answers, int64[queries], of integer queries, int64[queries, domain]."""
         ...
 
     def sensitivity(self, queries: Integers) -> int:
-        """How far replacing one row moves any of these raw answers."""
+        """Return how far replacing one row moves any of these raw answers."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """How many rows hold each value of the domain; read-only."""
+    """How many rows have each value of the domain; int64[domain], read-only."""
 
     tally: Integers
 

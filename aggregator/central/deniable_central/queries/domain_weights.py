@@ -1,10 +1,12 @@
-"""Weights over a domain, kept as exponents: public, since they depend on released numbers alone.
+"""Weights over a domain, kept as exponents.
 
-A session knows them by the queries that have taught it:
+They are public, as they depend only on released numbers.
 
-    w(v) ∝ e^(−4g·L(v)/scale)      L = Σ ± f over the teaching queries, − where the answer was above
+They follow from the queries that taught the session:
 
-L is a vector of integers, so a session that is read back stands exactly where it stood.
+    w(v) ∝ e^(−4g·L(v)/scale)      L = Σ ± f over the teaching queries, − if the answer was above
+
+L is a vector of integers, so a resumed session continues exactly.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def softmax(exponents: Floats) -> Floats:
-    """e^exponents, divided by their sum."""
+    """Return e^exponents, divided by their sum."""
     weights: Floats = np.exp(exponents - exponents.max())
     weights /= weights.sum()
     return weights
@@ -31,7 +33,7 @@ STEP = 4
 
 @dataclass(slots=True, eq=False)
 class OnlineWeights:
-    """Changed by `learn` alone; `updates` counts how often."""
+    """Weights that only `learn` changes; `updates` counts how often."""
 
     plan: OnlinePlan
     updates: int = 0
@@ -44,16 +46,16 @@ class OnlineWeights:
 
     @property
     def exhausted(self) -> bool:
-        """All updates used up: from here on every answer is the prediction, and free."""
+        """Whether all updates are used up: then every answer is the prediction, and free."""
         return self.updates >= self.plan.updates
 
     def predict(self, query: Integers) -> int:
-        """The raw answer that the weights give, rounded to an integer."""
+        """Return the raw answer by the weights, rounded to an integer."""
         demand = self.plan.demand
         return int(np.rint(float(query @ self.weights) / demand.scale * demand.unit))
 
     def learn(self, query: Integers, count: int) -> None:
-        """A step of 4g towards the raw count that was released."""
+        """Move by a step of 4g towards the raw count that was released."""
         above = count >= self.predict(query)
         self.sums = self.sums - query if above else self.sums + query
         self.updates += 1

@@ -1,4 +1,4 @@
-"""Which mechanism to use: the rows that each needs for one and the same promise."""
+"""Which mechanism to use: the rows that each needs for the same accuracy."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowsNeeded:
-    """Rows for which all queries are promised within α: the fewest win, where they can be run.
+    """The rows for which all queries are within α.
 
-    A small database wins where queries are very many, if it can be enumerated at all; MWEM and the
-    online session where they are many; noise on every answer where they are few.
+    The mechanism with the fewest is best if it runs.
+
+    A small database is best for very many queries, if it can be enumerated. MWEM and the online
+    session are best for many queries, and noise on every answer for few.
     """
 
     small_db: int
@@ -31,7 +33,7 @@ class RowsNeeded:
 def rows_needed(
     *, domain: int, queries: int, alpha: Accuracy, epsilon: Epsilon, beta: float = 0.05
 ) -> RowsNeeded:
-    """By the theorems, for predicates over so many values under pure ε and replace."""
+    """Return the rows by the theorems, for predicates over `domain` values, pure ε and replace."""
     exact = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon
     budget = float(exact)
     return RowsNeeded(

@@ -1,7 +1,7 @@
-"""Candidates for a small database: all multisets of so many values, or some that public coins drew.
+"""Candidates for a small database: all multisets of a size, or some that public coins drew.
 
-A candidate's answers are counts, Σ over its rows of scale · f_i. All multisets are gone through by
-halves of the domain: what is asked of each half once is added for every pair.
+A candidate's answers are counts, Σ over its rows of scale · f_i. All multisets are enumerated by
+halves of the domain: the answers of each half are computed once, and added for every pair.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from deniable_shared.randomness.coins import Coins
 
 ScoreOf = Callable[[Floats], Floats]
-"""Scores of answers whose last axis is the queries; exact integers below 2^53 in floats."""
+"""Returns scores of answers [..., queries]: exact integers below 2^53 in floats."""
 
 _CHUNK = 1 << 18
 
 
 class Candidates(Protocol):
-    """Small databases in a fixed order, given before the data are looked at."""
+    """Small databases in a fixed order, chosen without the data."""
 
     def __len__(self) -> int: ...
 
@@ -38,7 +38,7 @@ class Candidates(Protocol):
 
 
 def multisets(symbols: int, size: int) -> int:
-    """C(symbols + size − 1, size)."""
+    """Return C(symbols + size − 1, size)."""
     return math.comb(symbols + size - 1, size)
 
 
@@ -86,14 +86,14 @@ class AllMultisets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnMultisets:
-    """Multisets that public coins drew, one ascending row each. The same one may come twice."""
+    """Multisets that public coins drew, one ascending row each; repetitions are possible."""
 
     chosen: Integers
     domain: int
 
     @classmethod
     def draw(cls, domain: int, size: int, count: int, coins: Coins) -> DrawnMultisets:
-        """Independent draws, every multiset alike."""
+        """Draw independent, uniform multisets."""
         return cls(uniform_multisets(domain, size, count, coins), domain)
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ class DrawnMultisets:
 
 
 def _answers(columns: Floats, chosen: Integers) -> Floats:
-    """The answers of multisets, (multisets, queries): exact, being integers below 2^53."""
+    """Return the answers of multisets, float64[multisets, queries]: exact integers below 2^53."""
     domain, size = len(columns), chosen.shape[1]
     if size == 0:
         return np.zeros((len(chosen), columns.shape[1]))
@@ -129,7 +129,7 @@ def _answers(columns: Floats, chosen: Integers) -> Floats:
 
 @lru_cache(maxsize=64)
 def _ascending(symbols: int, size: int) -> Integers:
-    """All ascending rows of `size` symbols; one empty row for size 0."""
+    """Return all ascending rows of `size` symbols; one empty row for size 0."""
     count = multisets(symbols, size) if symbols else int(size == 0)
     rows = chain.from_iterable(combinations_with_replacement(range(symbols), size))
     return np.fromiter(rows, dtype=np.int64, count=count * size).reshape(count, size)

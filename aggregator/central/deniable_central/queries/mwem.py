@@ -1,4 +1,4 @@
-"""MWEM: a synthetic distribution, improved T times where it is found to be worst.
+"""MWEM: a synthetic distribution, improved T times at about its worst query.
 
     w_0 uniform; t = 0 … T − 1, each half of ε/T:
         f_t   the query with about the largest error, by the exponential mechanism
@@ -6,7 +6,9 @@
         w_{t+1}(v) ∝ w_t(v) · e^(4(a_t − f_t(w_t)) f_t(v))
     released: the mean of w_0 … w_T
 
-Why it works, and how far off it may be: `mwem_bound`. Hardt, Ligett, McSherry 2012.
+`mwem_bounds` has the proof and the error bound. Hardt, Ligett, McSherry 2012.
+
+Source: docs/mathematics/queries.md, Multiplicative weights.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ STEP = 4
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One round: the query that was selected, and its raw count with noise, in units of 1/scale."""
+    """One round: the selected query, and its raw count with noise, in units of 1/scale."""
 
     query: int
     count: int
@@ -46,7 +48,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Synthesis:
-    """What is released: weights of the domain, and the measurements that they are computed from."""
+    """The released result: weights of the domain, and the measurements that determine them."""
 
     weights: Floats
     measurements: tuple[Measurement, ...]
@@ -54,7 +56,7 @@ class Synthesis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mwem:
-    """The mechanism before it meets data: `guarantee` is its cost, neighbours replace a row."""
+    """The mechanism without data: `guarantee` is its cost. Neighbours replace a row."""
 
     law: ClassVar[str] = "multiplicative weights by the exponential mechanism, geometric noise"
     workload: Workload
@@ -66,7 +68,10 @@ class Mwem:
     def of(
         cls, workload: Workload, *, rounds: int, epsilon: Epsilon, local_error: float = 0.0
     ) -> Mwem:
-        """local_error: how far randomizing moved any answer before, as a share; 0 for true rows."""
+        """Return the mechanism.
+
+        local_error: how far earlier randomization moved any answer, as a share; 0 for true rows.
+        """
         if not 1 <= rounds <= MOST_ROUNDS:
             raise ParameterError(f"rounds must lie in [1, {MOST_ROUNDS:,}], got {rounds}")
         exact = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon
@@ -83,7 +88,7 @@ class Mwem:
         return Guarantee(self.epsilon, rho, Fraction(0), Adjacency.REPLACE)
 
     def release(self, data: CountData, coins: Coins | None = None) -> Release[Synthesis]:
-        """All rounds, and how far off the answers may be."""
+        """Run all rounds. Returns the result and its error bound."""
         synthesis = self._synthesis(data, coins or Coins.system())
         bar = ErrorBar("largest error of a query, as a share", 0.0, self._error(data), CONFIDENCE)
         return Release(synthesis, self.law, self.guarantee, (bar,))
@@ -113,7 +118,7 @@ class Mwem:
         )
 
     def observe(self, data: CountData) -> Integers:
-        """The raw answers, after the checks that look at public facts."""
+        """Return the raw answers, after checks of public facts."""
         if data.domain != self.workload.domain:
             raise CountsError(
                 f"counts must be over the queries' {self.workload.domain} values, got {data.domain}"
@@ -123,18 +128,18 @@ class Mwem:
         return data.observe(self.workload.matrix)
 
     def selector(self, data: CountData) -> Exponential:
-        """The mechanism that picks the query of a round."""
+        """Return the mechanism that selects the query of a round."""
         return Exponential.of(
             privacy_parameters(epsilon=self.share, sensitivity=_moves(data, self.workload))
         )
 
     def decay(self, data: CountData, query: int) -> Fraction:
-        """Of the noise on one query's count, by how far one row moves that one."""
+        """Return the decay of the noise on one query's count, from that query's own sensitivity."""
         return self.share / max(1, data.sensitivity(self.workload.matrix[query : query + 1]))
 
 
 class WeightUpdates:
-    """The weights of round after round: a function of public parameters and of the measurements."""
+    """The weights of all rounds: a function of public parameters and of the measurements."""
 
     def __init__(self, workload: Workload, rows: float) -> None:
         self._workload, self._unit = workload, rows * workload.scale
@@ -148,13 +153,13 @@ class WeightUpdates:
         return mean
 
     def errors(self, observed: Integers) -> Integers:
-        """|observed − predicted|, the predicted counts rounded to integers."""
+        """Return |observed − predicted|, with predicted counts rounded to integers."""
         predicted = np.rint(self._workload.values(self._weights) * self._unit).astype(np.int64)
         errors: Integers = np.abs(observed - predicted)
         return errors
 
     def follow(self, measured: Measurement) -> None:
-        """One step towards the measured count."""
+        """Move one step towards the measured count."""
         query = self._workload.matrix[measured.query] / self._workload.scale
         share = min(max(measured.count / self._unit, 0.0), 1.0)
         self._exponents += STEP * (share - float(query @ self._weights)) * query
@@ -168,7 +173,7 @@ def mwem(
 ) -> Release[Synthesis]:
     """Release weights of the domain that answer the workload, ε-DP for replace.
 
-    rounds: by default as many as make the bound least for so many rows, values and queries.
+    rounds: by default as many as minimize the bound for these rows, values and queries.
     """
     if rounds is None:
         exact = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon

@@ -1,13 +1,14 @@
-"""How far off MWEM may be after T rounds.
+"""Error bounds of MWEM after T rounds.
 
-With r_t = f_t(D) − f_t(w_t) and noise ν_t, Hoeffding's lemma makes RE(D‖w) fall by 2r_t² − 2ν_t² at
-least in step t, and it is at most ln|X| to begin with. A T+1st step that nobody takes bounds w_T
-too. So with probability 1 − β, in shares, s the shortfall of a selection and ν of a measurement,
+Let r_t = f_t(D) − f_t(w_t) and ν_t the noise. By Hoeffding's lemma RE(D‖w) falls by at least 2r_t²
+− 2ν_t² in step t, and it starts at most at ln|X|. A hypothetical step T+1 bounds w_T, too. So with
+probability 1 − β, in shares, with s the shortfall of a selection and ν that of a measurement,
 
     error ≤ √(ln|X|/(2(T + 1)) + ν²) + s      s = (4T/(εn)) ln(2T|Q|/β), ν ≈ (2T/(εn)) ln(2T/β)
 
 At β = 2T/|Q| that is below the 2√(ln|X|/T) + 10T ln|Q|/(nε) of Hardt, Ligett, McSherry 2012, whose
 step is an eighth of this one.
+Source: docs/mathematics/queries.md, Multiplicative weights.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def mwem_error(  # noqa: PLR0913  (published: notebooks call it)
 ) -> float:
     """The worst error of any query, as a share of the rows, with probability 1 − β; at most 1.
 
-    moves: how far one row moves a raw answer, of which `unit` make up one row. local_error: how far
-    off the raw answers are themselves; it is added to ν, and twice to s.
+    moves: how far one row moves a raw answer; `unit` raw units are one row. local_error: the error
+    of the raw answers themselves; it is added to ν, and twice to s.
     """
     share, tries = epsilon / (2 * rounds), 2 * rounds / beta
     whole = float(rows * unit)
@@ -46,7 +47,7 @@ def mwem_error(  # noqa: PLR0913  (published: notebooks call it)
     shortfall = selection_error(
         candidates=queries, epsilon=float(share), beta=1 / tries, moves=moves
     )
-    rounded = 1  # predicted counts are, the best one's and the selected one's, by a half each
+    rounded = 1  # rounding of predicted counts: half a unit each for two queries
     selection = (shortfall + rounded) / whole + 2 * local_error
     return min(1.0, math.sqrt(math.log(domain) / (2 * (rounds + 1)) + noise**2) + selection)
 
@@ -62,7 +63,7 @@ def best_rounds(  # noqa: PLR0913  (published: notebooks call it)
     unit: Fraction = Fraction(1),
     local_error: float = 0.0,
 ) -> int:
-    """The T of the least bound, within 5%."""
+    """Return the T of the least bound, within 5%."""
 
     def error(rounds: int) -> float:
         return mwem_error(
@@ -81,9 +82,9 @@ def best_rounds(  # noqa: PLR0913  (published: notebooks call it)
 
 
 def mwem_rows(alpha: Accuracy, *, domain: int, queries: int, epsilon: Fraction, beta: float) -> int:
-    """The fewest rows, within 0.1%, for which so many predicates are answered within α.
+    """Return the fewest rows, within 0.1%, for which `queries` predicates are answered within α.
 
-    ParameterError where MOST_ROUNDS rounds do not come that close for any rows.
+    Raises ParameterError if MOST_ROUNDS rounds are not enough for any number of rows.
     """
     target = float(read_accuracy(alpha))
 

@@ -1,20 +1,23 @@
 """Private multiplicative weights: an online session that answers linear queries as they come.
 
     P = prediction of the public weights, t = raw answer of the counts
-    passes    |t − P| + noise < noisy threshold     answered P; nothing about the counts but that
-    teaches   otherwise                             answered t + fresh noise, and w moves towards it
-    after c teaching answers                        answered P for ever
+    passes    |t − P| + noise < noisy threshold     returns P; reveals nothing else about counts
+    teaches   otherwise                             returns t + new noise, and w moves towards it
+    after c teaching answers                        returns P permanently
 
-**What is charged when.** `open` is the charge: all of ε1 + ε2 + ε3, before the first query. Asking
-is free, whatever is asked and however often; so is `resume`. Opening again is another charge.
-Privacy holds for every number of rows and queries; that answers are within α takes rows.
+**What is charged when.** `open` charges all of ε1 + ε2 + ε3 before the first query. All queries are
+free, and so is `resume`. Opening again is another charge. Privacy holds for every number of rows
+and queries; only the accuracy α needs rows.
 
-**A restart loses nothing.** Each answer is given to `journal` before it is shown; if the journal
-raises, nothing is shown and the session ends. `resume(data, records)` stands where it stood: same
-noisy threshold, same weights, same updates left, and every query once answered has that answer.
+**A restart loses nothing.** Each answer is stored by `journal` before it is returned. If the
+journal raises, nothing is returned and the session ends. `resume(data, records)` continues with the
+same noisy threshold, the same weights and the same updates left. Every query that was answered
+keeps its answer.
 
-Integers are compared with integers throughout; noise is exact; the threshold's noise is drawn once.
-The query's noise has twice c times the row's reach, and is never part of an answer.
+All comparisons are of integers; noise is exact; the threshold's noise is drawn once. The query's
+noise has scale 2c times a row's effect, and is never part of an answer.
+
+Source: docs/mathematics/queries.md, A session of questions.
 """
 
 from __future__ import annotations
@@ -48,16 +51,16 @@ if TYPE_CHECKING:
     from deniable_central.queries.online_plan import OnlinePlan
 
 Journal = Callable[[bytes], None]
-"""Keeps a record for good before it returns, or raises."""
+"""Stores a record permanently before it returns, or raises."""
 
 _SALT_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a query was answered: raw units, a share of the rows, and whether that taught.
+    """The answer to a query: raw units, a share of the rows, and whether it taught the session.
 
-    `error_bar` holds for all of the first k distinct queries at once; past them there is none.
+    `error_bar` holds for all of the first k distinct queries at once; later answers have none.
     """
 
     count: int
@@ -67,7 +70,7 @@ class Answer:
 
 
 class OnlineSession:
-    """One adaptive conversation about one data set, of one thread. Built by `open` or `resume`."""
+    """An adaptive session of one thread about one data set. Built by `open` or `resume`."""
 
     law = "private multiplicative weights, sparse vector with geometric noise"
 
@@ -95,7 +98,7 @@ class OnlineSession:
         journal: Journal | None = None,
         coins: Coins | None = None,
     ) -> OnlineSession:
-        """Draw the threshold's noise: from here on the whole of `plan.guarantee` is spent."""
+        """Draw the threshold's noise. From then on all of `plan.guarantee` is spent."""
         _check(data, plan)
         noise = two_sided_geometric(plan.decays[0], 1, coins)
         salt = os.urandom(_SALT_BYTES)
@@ -113,7 +116,10 @@ class OnlineSession:
         journal: Journal | None = None,
         coins: Coins | None = None,
     ) -> OnlineSession:
-        """Go on where the records end, on the same counts, at no cost; SessionError otherwise."""
+        """Continue where the records end, on the same counts, at no cost.
+
+        Raises SessionError if the counts or the records are others.
+        """
         opening, answers = read_journal(records)
         _check(data, opening.plan)
         if not opening.is_of(data.fingerprint):
@@ -131,12 +137,12 @@ class OnlineSession:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What opening charged: it covers every answer there will ever be."""
+        """What opening charged: it covers all answers."""
         return self.plan.guarantee
 
     @property
     def updates_left(self) -> int:
-        """How often the session may still learn; public, like every answer."""
+        """How often the session can still learn; public, like every answer."""
         return self.plan.updates - self._public.updates
 
     @property
@@ -146,23 +152,23 @@ class OnlineSession:
 
     @property
     def weights(self) -> Floats:
-        """The synthetic distribution as it stands: public, read-only, free to ask."""
+        """The present synthetic distribution, float64[domain]: public, read-only, free to use."""
         return self._public.weights
 
     @property
     def records(self) -> tuple[bytes, ...]:
-        """All there is to `resume` from; as secret as the counts."""
+        """The records that `resume` needs; as secret as the counts."""
         return tuple(self._records)
 
     def knows(self, query: npt.ArrayLike) -> bool:
-        """Whether it was answered before; CountsError as `ask`."""
+        """Return whether the query was answered before. Raises CountsError as `ask` does."""
         return query_key(self._checked(query)) in self._answers
 
     def ask(self, query: npt.ArrayLike) -> Answer:
         """Answer f(D) = Σ query[v]/scale over the rows, for integers from 0 to scale.
 
-        CountsError for another kind of query, by its own values alone. SessionError once the
-        journal has failed.
+        Raises CountsError for any other query, which depends only on its own values, and
+        SessionError once the journal has failed.
         """
         if self._ended:
             raise SessionError("the journal failed, so this session ended: resume from its records")
@@ -187,7 +193,7 @@ class OnlineSession:
         return int(two_sided_geometric(decay, 1, self._coins)[0])
 
     def _keep(self, answered: AnswerRecord) -> None:
-        """Journal first: an answer that is not kept is not given, and may have been a lesson."""
+        """Store an answer, then apply it: an answer that is not stored is not returned."""
         if self._journal is not None:
             self._ended = True
             self._journal(answered.to_bytes())

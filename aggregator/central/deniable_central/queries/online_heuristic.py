@@ -1,10 +1,10 @@
-"""The plan of an online session for which no bound below 1 can be proven.
+"""The plan of an online session without a proven error bound below 1.
 
     c = εU/64, from 1 to 32        T = U · max(1/5, 3σ)        ε1 : ε2 : ε3 = 1 : 4 : 5
 
-σ is the standard deviation that randomizing gave an answer before, as a share. c and T did best in
-simulations of random questions: fewer lessons teach too little, more of them are too noisy. Below
-3σ a lesson would teach noise. Privacy is that of any `OnlinePlan`; the error has no bound but 1.
+σ is the standard deviation of an answer from earlier randomization, as a share. c and T were the
+best in simulations of random questions: fewer lessons teach too little, more are too noisy. Below
+3σ a lesson would teach noise. Privacy is that of any `OnlinePlan`; the error has no bound below 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _SPLIT = (Fraction(1, 10), Fraction(4, 10), Fraction(5, 10))
 
 
 def heuristic_plan(demand: SessionDemand, *, epsilon: Epsilon, deviation: float) -> OnlinePlan:
-    """A plan for few rows; `deviation` is σ. Its `error` is 1 unless it can be proven smaller.
+    """Return a plan for few rows; `deviation` is σ.
+
+    Its `error` is 1 unless a smaller one is proven.
 
     Raises ParameterError if ε is too small for noise that can be drawn.
     """

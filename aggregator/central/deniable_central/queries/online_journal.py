@@ -1,8 +1,8 @@
-"""The journal of an online session: JSON, a record for the opening and one for every new answer.
+"""The journal of an online session: JSON, one record for the opening and one for every new answer.
 
-**As secret as the counts**: the opening holds the noisy threshold, which is drawn once and decides
-for the whole session. Records are numbered from 0; whoever keeps them must refuse to keep a number
-twice, so that no two processes spend the same updates.
+**As secret as the counts**: the opening has the noisy threshold, which is drawn once and decides
+the whole session. Records are numbered from 0. Their store must refuse a number that it has
+already, so that no two processes spend the same updates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT = "deniable-online/1"
 
 @dataclass(frozen=True, slots=True)
 class OpeningRecord:
-    """Record 0: the plan, the noisy threshold, and which counts they belong to."""
+    """Record 0: the plan, the noisy threshold, and the fingerprint of the counts."""
 
     plan: OnlinePlan
     noisy_threshold: int
@@ -40,11 +40,11 @@ class OpeningRecord:
         return cls(plan, noisy_threshold, salt.hex(), _keyed(salt, fingerprint))
 
     def is_of(self, fingerprint: bytes) -> bool:
-        """Whether these are the counts that the session was opened on."""
+        """Return whether these are the counts of the session."""
         return _keyed(bytes.fromhex(self.salt), fingerprint) == self.counts
 
     def to_bytes(self) -> bytes:
-        """The record as one line of JSON."""
+        """Return the record as one line of JSON."""
         record = {"number": 0, "format": FORMAT, **asdict(self)}
         return json.dumps(record, default=str, separators=(",", ":")).encode()
 
@@ -61,7 +61,7 @@ class OpeningRecord:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """A query and its answer for ever; with the query itself if it taught."""
+    """A query's key and its permanent answer; with the query itself if it taught."""
 
     number: int
     key: str
@@ -69,17 +69,20 @@ class AnswerRecord:
     taught: list[int] | None
 
     def to_bytes(self) -> bytes:
-        """The record as one line of JSON."""
+        """Return the record as one line of JSON."""
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 
 
 def query_key(query: Integers) -> str:
-    """The same for the same query alone."""
+    """Return a key that only the same query has."""
     return sha256(query.astype("<i8").tobytes()).hexdigest()
 
 
 def read_journal(records: Iterable[bytes]) -> tuple[OpeningRecord, list[AnswerRecord]]:
-    """The opening and all answers; SessionError unless every record is there, once, in order."""
+    """Return the opening and all answers.
+
+    Raises SessionError unless every record is there once, in order.
+    """
     answers: list[AnswerRecord] = []
     opening: OpeningRecord | None = None
     for number, text in enumerate(records):

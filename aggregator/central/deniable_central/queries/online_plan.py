@@ -1,21 +1,22 @@
-"""What an online session will cost, how often it may learn, and how far off its answers may be.
+"""The plan of an online session: its cost, how often it may learn, and the error of its answers.
 
     ε = ε1 + ε2 + ε3      the threshold's noise, the tests of queries, the answers that teach
     c                     how many answers may teach, each by a step of 4g, g = √(ln|X|/(2c))
     U = n · gain · scale  raw units of a share of 1; one row moves a raw answer by at most Δ
 
-    threshold noise   two-sided geometric of decay ε1/Δ     within t1 but with probability β/3
-    query noise       decay ε2/(2cΔ), for every query       k of them within t2 but with β/3
-    answer noise      decay ε3/(cΔ)                         c of them within gU but with β/3
+    threshold noise   two-sided geometric of decay ε1/Δ     within t1 except with probability β/3
+    query noise       decay ε2/(2cΔ), for every query       k of them within t2 except with β/3
+    answer noise      decay ε3/(cΔ)                         c of them within gU except with β/3
     threshold         T = ⌈gU + ½⌉ + t1 + t2
 
 So with probability 1 − β the first k answers are within α = (T − 1 + t1 + t2)/U of the truth, about
-g + 2(t1 + t2)/U, and at most c of them teach: each takes 2g² off a relative entropy of at most
-ln|X|. Privacy needs none of this: few rows or many queries cost accuracy only. Where the counts
-were randomized before, `local_error` bounds what that did to any of the k answers: it is added to g
-in T, and once more to α.
+g + 2(t1 + t2)/U. At most c of them teach: each lowers a relative entropy of at most ln|X| by 2g².
+Privacy needs none of this: few rows or many queries cost only accuracy. If the counts were
+randomized before, `local_error` bounds the effect on each of the k answers: it is added to g in T,
+and again to α.
 
 Hardt, Rothblum 2010; the sparse vector as corrected by Lyu, Su, Li 2017.
+Source: docs/mathematics/queries.md, A session of questions.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _MOST_UPDATES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SessionDemand:
-    """The public facts about the counts, and what is asked of a session.
+    """The public facts about the counts, and the required accuracy of a session.
 
     moves: Δ, in raw units; `scale` for predicates and fractions of rows that were not randomized.
     queries, beta: so many answers within α, with probability 1 − beta.
@@ -92,7 +93,7 @@ class SessionDemand:
 
 @dataclass(frozen=True, slots=True)
 class OnlinePlan:
-    """The public parameters of a session. `plan_online` finds the best; any are private."""
+    """The public parameters of a session. All are private; `plan_online` returns the best."""
 
     demand: SessionDemand
     epsilons: tuple[Fraction, Fraction, Fraction]
@@ -107,7 +108,7 @@ class OnlinePlan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of the whole session, however many queries are asked, and in whatever way."""
+        """The guarantee of the whole session, for any number and kind of queries."""
         return Guarantee.pure(sum(self.epsilons, Fraction(0)), Adjacency.REPLACE)
 
     @property
@@ -117,14 +118,14 @@ class OnlinePlan:
 
     @property
     def decays(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Of the noise on the threshold, on every query, on the answers that teach."""
+        """Decays of the noise on the threshold, on every query, and on the answers that teach."""
         of_threshold, of_test, of_answer = self.epsilons
         each = self.updates * self.demand.moves
         return of_threshold / self.demand.moves, of_test / (2 * each), of_answer / each
 
     @property
     def reaches(self) -> tuple[int, int]:
-        """t1 and t2."""
+        """t1 and t2, in raw units."""
         third = self.demand.beta / 3
         return tail_quantile(self.decays[0], third), tail_quantile(
             self.decays[1], third / self.demand.queries
@@ -132,7 +133,7 @@ class OnlinePlan:
 
     @property
     def error(self) -> float:
-        """α; 1, no promise, where the threshold or the noise of answers is not as above."""
+        """α; 1, no bound, if the threshold or the noise of answers differs from the module's."""
         demand = self.demand
         units = (self.step + demand.local_error) * demand.unit + 0.5
         of_answer = tail_quantile(self.decays[2], demand.beta / (3 * self.updates))
@@ -143,9 +144,9 @@ class OnlinePlan:
 
 
 def plan_online(demand: SessionDemand, *, epsilon: Epsilon) -> OnlinePlan:
-    """The split of ε and the number of updates with the least α.
+    """Return the split of ε and the number of updates with the least α.
 
-    CountsError where no plan promises anything: rows too few for that domain and ε.
+    Raises CountsError if no plan has a bound: too few rows for that domain and ε.
     """
     exact = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon
     best: OnlinePlan | None = None
@@ -169,7 +170,7 @@ def plan_online(demand: SessionDemand, *, epsilon: Epsilon) -> OnlinePlan:
 def online_rows(
     alpha: Accuracy, *, domain: int, queries: int, epsilon: Epsilon, beta: float = 0.05
 ) -> int:
-    """The fewest rows, within 0.1%, for which so many predicates are answered within α."""
+    """Return the fewest rows, within 0.1%, for which `queries` predicates are answered within α."""
     target = float(read_accuracy(alpha))
 
     def enough(rows: int) -> bool:
@@ -190,7 +191,7 @@ def _counts() -> Iterator[int]:
 
 
 def _plan(demand: SessionDemand, epsilon: Fraction, updates: int) -> OnlinePlan | None:
-    """For so many updates: what the answers need to be within g, the rest where it helps most."""
+    """Return the plan for this many updates: answers get what they need to be within g."""
     step = math.sqrt(math.log(demand.domain) / (2 * updates))
     within = math.floor(step * demand.unit)
     needed = _decay_within(within, demand.beta / (3 * updates))
@@ -210,7 +211,7 @@ def _plan(demand: SessionDemand, epsilon: Fraction, updates: int) -> OnlinePlan 
 
 
 def _decay_within(distance: int, beta: float) -> float:
-    """A decay for which Pr[|N| > distance] ≤ beta, and hardly less will do."""
+    """Return about the least decay for which Pr[|N| > distance] ≤ beta."""
     decay = math.log(2 / beta) / (distance + 1)
     for _ in range(3):  # 2z^(t + 1)/(1 + z) ≤ β; each step stays on the safe side
         decay = (math.log(2 / beta) - math.log1p(math.exp(-decay))) / (distance + 1) * (1 + 1e-9)

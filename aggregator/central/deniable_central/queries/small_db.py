@@ -1,14 +1,15 @@
-"""SmallDB: a database of m rows, drawn by the exponential mechanism for how well it answers.
+"""SmallDB: a database of m rows, drawn by the exponential mechanism by the error of its answers.
 
     score(y) = −max_f |Σ_i f(x_i) − n f(y)|     in rows, not shares: one row moves it by at most
                                                 1, replaced, added or removed
     weight   e^(ε · score/2)                    both signs occur, so the ½ is needed: ε-DP
 
-All multisets of m values are candidates, C(|X| + m − 1, m) of them, or N that public coins draw
-beforehand: as private for every N, and as good as the best among them. A Markov chain that is
-stopped before it has mixed is not private, so there is none here.
+All C(|X| + m − 1, m) multisets of m values are candidates, or N that public coins draw in advance.
+Privacy is the same for every N, and accuracy is that of the best among them. A Markov chain that
+stops before it has mixed is not private, so none is used.
 
 Blum, Ligett, Roth 2008; accuracy in `small_db_bounds`.
+Source: docs/mathematics/queries.md, The small database.
 """
 
 from __future__ import annotations
@@ -44,27 +45,30 @@ if TYPE_CHECKING:
 MOST_CANDIDATES = 1 << 24
 _MOST_DRAWN_ROWS = 1 << 27
 _PRINTABLE = 10**15
-_LARGEST_ANSWER = 1 << 20  # times 2^31 rows stays exact in a float
+_LARGEST_ANSWER = 1 << 20  # times 2^31 rows is still exact in a float
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class SmallDatabase:
-    """The released rows, ascending, each a value of the domain. Asking them costs nothing."""
+    """The released rows, ascending, each a value of the domain. Queries to them cost nothing."""
 
     rows: tuple[int, ...]
     domain: int
 
     @property
     def weights(self) -> Floats:
-        """The share of each value; `workload.values(database.weights)` answers queries."""
+        """float64[domain]: the share of each value.
+
+        `workload.values(database.weights)` answers queries.
+        """
         shares: Floats = np.bincount(self.rows, minlength=self.domain) / len(self.rows)
         return shares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SmallDb:
-    """The mechanism before it meets data: `guarantee` is what it will cost. Built by `of`."""
+    """The mechanism without data: `guarantee` is its cost. Built by `of`."""
 
     law: ClassVar[str] = "small database, exponential mechanism"
     workload: Workload
@@ -84,10 +88,11 @@ class SmallDb:
         adjacency: str = "replace",
         coins: Coins | None = None,
     ) -> SmallDb:
-        """Of `size` rows, or as many as answer to within `alpha`: exactly one of the two.
+        """Return the mechanism with `size` rows, or as many as answer to within `alpha`.
 
-        candidates: how many public coins draw, in place of all multisets.
-        EnumerationError where there are too many to go through, with what to use instead.
+        Exactly one of the two must be given. candidates: how many public coins draw, in place of
+        all multisets. Raises EnumerationError, with an alternative, if there are too many
+        candidates.
         """
         rows = _size(workload, alpha, size)
         unit = privacy_parameters(epsilon=epsilon, sensitivity=rows, adjacency=adjacency)
@@ -110,7 +115,9 @@ class SmallDb:
 
         def score_of(answers: Floats) -> Floats:
             answers *= share
-            np.rint(answers, out=answers)  # public, and rounded first: the score moves as observed
+            np.rint(
+                answers, out=answers
+            )  # public and rounded first: the score moves like `observed`
             answers -= observed
             np.abs(answers, out=answers)
             worst: Floats = answers.max(axis=-1)
@@ -119,7 +126,7 @@ class SmallDb:
         return self.candidates.scores(self.workload, score_of)
 
     def release(self, data: CountData, coins: Coins | None = None) -> Release[SmallDatabase]:
-        """One of the candidates, and how far off its answers may be."""
+        """Return one of the candidates, and a bound on the error of its answers."""
         place = self._of(data).release(self.scores(data), coins).result
         database = SmallDatabase(self.candidates.rows(place), self.workload.domain)
         return Release(database, self.law, self.guarantee, (self._bar(data),))
@@ -133,7 +140,7 @@ class SmallDb:
         return self._mechanism(max(1, data.sensitivity(self.workload.matrix)))
 
     def _mechanism(self, moves: int) -> Exponential:
-        """For data of which one row moves a raw answer by `moves`, so a score by m times that."""
+        """The mechanism if one row moves a raw answer by `moves`, so a score by m times that."""
         privacy = privacy_parameters(
             epsilon=self.privacy.epsilon,
             sensitivity=self.size * moves,
@@ -153,7 +160,7 @@ class SmallDb:
             raise CountsError("counts must hold at least 1 row, got 0")
 
     def _bar(self, data: CountData) -> ErrorBar:
-        """n is not public under add/remove; the lemma speaks of all multisets of true rows."""
+        """The error bar; n is not public under add/remove, and the lemma needs all multisets."""
         workload, privacy = self.workload, self.privacy
         unit = float(data.gain * workload.scale)
         moves = max(1, data.sensitivity(workload.matrix)) / unit

@@ -1,15 +1,17 @@
-"""How far off the answers of a released database are, and how many rows it takes: for planning.
+"""Error bounds of a released database, and how many rows they need: for planning.
 
 Every statement holds for **every** data set, with probability 1 − β over the mechanism's coins, for
-all queries at once; α ≤ 1, since no share is farther off. With R(m) = C(|X| + m − 1, m):
+all queries at once. α ≤ 1, as shares differ by at most 1. With R(m) = C(|X| + m − 1, m):
 
     SmallDB     error ≤ √(ln(2|Q|)/(2m)) + (2/(εn))(ln R(m) + ln(1/β))
     in closed form, half of α each:    n ≥ (8 ln|X| ln(2|Q|)/α³ + 4 ln(1/β)/α)/ε
     of any class, by the m it needs at α/2, over {0, 1}^k:    n ≥ (4/(εα))(mk ln 2 + ln(1/β))
     noise on every answer:             n ≥ |Q| ln(|Q|/β)/(εα)
 
-`moves` is how many rows' worth one row may move a count, 1 for predicates of true rows.
-Blum, Ligett, Roth 2008; for MWEM and the online session see `mwem_bound` and `online_plan`.
+`moves` is how far one row may move a count, in rows; 1 for predicates of true rows.
+Blum, Ligett, Roth 2008; for MWEM and the online session see `mwem_bounds` and `online_plan`.
+
+Source: docs/mathematics/queries.md, The small database.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _MOST_ROWS = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class SmallDbPlan:
-    """The fewest rows of data that meet an α, the database's size, and ln of how many there are."""
+    """The fewest rows of data for an α, the database's size, and ln of its candidates."""
 
     rows: int
     size: int
@@ -43,12 +45,12 @@ class SmallDbPlan:
 
 
 def log_multisets(domain: int, size: int) -> float:
-    """ln C(domain + size − 1, size)."""
+    """Return ln C(domain + size − 1, size)."""
     return math.lgamma(domain + size) - math.lgamma(size + 1) - math.lgamma(domain)
 
 
 def selection_error(*, candidates: float, epsilon: float, beta: float, moves: float = 1) -> float:
-    """In rows: how much larger the worst error is than the best candidate's."""
+    """Return how much larger the worst error is than the best candidate's, in rows."""
     return _selection(math.log(candidates), epsilon, beta) * moves
 
 
@@ -67,7 +69,7 @@ def small_db_error(  # noqa: PLR0913  (published: notebooks call it)
     beta: float,
     moves: float = 1,
 ) -> float:
-    """The worst error of any query, as a share of the rows, at most 1."""
+    """Return the worst error of any query, as a share of the rows, at most 1."""
     selection = _selection(log_multisets(domain, size), epsilon, beta) * moves
     return min(1.0, least_error(queries, size) + selection / rows)
 
@@ -75,10 +77,11 @@ def small_db_error(  # noqa: PLR0913  (published: notebooks call it)
 def plan_small_db(
     *, domain: int, queries: int, alpha: Accuracy, epsilon: float, beta: float
 ) -> SmallDbPlan:
-    """The fewest rows for an error of α, over all sizes m of the small database.
+    """Return the fewest rows for an error of α, over all sizes m of the small database.
 
-    Below the closed form, and far below for few values, where ln R(m) ≈ |X| ln(m/|X|) lets m grow:
-    a promise that enumeration cannot keep. Ask for log_candidates ≤ ln(10^7) of what is to be run.
+    They are below the closed form, and far below for few values, where ln R(m) ≈ |X| ln(m/|X|) lets
+    m grow. Enumeration cannot reach such m: require log_candidates ≤ ln(10^7) for what you want to
+    run.
     """
     target = float(read_accuracy(alpha))
     size = sampling_size(queries, alpha)
@@ -96,7 +99,7 @@ def plan_small_db(
 def closed_form_rows(
     *, domain: int, queries: int, alpha: Accuracy, epsilon: float, beta: float
 ) -> int:
-    """Theorem 4.5 of the notes with the right m: SmallDB run with α/2 is within α."""
+    """The rows by theorem 4.5 of the notes with the right m: SmallDB run with α/2 is within α."""
     _check(epsilon, beta)
     target = float(read_accuracy(alpha))
     cubic = 8 * math.log(domain) * math.log(2 * queries) / target**3
@@ -104,7 +107,7 @@ def closed_form_rows(
 
 
 def useful_rows(*, bits: int, size: int, alpha: Accuracy, epsilon: float, delta: float) -> int:
-    """Rows that make SmallDB over {0, 1}^bits (α, δ)-useful: for every D, w.p. 1 − δ, for all h.
+    """The rows that make SmallDB over {0, 1}^bits (α, δ)-useful: for all D and h, w.p. 1 − δ.
 
     size: m for α/2, by `sampling_size` of the distinct predicates or by `vc_sampling_size`.
     """
@@ -114,14 +117,14 @@ def useful_rows(*, bits: int, size: int, alpha: Accuracy, epsilon: float, delta:
 
 
 def laplace_rows(*, queries: int, alpha: Accuracy, epsilon: float, beta: float) -> int:
-    """Rows for an error of α if every answer gets its own noise and ε/|Q|."""
+    """Return the rows for an error of α if every answer has its own noise and ε/|Q|."""
     _check(epsilon, beta)
     per_row = queries * math.log(queries / beta) / epsilon
     return math.ceil(per_row / float(read_accuracy(alpha)) * _UP)
 
 
 def fewest(enough: Callable[[int], bool]) -> int:
-    """The fewest rows that are enough, within 0.1%; ParameterError if no number of them is."""
+    """Return the fewest rows that are enough, within 0.1%. Raises ParameterError if none are."""
     low, high = 0, 1
     while not enough(high):
         low, high = high, 2 * high

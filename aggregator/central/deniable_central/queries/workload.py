@@ -2,13 +2,14 @@
 
     f_i(v) = matrix[i, v]/scale in [0, 1] for each value v      f_i(D) = mean of f_i over D's rows
 
-A predicate is a row of zeros and ones at scale 1. One row replaced moves the count n·f_i(D) by at
-most the spread of f_i, max_v f_i(v) − min_v f_i(v) ≤ 1, added or removed by at most max_v f_i(v).
+A predicate is a row of zeros and ones at scale 1. A replaced row moves the count n·f_i(D) by at
+most the spread of f_i, max_v f_i(v) − min_v f_i(v) ≤ 1; an added or removed row by at most max_v
+f_i(v).
 
-`halfspaces` has every way to cut the corners of the cube {0, 1}^k by a plane, each once:
-1[w·x ≥ θ] for real w and θ. Weights of at most 3 in absolute value give them all for k ≤ 4:
-4, 14, 104 and 1,882 of them. Those of the notes, w·(x_1 … x_{k−1}) ≥ x_k, are among these.
-Value v of the domain is the corner whose bits, the first most significant, spell v.
+`halfspaces` has every way to separate the corners of the cube {0, 1}^k by a plane, each once: 1[w·x
+≥ θ] for real w and θ. Weights of at most 3 in absolute value give them all for k ≤ 4: 4, 14, 104
+and 1,882 of them. Those of the notes, w·(x_1 … x_{k−1}) ≥ x_k, are among these. Value v of the
+domain is the corner whose bits, the first most significant, are those of v.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ _LARGEST_SCALE = 1 << 20
 
 
 def checked_integers(values: npt.ArrayLike, *, argument: str, dimensions: int) -> Integers:
-    """An int64 array of so many dimensions; CountsError by type and shape, never by a value."""
+    """Return an int64 array of this many dimensions.
+
+    Raises CountsError, which depends on type and shape, never on a value.
+    """
     array = np.asarray(values)
     if array.ndim != dimensions or 0 in array.shape:
         raise CountsError(
@@ -46,7 +50,7 @@ def checked_integers(values: npt.ArrayLike, *, argument: str, dimensions: int) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workload:
-    """Queries f_i = matrix[i]/scale, one a row; public, and the matrix is read-only."""
+    """Queries f_i = matrix[i]/scale, one a row: int64[queries, domain], public and read-only."""
 
     matrix: Integers
     scale: int = 1
@@ -65,32 +69,32 @@ class Workload:
 
     @property
     def queries(self) -> int:
-        """How many queries there are."""
+        """The number of queries."""
         return len(self.matrix)
 
     @property
     def domain(self) -> int:
-        """How many values a row can have."""
+        """The number of values that a row can have."""
         return int(self.matrix.shape[1])
 
     def values(self, weights: npt.ArrayLike) -> Floats:
-        """f_i of every query on any weights of the domain, of sum 1 for shares."""
+        """Return float64[queries]: f_i on weights of the domain, with sum 1 for shares."""
         shares: Floats = self.matrix @ np.asarray(weights, dtype=np.float64) / self.scale
         return shares
 
 
 def points(domain: int) -> Workload:
-    """The share of each single value: a histogram."""
+    """Return the queries for the share of each single value: a histogram."""
     return Workload(np.eye(domain, dtype=np.int64))
 
 
 def prefixes(domain: int) -> Workload:
-    """The share of values up to each one but the last, in order: a distribution function."""
+    """Return those for the share of values up to each one but the last: a distribution function."""
     return Workload(np.tri(domain - 1, domain, dtype=np.int64))
 
 
 def intervals(domain: int) -> Workload:
-    """The share of every interval of values, but the whole domain."""
+    """Return those for the share of every interval of values, except the whole domain."""
     place = np.arange(domain)
     pairs = [(a, b) for a in range(domain) for b in range(a, domain) if b - a < domain - 1]
     return Workload(np.array([(a <= place) & (place <= b) for a, b in pairs], dtype=np.int64))
@@ -101,7 +105,7 @@ _MOST_BITS = 4
 
 
 def halfspaces(bits: int) -> Workload:
-    """All linear threshold functions of `bits` bits, the two constant ones among them."""
+    """Return all linear threshold functions of `bits` bits, including the two constant ones."""
     if not 1 <= bits <= _MOST_BITS:
         raise EnumerationError(
             f"bits must lie in [1, {_MOST_BITS}], got {bits}: beyond, pass the halfspaces you need "

@@ -1,11 +1,11 @@
-"""Why there is central noise and a ledger: an attack that reads exact counts back into rows.
+"""Why there is central noise and a ledger: an attack that computes the rows from exact counts.
 
-    Subsets           public random subsets of n rows, and the counts they ask for
+    Subsets           public random subsets of n rows, and their counts
     PrivateCounts     the same counts under central differential privacy, all together
     reconstruct       the secret bit of every row, from counts, by least squares
-    demonstrate       the attack on exact counts, on counts nobody accounted for, on private ones
+    demonstrate       the attack on exact counts, on counts without a ledger, on private ones
 
-A demonstration and a regression test, on made-up secrets of its own: it reads no collection.
+This is a demonstration and a regression test, on invented secrets: it reads no collection.
 """
 
 from __future__ import annotations

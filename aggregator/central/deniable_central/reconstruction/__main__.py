@@ -1,4 +1,4 @@
-"""`python -m deniable_central.reconstruction`: what exact answers give away, on made-up rows."""
+"""`python -m deniable_central.reconstruction`: what exact answers reveal, on invented rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ nothing is kept."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 if the attack ran, 2 for arguments that it cannot run with."""
+    """Run the attack. Returns 0 if it ran, 2 for arguments with which it cannot run."""
     parser = _parser()
     options = parser.parse_args(arguments)
     try:

@@ -1,16 +1,18 @@
 """The demonstration: one secret, one set of questions, three ways to answer, one attack.
 
-exact           no noise                           every row is read back
-unaccounted     ε for each answer by itself        so are nearly all: noise that no ledger adds
-                                                   up is soon too little
+exact           no noise                           recovers every row
+unaccounted     ε for each answer alone            recovers nearly all: without a ledger the
+                                                   noise is soon too small
 private         ε for all answers together         no better than guessing
 
 What a share of recovered rows means:
 
-guessing     n fair coins are right so often: binomial of n and ½
-any attack   on uniform bits behind a release: it tells a bit from its opposite with the total
-             variation TV of the two laws at most, so it says a row right with a probability of
-             at most (1 + TV)/2. Pure ε alone gives TV ≤ tanh(ε/2), that is e^ε/(1 + e^ε).
+guessing     n fair coins are right this often: binomial of n and ½
+any attack   on uniform bits behind a release: it separates a bit from its opposite by at most the
+             total variation TV of the two laws. So it guesses a row right with a probability of at
+             most (1 + TV)/2. Pure ε alone gives TV ≤ tanh(ε/2), that is e^ε/(1 + e^ε).
+
+Source: docs/mathematics/reconstruction.md, What noise leaves of it.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ if TYPE_CHECKING:
 
 
 def best_share(guarantee: Guarantee) -> Fraction:
-    """(1 + TV)/2, rounded up: no attack recovers more of uniform bits, on average."""
+    """Return (1 + TV)/2, rounded up: no attack recovers more of uniform bits on average."""
     return (1 + total_variation(guarantee)) / 2
 
 
 def guessing_range(rows: int, *, confidence: Fraction = Fraction(95, 100)) -> tuple[int, int]:
-    """The least range around n/2 that holds what guessing gets right, with that probability."""
+    """The least range around n/2 with the rows that guessing gets right, at this confidence."""
     if rows < 1:
         raise ParameterError(f"rows must be at least 1, got {rows}")
     if not 0 < confidence < 1:
@@ -59,9 +61,10 @@ QUERIES_PER_ROW = 4
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The attack on one way to answer. `epsilon` is that of all answers, None where none is kept.
+    """The attack on one way to answer. `epsilon` is that of all answers, None without privacy.
 
-    std_error: of the noise on one count. at_most: the share of rows no attack exceeds on average.
+    std_error: of the noise on one count. at_most: the share of rows that no attack exceeds on
+    average.
     """
 
     answers: str
@@ -90,10 +93,10 @@ def demonstrate(
     coins: Coins | None = None,
     progress: Callable[[str], None] = lambda _answers: None,
 ) -> Demonstration:
-    """Draw a secret and subsets, answer three ways, attack each; queries are 4 a row by default.
+    """Draw a secret and subsets, answer in three ways, attack each; by default 4 queries a row.
 
     Calls `progress` with the kind of answers before each attack. Raises ParameterError or
-    SubsetsError for what cannot be drawn.
+    SubsetsError if an argument is out of range.
     """
     coins = coins or Coins.system()
     count = QUERIES_PER_ROW * rows if queries is None else queries
@@ -126,6 +129,6 @@ def _hits(subsets: Subsets, answers: Integers, secret: Integers) -> int:
 
 
 def _std_error(decay: Fraction) -> float:
-    """√(2z)/(1 − z), z = e^−decay."""
+    """Return √(2z)/(1 − z), z = e^−decay."""
     rate = float(decay)
     return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)

@@ -1,12 +1,14 @@
 """Reconstruction: the rows that explain the counts best, by least squares over the unit box.
 
-    x̂ = argmin over x in [0, 1]^n of ‖Sx − a‖²        row i is said to be 1 where x̂_i ≥ ½
+    x̂ = argmin over x in [0, 1]^n of ‖Sx − a‖²        the guess for row i is 1 if x̂_i ≥ ½
 
 Somewhat more than n/2 random subsets leave one solution in the box, so exact counts give every row;
 noise of o(√n) on O(n) of them still gives nearly all (Dinur, Nissim 2003, whose linear program this
 replaces; Dwork, McSherry, Talwar 2007). Solved by accelerated projected gradients (Beck, Teboulle
-2009) that start over where they would turn back (O'Donoghue, Candès 2015): matrices this small
-would keep a linear algebra library's threads waiting for each other.
+2009) that restart where they would turn back (O'Donoghue, Candès 2015). With matrices this small,
+the threads of a linear algebra library would mostly wait for each other.
+
+Source: docs/mathematics/reconstruction.md, From counts to rows.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ _STILL = 1e-9
 
 
 def reconstruct(queries: Subsets, answers: npt.ArrayLike) -> Integers:
-    """A bit for every row, from answers that may be exact or noisy; uses no coins.
+    """Return a bit for every row, int64[rows], from exact or noisy answers; uses no coins.
 
-    SubsetsError unless there is one number for each query.
+    Raises SubsetsError unless there is one number for each query.
     """
     floats = np.asarray(answers, dtype=np.float64)
     if floats.shape != (queries.queries,):
@@ -44,7 +46,7 @@ def reconstruct(queries: Subsets, answers: npt.ArrayLike) -> Integers:
 
 
 def least_squares(queries: Subsets, answers: Floats) -> Floats:
-    """x̂ itself, from the middle of the box; where several are best, one of them."""
+    """Return x̂, starting from the middle of the box; if several are best, one of them."""
     squares = (queries.matrix.T @ queries.matrix).astype(np.float64)
     target = queries.matrix.T @ answers
     steepest = max(1.0, float(squares.sum(axis=0).max()))  # at least the largest eigenvalue

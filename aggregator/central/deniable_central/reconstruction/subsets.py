@@ -2,10 +2,12 @@
 
     answer_j = Σ_i S_ji x_i        S_ji = 1 with probability ½, public        x_i in {0, 1}, secret
 
-Neighbours replace one row's bit. It moves by 1 every answer whose subset holds the row, so all
+Neighbours replace one row's bit. This moves every answer whose subset has the row by 1. So all
 answers together move by Δ1 = max_i Σ_j S_ji, the most subsets that any row is in. Two-sided
-geometric noise of decay ε/Δ1 on each makes them ε-DP **together**, and no less than ε. In zCDP they
-are Δ1 releases of ε/Δ1, far below what ε alone says: about ε²/2Δ1.
+geometric noise of decay ε/Δ1 on each makes them ε-DP **together**, and ε is tight. In zCDP they are
+Δ1 releases of ε/Δ1: about ε²/2Δ1, far below what ε alone implies.
+
+Source: docs/mathematics/reconstruction.md, What noise leaves of it.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subsets:
-    """One subset a row of a 0/1 matrix, whose columns are the rows of the data; read-only."""
+    """A 0/1 matrix, int64[queries, rows], one subset a row; read-only."""
 
     matrix: Integers
 
@@ -43,7 +45,7 @@ class Subsets:
 
     @classmethod
     def drawn(cls, *, rows: int, queries: int, coins: Coins | None = None) -> Subsets:
-        """Every subset of the rows alike, `queries` times."""
+        """Draw `queries` uniform subsets of the rows."""
         if rows < 1 or queries < 1:
             raise SubsetsError(f"rows and queries must be at least 1, got {rows} and {queries}")
         drawn = uniform_integers(2, rows * queries, coins or Coins.system())
@@ -51,7 +53,7 @@ class Subsets:
 
     @property
     def queries(self) -> int:
-        """How many subsets are asked for."""
+        """The number of subsets."""
         return len(self.matrix)
 
     @property
@@ -64,7 +66,7 @@ class Subsets:
         return max(1, int(self.matrix.sum(axis=0).max()))
 
     def counts(self, secret: npt.ArrayLike) -> Integers:
-        """The exact answers: whoever sees enough of them has the secret."""
+        """Return the exact answers, int64[queries]: enough of them reveal the secret."""
         bits = checked_bits(secret, argument="secret", dimensions=1)
         if len(bits) != self.rows:
             raise SubsetsError(f"secret must hold a bit for each of {self.rows} rows")
@@ -74,7 +76,7 @@ class Subsets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateCounts:
-    """All the answers at ε together: `guarantee` is the cost before they meet data. By `of`."""
+    """All answers at ε together, without data: `guarantee` is the cost. Built by `of`."""
 
     law: ClassVar[str] = "two-sided geometric noise on every count"
     subsets: Subsets
@@ -87,7 +89,7 @@ class PrivateCounts:
 
     @classmethod
     def unaccounted(cls, subsets: Subsets, *, epsilon: Epsilon) -> PrivateCounts:
-        """ε for each answer by itself, as if it were the only one: Δ1·ε for all of them."""
+        """Return the mechanism with ε for each answer alone: Δ1·ε for all of them."""
         each = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon
         return cls(subsets, each * subsets.sensitivity)
 
@@ -102,7 +104,7 @@ class PrivateCounts:
         return Guarantee(self.epsilon, rho, Fraction(0), Adjacency.REPLACE)
 
     def release(self, secret: npt.ArrayLike, coins: Coins | None = None) -> Release[Integers]:
-        """Every count with its own noise, and how far off the worst of them may be."""
+        """Return every count with its own noise, and a bound on the largest error."""
         noise = two_sided_geometric(self.decay, self.subsets.queries, coins)
         answers: Integers = self.subsets.counts(secret) + noise
         most = tail_quantile(self.decay, (1 - CONFIDENCE) / self.subsets.queries)
@@ -111,7 +113,10 @@ class PrivateCounts:
 
 
 def checked_bits(values: npt.ArrayLike, *, argument: str, dimensions: int) -> Integers:
-    """Zeros and ones as int64; SubsetsError by type and shape, never by a value."""
+    """Return zeros and ones as int64.
+
+    Raises SubsetsError, which depends on type and shape, never on a value.
+    """
     array = np.asarray(values)
     if array.ndim != dimensions or 0 in array.shape:
         raise SubsetsError(

@@ -1,11 +1,13 @@
-"""Exact draws from Pr[r] ∝ measure_r · e^(decay · score_r), by floats that prove what they decide.
+"""Exact draws from Pr[r] ∝ measure_r · e^(decay · score_r), by floats with proven error bounds.
 
 64 bits of a uniform U are drawn. Floats add up the weights e^(−decay · depth), depth = top − score,
-with an error bounded below (`_margin`). Where U · total stays farther than that from both edges of
-a candidate, it is the exact one. Else (less than one draw in 10^8 of 1,000 candidates, in 10^6 of a
-million) the same U with more bits is compared with sums of certified integers. Nothing loops until
-it is accepted, sorts, or reads more of one data set than of another: the work is a function of the
-number of candidates.
+with a bounded error (`_margin`). If U · total is farther than that from both edges of a candidate,
+the candidate is exact. Otherwise (less than one draw in 10^8 for 1,000 candidates, in 10^6 for a
+million) the same U with more bits is compared with sums of certified integers. There are no
+rejection loops and no sorting, and equally much is read of every data set: the work depends only on
+the number of candidates.
+
+Source: docs/mathematics/samplers.md, Drawing a candidate.
 """
 
 from __future__ import annotations
@@ -40,15 +42,15 @@ _LOG_LARGEST_MEASURE = 44  # ln 2^63
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """measure_r · e^(−decay · (top − score_r)), top the largest score; a measure is all ≥ 1."""
+    """measure_r · e^(−decay · (top − score_r)), top the largest score; every measure is ≥ 1."""
 
     scores: Integers
     decay: Fraction
     measure: Integers | None = None
 
     def floats(self, part: slice, top: np.int64) -> Floats:
-        """The weights of some candidates; `_margin` says how far off they are."""
-        depths = np.subtract(top, self.scores[part]).view(np.uint64)  # exact however far apart
+        """Return the weights of some candidates as floats; `_margin` bounds their error."""
+        depths = np.subtract(top, self.scores[part]).view(np.uint64)  # exact at any distance
         weights: Floats = depths.astype(np.float64)
         weights *= -float(self.decay)
         np.maximum(weights, _FLOOR, out=weights)
@@ -58,7 +60,7 @@ class Weights:
         return weights
 
     def brackets(self, bits: int) -> tuple[list[int], list[int]]:
-        """Integers low ≤ 2^bits · weight ≤ high of every candidate."""
+        """Return integers low ≤ 2^bits · weight ≤ high of every candidate."""
         depths, place = np.unique(self._depths(), return_inverse=True)
         bracket = _DecayTable(self.decay, int(depths[-1]), bits).bracket
         levels = [bracket(depth) for depth in depths.tolist()]
@@ -75,11 +77,11 @@ class Weights:
 
 
 Decision = Callable[[Weights, int], int | None]
-"""The candidate that 64 bits of U decide, or None: in doubt."""
+"""Returns the candidate that 64 bits of U decide, or None if they do not suffice."""
 
 
 def decide_in_floats(weights: Weights, drawn: int) -> int | None:
-    """The exact candidate, as far as floats prove it."""
+    """Return the exact candidate if floats prove it, else None."""
     n = len(weights.scores)
     share = drawn * 2.0**-WORD_BITS
     top = weights.scores.max()
@@ -112,7 +114,7 @@ def _block_sums(weights: Weights, top: np.int64) -> Floats:
 
 
 def _place(sums: Floats, target: float, margin: float) -> int | None:
-    """Where the target falls among the running sums, unless an edge is within the margin."""
+    """Where the target falls among the running sums; None if an edge is within the margin."""
     place = int(sums.searchsorted(target, side="right"))
     if place == len(sums):
         return None
@@ -122,9 +124,9 @@ def _place(sums: Floats, target: float, margin: float) -> int | None:
 
 
 def _margin(n: int, blocks: int, block: int) -> float:
-    """Twice the relative error of a running sum of n weights, and of U · total and the difference.
+    """Return twice the relative error of a running sum of n weights, and of U · total.
 
-    In units of 2^−53 of the total. Each exponent is off by 3 parts of its size x, and Σ x · weight
+    In units of 2^−53 of the total: each exponent is off by 3 parts of its size x, and Σ x · weight
     ≤ total · ln Σ measure, since a relative entropy is not negative and the total is at least 1.
     e^x is off by 2 · 8, the measure by 2, a sum in any order by the number of its terms. Products
     of errors are below 1%.
@@ -134,7 +136,7 @@ def _margin(n: int, blocks: int, block: int) -> float:
 
 
 def decide_exactly(weights: Weights, uniform: LazyUniform) -> int:
-    """The candidate that U falls on, by certified integers of as many bits as it takes."""
+    """Return the candidate that U falls on, by certified integers with as many bits as needed."""
     last = len(weights.scores) - 1
     while True:
         lows, highs = (
@@ -147,7 +149,7 @@ def decide_exactly(weights: Weights, uniform: LazyUniform) -> int:
 
 
 def draw_index(weights: Weights, coins: Coins, *, decide: Decision = decide_in_floats) -> int:
-    """One candidate, with exactly its probability."""
+    """Return one candidate, with exactly its probability."""
     drawn = coins.bits(WORD_BITS)
     place = decide(weights, drawn)
     if place is None:

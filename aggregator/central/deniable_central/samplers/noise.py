@@ -1,15 +1,17 @@
 """Exact coins: Bernoulli(e^−x), the two-sided geometric, the discrete Gaussian, for rationals.
 
 Every draw compares a uniform U in [0, 1) with a bound that may be transcendental. U's leading bits
-are drawn at once; where they do not decide, the bound is enclosed more tightly between integers and
-U is given more bits. So each law is exact for ideal coins, and no answer rests on a float: floats
-only skip comparisons whose outcome they prove.
+are drawn at once. If they do not decide, the bound is enclosed more tightly between integers, and U
+gets more bits. So each law is exact for ideal coins, and no result depends on a float: floats only
+skip comparisons whose outcome they prove.
 
-Coins come from the operating system unless a test brings its own.
+Coins come from the operating system unless a test provides others.
 
 The tails of the two-sided geometric are certified numbers:
 
     Pr[N = k] = (1 − z)/(1 + z) · z^|k|        Pr[N ≥ k] = z^k/(1 + z) for k ≥ 0        z = e^−decay
+
+Source: docs/mathematics/samplers.md, Two-sided geometric noise.
 """
 
 from __future__ import annotations
@@ -28,17 +30,17 @@ from deniable_shared.randomness.dyadic import exp_bounds
 
 Integers = npt.NDArray[np.int64]
 Bracket = Callable[[int], tuple[int, int]]
-"""Maps bits to integers low ≤ 2^bits · bound ≤ high."""
+"""Returns integers low ≤ 2^bits · bound ≤ high, given bits."""
 
 WORD_BITS = 64
-SMALLEST_DECAY = Fraction(1, 1 << 50)  # noise stays below 2^60 but for one draw in e^1024
+SMALLEST_DECAY = Fraction(1, 1 << 50)  # noise stays below 2^60 except for one draw in e^1024
 LARGEST_DECAY = Fraction(1 << 50)
 _LARGEST_NOISE = 1 << 60
-_LOG_ERROR = 2.0**-43  # of −ln V − ln(1 + z): 8 ulp of at most 45, and the sum
+_LOG_ERROR = 2.0**-43  # error of −ln V − ln(1 + z): 8 ulp of at most 45, and the sum
 
 
 class LazyUniform:
-    """A uniform number in [0, 1): `size` leading bits are drawn, and more when they matter."""
+    """A uniform number in [0, 1): `size` leading bits are drawn, and more when needed."""
 
     __slots__ = ("_coins", "bits", "size")
 
@@ -48,12 +50,12 @@ class LazyUniform:
             self.extend()
 
     def extend(self) -> None:
-        """Draw one word more."""
+        """Draw one more word."""
         self.bits = self.bits << WORD_BITS | self._coins.bits(WORD_BITS)
         self.size += WORD_BITS
 
     def is_below(self, bracket: Bracket) -> bool:
-        """Whether the number lies below the bound that the bracket encloses."""
+        """Return whether the number is below the bound that the bracket encloses."""
         while True:
             low, high = bracket(self.size)
             if self.bits < low:
@@ -65,7 +67,7 @@ class LazyUniform:
 
 @lru_cache(maxsize=4096)
 def decay_bracket(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Integers low ≤ 2^bits · e^−exponent ≤ high, at most 3 apart; exponent ≥ 0."""
+    """Return integers low ≤ 2^bits · e^−exponent ≤ high, at most 3 apart; exponent ≥ 0."""
     if exponent == 0:
         return 1 << bits, 1 << bits
     if exponent >= bits:
@@ -77,18 +79,19 @@ def decay_bracket(exponent: Fraction, bits: int) -> tuple[int, int]:
 
 
 def bernoulli_exp(exponent: Fraction, coins: Coins) -> bool:
-    """True with probability e^−exponent, for a rational exponent ≥ 0."""
+    """Return True with probability e^−exponent, for a rational exponent ≥ 0."""
     if exponent < 0:
         raise ParameterError(f"exponent must be at least 0, got {exponent}")
     return LazyUniform(coins).is_below(partial(decay_bracket, exponent))
 
 
 def two_sided_geometric(decay: Fraction, size: int, coins: Coins | None = None) -> Integers:
-    """`size` independent integers N with Pr[N = k] = (1 − z)/(1 + z) · z^|k|, z = e^−decay.
+    """Return int64[size]: independent N with Pr[N = k] = (1 − z)/(1 + z) · z^|k|, z = e^−decay.
 
-    Laplace noise on integers: ε-DP at decay = ε/Δ1, variance 2z/(1 − z)². One word a draw: a bit
-    is the sign, the rest V < ½ lies below Pr[N ≥ k] = z^k/(1 + z) for just the k ≤ |N|. The work
-    depends on no data. decay must lie in [2^−50, 2^50].
+    This is Laplace noise on integers: ε-DP at decay = ε/Δ1, variance 2z/(1 − z)². Each draw takes
+    one word: a bit is the sign, and the rest V < ½ is below Pr[N ≥ k] = z^k/(1 + z) for exactly the
+    k ≤ |N|. The work does not depend on data. Raises ParameterError unless decay is in [2^−50,
+    2^50].
     """
     if not SMALLEST_DECAY <= decay <= LARGEST_DECAY:
         raise ParameterError(f"decay must lie in [2^-50, 2^50], got {float(decay):.3g}")
@@ -105,7 +108,7 @@ def two_sided_geometric(decay: Fraction, size: int, coins: Coins | None = None) 
 def _magnitudes(
     decay: Fraction, halves: npt.NDArray[np.uint64]
 ) -> tuple[Integers, npt.NDArray[np.intp]]:
-    """|N| from the 63 bits that are not the sign, and the places where floats do not prove it.
+    """Return |N| from the 63 bits without the sign, and the places that floats do not prove.
 
     V = (halves + something in [0, 1))/2^64; |N| counts the k ≥ 1 below y = −ln(V(1 + z))/decay.
     """
@@ -119,7 +122,7 @@ def _magnitudes(
 
 
 def _exact_magnitude(decay: Fraction, uniform: LazyUniform) -> int:
-    """The number of k ≥ 1 with U < 2z^k/(1 + z), by doubling and bisection."""
+    """Return the number of k ≥ 1 with U < 2z^k/(1 + z), by doubling and bisection."""
 
     def reaches(k: int) -> bool:
         return uniform.is_below(partial(_tail_bracket, decay, k))
@@ -137,7 +140,7 @@ def _exact_magnitude(decay: Fraction, uniform: LazyUniform) -> int:
 
 
 def _tail_bracket(decay: Fraction, k: int, bits: int) -> tuple[int, int]:
-    """Integers around 2^bits · 2z^k/(1 + z)."""
+    """Return integers around 2^bits · 2z^k/(1 + z)."""
     one = 1 << bits
     z_low, z_high = decay_bracket(decay, bits)
     low, high = decay_bracket(k * decay, bits)
@@ -145,10 +148,10 @@ def _tail_bracket(decay: Fraction, k: int, bits: int) -> tuple[int, int]:
 
 
 def discrete_gaussian(variance: Fraction, size: int, coins: Coins | None = None) -> Integers:
-    """`size` independent integers N with Pr[N = k] ∝ e^(−k²/(2·variance)): ρ = Δ2²/(2·variance).
+    """Int64[size]: independent N with Pr[N = k] ∝ e^(−k²/(2·variance)); ρ = Δ2²/(2·variance).
 
     Canonne, Kamath, Steinke 2020: a two-sided geometric Y of decay 1/t, t = ⌊σ⌋ + 1, is kept with
-    probability exp(−(|Y| − variance/t)²/(2·variance)), about every other one.
+    probability exp(−(|Y| − variance/t)²/(2·variance)), about every second one.
     """
     if variance <= 0:
         raise ParameterError(f"variance must be positive, got {variance}")
@@ -169,7 +172,7 @@ _UP = 1 + 1e-12
 
 
 def tail(decay: Fraction, k: int, bits: int = BITS) -> Bounds:
-    """Rationals around Pr[N ≥ k], about 2^−bits apart."""
+    """Return rational bounds of Pr[N ≥ k], about 2^−bits apart."""
     if k <= 0:
         low, high = tail(decay, 1 - k, bits)
         return 1 - high, 1 - low
@@ -180,7 +183,7 @@ def tail(decay: Fraction, k: int, bits: int = BITS) -> Bounds:
 
 
 def probability(decay: Fraction, k: int, bits: int = BITS) -> Bounds:
-    """Rationals around Pr[N = k]."""
+    """Return rational bounds of Pr[N = k]."""
     one = 1 << bits
     z_low, z_high = decay_bracket(decay, bits)
     low, high = decay_bracket(abs(k) * decay, bits)
@@ -189,7 +192,7 @@ def probability(decay: Fraction, k: int, bits: int = BITS) -> Bounds:
 
 
 def tail_quantile(decay: Fraction, beta: float) -> int:
-    """The least t with Pr[|N| > t] = 2z^(t + 1)/(1 + z) ≤ beta, or one more."""
+    """Return the least t with Pr[|N| > t] = 2z^(t + 1)/(1 + z) ≤ beta, or one more."""
     if not 0 < beta < 1:
         raise ParameterError(f"beta must lie in (0, 1), got {beta}")
     rate = float(decay)

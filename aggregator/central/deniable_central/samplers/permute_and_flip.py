@@ -1,12 +1,13 @@
-"""Exact draws of permute-and-flip: every candidate flips a coin, one of the heads is drawn.
+"""Exact draws of permute-and-flip: every candidate flips a coin, and one of the heads is drawn.
 
-Going through a random permutation until a coin of p_r = e^(−decay · depth) shows heads takes as
-long as the data say. The same law without that: flip all coins, then draw uniformly among the heads
-(the top's coin is always one). A byte decides a coin but for 1 in 256, another word those that are
-left, certified integers what floats do not prove: the work is a function of the number of
-candidates.
+The textbook goes through a random permutation until a coin of p_r = e^(−decay · depth) shows heads;
+its time depends on the data. Here all coins are flipped, then one of the heads is drawn uniformly
+(the top's coin always shows heads). The law is the same. One byte decides all but 1 in 256 coins,
+another word the rest, and certified integers what floats do not prove. So the work depends only on
+the number of candidates.
 
 McKenna, Sheldon 2020.
+Source: docs/mathematics/samplers.md, Permute and flip.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _MARGIN = 2.0**-40  # of 256·p: 3·x·p ≤ 1.2 for the exponent, 16 for e^x, 4
 
 
 def draw_among_heads(scores: Integers, decay: Fraction, coins: Coins) -> int:
-    """One candidate, with exactly its probability under permute-and-flip."""
+    """Return one candidate, with exactly its probability under permute-and-flip."""
     heads = np.flatnonzero(flip_coins(scores, decay, coins))
     return int(heads[coins.below(len(heads))])
 
@@ -44,9 +45,9 @@ def draw_among_heads(scores: Integers, decay: Fraction, coins: Coins) -> int:
 def flip_coins(
     scores: Integers, decay: Fraction, coins: Coins, *, margin: float = _MARGIN
 ) -> Heads:
-    """A coin for each candidate, heads with probability e^(−decay · (top − score)).
+    """Return a coin for each candidate, heads with probability e^(−decay · (top − score)).
 
-    A margin of 1 proves nothing: every coin that the first byte leaves is then decided exactly.
+    With a margin of 1, every coin that the first byte leaves open is decided exactly.
     """
     heads = np.empty(len(scores), dtype=np.bool_)
     weights, top = Weights(scores, decay), scores.max()
@@ -66,7 +67,7 @@ def flip_coins(
 def _second(
     room: Floats, first: Bytes, depths: Depths, decay: Fraction, coins: Coins, margin: float
 ) -> Heads:
-    """The coins that one byte left: heads if room > word/2^64, exactly where that is close."""
+    """The coins that one byte left open: heads if room > word/2^64, exactly if that is close."""
     words = np.frombuffer(coins.bytes(8 * len(room)), dtype=">u8")
     gaps = room - words * 2.0**-WORD_BITS
     heads = gaps > 0

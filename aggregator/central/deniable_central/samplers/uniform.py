@@ -1,4 +1,4 @@
-"""Exact uniform draws in bulk: integers, orders, multisets. None of them looks at data."""
+"""Exact uniform draws in bulk: integers, orders, multisets. None of them reads data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_BOUND = 1 << 63
 
 
 def uniform_integers(bound: int, size: int, coins: Coins) -> Integers:
-    """`size` integers, uniform over 0 … bound − 1, by rejection on ⌈log2 bound⌉ bits."""
+    """Return int64[size], uniform over 0 … bound − 1, by rejection on ⌈log2 bound⌉ bits."""
     if not 1 <= bound <= _LARGEST_BOUND:
         raise ParameterError(f"bound must lie in [1, 2^63], got {bound}")
     width = (bound - 1).bit_length()
@@ -36,7 +36,7 @@ def uniform_integers(bound: int, size: int, coins: Coins) -> Integers:
 
 
 def uniform_order(size: int, coins: Coins) -> Integers:
-    """Every order of 0 … size − 1 alike: independent keys, sorted, drawn again if two are equal."""
+    """Return a uniform order of 0 … size − 1: independent keys, sorted; equal keys are redrawn."""
     while True:
         keys = np.frombuffer(coins.bytes(8 * size), dtype=">u8").astype(np.uint64)
         order = keys.argsort()
@@ -46,10 +46,10 @@ def uniform_order(size: int, coins: Coins) -> Integers:
 
 
 def uniform_multisets(symbols: int, size: int, count: int, coins: Coins) -> Integers:
-    """`count` multisets of `size` of the symbols, each of the C(symbols + size − 1, size) alike.
+    """Return int64[count, size]: uniform multisets of the symbols, in ascending rows.
 
-    Rows ascend. A multiset is a set of `size` among symbols + size − 1 places (stars and bars), and
-    a uniform set is drawn by Floyd's method: place j, or one before it that is not taken yet.
+    A multiset is a set of `size` among symbols + size − 1 places (stars and bars). A uniform set is
+    drawn by Floyd's algorithm: place j, or an earlier place that is not taken yet.
     """
     places = symbols + size - 1
     chosen = np.empty((count, size), dtype=np.int64)

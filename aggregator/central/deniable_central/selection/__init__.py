@@ -1,12 +1,12 @@
-"""Selection: release one candidate of high score, or k, and nothing else about the scores.
+"""Selection: release one or k candidates of high score, and nothing else about the scores.
 
-    exponential        compose it, weigh candidates, know its poisoning radius
-    permute_and_flip   one release under pure ε: never worse
+    exponential        for composition, with weights and a poisoning radius
+    permute_and_flip   for one release under pure ε: never worse
     noisy_max          noise on every score, the index of the largest
     top_k              k candidates
 
-Each function is one release. The classes are the same mechanisms before they meet scores: their
-`guarantee` is the cost, `release(scores)` the draw, `pmf(scores)` the certified law.
+Each function is one release. The classes are the same mechanisms without scores: `guarantee` is the
+cost, `release(scores)` the draw, `pmf(scores)` the certified law.
 """
 
 from __future__ import annotations

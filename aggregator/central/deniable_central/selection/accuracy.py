@@ -1,4 +1,4 @@
-"""How good a selected candidate is: statements for every data set, over the coins alone.
+"""How good a selected candidate is: bounds for every data set, over the mechanism's coins.
 
     tail   Pr[score ≤ OPT − (ln(|R|/|R_OPT|) + t)/decay] ≤ e^−t
     mean   E[score] ≥ OPT − ln(|R|/|R_OPT|)/decay
@@ -8,6 +8,7 @@
 decay = ε/D, so for a textbook sensitivity 1/decay = 2Δ/ε. Lengths are in units of the score and
 rounded up; |R_OPT| ≥ 1 and μ(S_t) are about the data unless bounded from what is public.
 McSherry, Talwar 2007; permute-and-flip keeps tail and mean.
+Source: docs/mathematics/selection.md, How far below the best.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ _UP = 1 + 1e-12
 
 
 def shortfall(privacy: PrivacyParameters, *, candidates: int, beta: float, best: int = 1) -> float:
-    """The score falls short of the best by at most this, but with probability beta."""
+    """Return the most by which the score is below the best, except with probability beta."""
     _check(candidates, best)
     return tail_length(privacy.decay(), candidates / best / _chance(beta))
 
 
 def mean_shortfall(privacy: PrivacyParameters, *, candidates: int, best: int = 1) -> float:
-    """The score falls short of the best by at most this on average."""
+    """Return the most by which the score is below the best, on average."""
     _check(candidates, best)
     return tail_length(privacy.decay(), candidates / best)
 
@@ -41,9 +42,9 @@ def mean_shortfall(privacy: PrivacyParameters, *, candidates: int, best: int = 1
 def epsilon_for(
     shortfall: float, privacy: PrivacyParameters, *, candidates: int, beta: float
 ) -> float:
-    """The least ε at which the score falls short by at most `shortfall`, but with chance beta.
+    """Return the least ε at which the score is at most `shortfall` below, except with chance beta.
 
-    The ε of the declaration does not matter.
+    The ε in `privacy` does not matter.
     """
     if not shortfall > 0:
         raise ParameterError(f"shortfall must be positive, got {shortfall}")
@@ -53,7 +54,7 @@ def epsilon_for(
 
 
 def tail_by_measure(privacy: PrivacyParameters, *, t: float, share: float) -> float:
-    """Pr[score ≤ OPT − 2t], at most, if a share μ(S_t) of the measure lies within t of the best."""
+    """A bound of Pr[score ≤ OPT − 2t], if a share μ(S_t) of the measure is within t of the best."""
     if not t > 0:
         raise ParameterError(f"t must be positive, got {t}")
     return min(1.0, math.exp(-float(privacy.decay()) * t) / _share(share) * _UP)
@@ -62,10 +63,10 @@ def tail_by_measure(privacy: PrivacyParameters, *, t: float, share: float) -> fl
 def mean_shortfall_by_measure(
     privacy: PrivacyParameters, *, t: float, share: float, best_score: float, least_score: float
 ) -> float:
-    """3t, the most the score falls short on average, where t is large enough for that.
+    """Return 3t, the most that the score is below the best on average, if t is large enough.
 
-    ParameterError for scores that may be negative: there the statement is false. (Scores 10^−9 and
-    −1 of measures 10^−6 and 1 − 10^−6 at decay 1 and t = 0.001 have the mean −1.)
+    Raises ParameterError for scores that may be negative: for them the statement is false. (Scores
+    10^−9 and −1 of measures 10^−6 and 1 − 10^−6 at decay 1 and t = 0.001 have the mean −1.)
     """
     if least_score < 0 or not best_score > 0:
         raise ParameterError(
@@ -81,12 +82,12 @@ def mean_shortfall_by_measure(
 
 
 def tail_length(decay: Fraction, odds: float) -> float:
-    """ln(odds)/decay, rounded up: how far down a weight is 1/odds of the top's."""
+    """Return ln(odds)/decay, rounded up: how far below the top a weight is 1/odds of the top's."""
     return max(0.0, math.log(odds)) / float(decay) * _UP
 
 
 def geometric_tail_length(decay: Fraction, odds: float) -> int:
-    """The least t for which two geometric noises differ by more than t with probability ≤ 1/odds.
+    """Return the least t that two geometric noises exceed in difference with chance ≤ 1/odds.
 
     Pr[N − N' ≥ t] = z^t (t + (1 + z²)/(1 − z²) + z/(1 − z)) (1 − z)/(1 + z)² for t ≥ 0.
     """
@@ -129,7 +130,7 @@ SHORTFALL = "score below the best"
 
 
 def selection_bar(levels: float, step: Fraction | None, quantity: str = SHORTFALL) -> ErrorBar:
-    """From how many levels the draw may lie below the top; a grid's floor hides one step more."""
+    """Return the error bar for `levels` below the top; a grid's floor adds one step."""
     whole = math.floor(levels)
     upper = whole if step is None else (whole + 1) * float(step)
     return ErrorBar(quantity, 0.0, float(upper), CONFIDENCE)

@@ -1,4 +1,4 @@
-"""The laws of selection as certified probabilities: what every sampler of this room is held to.
+"""The laws of selection as certified probabilities. Tests compare every sampler with them.
 
 Integers scaled by 2^bits carry lower bounds rounded down and upper bounds rounded up, so the true
 probability always lies between. Written from the definitions, not from the samplers.
@@ -30,14 +30,14 @@ _MOST_DEPTH_BITS = 1 << 13
 
 
 def exponential_pmf(weights: Weights, bits: int = BITS) -> Pmf[int]:
-    """Pr[r] = measure_r e^(decay·s_r) / Σ_i measure_i e^(decay·s_i)."""
+    """Return Pr[r] = measure_r e^(decay·s_r) / Σ_i measure_i e^(decay·s_i)."""
     pairs = list(zip(*weights.brackets(bits + _depth_bits(weights)), strict=True))
     total = _total(pairs)
     return _pmf(tuple(range(len(pairs))), [_share(pair, total) for pair in pairs])
 
 
 def top_k_pmf(weights: Weights, picks: int, bits: int = BITS) -> Pmf[tuple[int, ...]]:
-    """Every order of `picks` candidates drawn one by one from those that are left."""
+    """Return Pr of every order of `picks` candidates drawn one by one without replacement."""
     n = len(weights.scores)
     _affordable(math.perm(n, picks) * picks * n)
     pairs = list(zip(*weights.brackets(bits + _depth_bits(weights)), strict=True))
@@ -60,7 +60,7 @@ def _total(pairs: Collection[Interval]) -> Interval:
 
 
 def _share(own: Interval, total: Interval) -> tuple[Fraction, Fraction]:
-    """own/total: little of its own with much of the others, and the reverse."""
+    """Return bounds of own/total: low own with high others, and the reverse."""
     if own == total:
         return Fraction(1), Fraction(1)
     low, high = own
@@ -68,15 +68,15 @@ def _share(own: Interval, total: Interval) -> tuple[Fraction, Fraction]:
 
 
 def _depth_bits(weights: Weights) -> int:
-    """Bits that the least weight lies below the largest: they keep every bound relative."""
+    """Return the bits by which the least weight is below the largest: they keep bounds relative."""
     gap = int(weights.scores.max()) - int(weights.scores.min())
     return min(math.ceil(weights.decay * gap * 3 / 2), _MOST_DEPTH_BITS)
 
 
 def permute_and_flip_pmf(scores: Integers, decay: Fraction, bits: int = BITS) -> Pmf[int]:
-    """Pr[r] = p_r ∫_0^1 Π_{i≠r} (1 − p_i x) dx, with p_i = e^(decay·(s_i − max s)).
+    """Return Pr[r] = p_r ∫_0^1 Π_{i≠r} (1 − p_i x) dx, with p_i = e^(decay·(s_i − max s)).
 
-    It rises with p_r and falls with every other p_i: each bound takes the ends that belong to it.
+    It rises with p_r and falls with every other p_i, so each bound uses the matching ends.
     """
     _affordable(len(scores) ** 3)
     weights = Weights(scores, decay)
@@ -94,7 +94,7 @@ def permute_and_flip_pmf(scores: Integers, decay: Fraction, bits: int = BITS) ->
 
 
 def noisy_max_pmf(scores: Integers, decay: Fraction, bits: int = BITS) -> Pmf[int]:
-    """The largest of s_i + N_i, two-sided geometric of z = e^−decay, ties broken uniformly.
+    """Return Pr of the largest s_i + N_i, two-sided geometric of z = e^−decay, uniform among ties.
 
     Pr[r] = Σ_v Pr[s_r + N_r = v] ∫_0^1 Π_{i≠r} (Pr[s_i + N_i < v] + x Pr[s_i + N_i = v]) dx
     """
@@ -139,7 +139,7 @@ class _Geometric:
         return self._one - high, self._one - low
 
     def _tail(self, k: int) -> Interval:
-        """Pr[N ≥ k] = z^k/(1 + z) for k ≥ 0."""
+        """Return Pr[N ≥ k] = z^k/(1 + z) for k ≥ 0."""
         low, high = decay_bracket(self._decay * k, self._bits)
         above = -(-(high << self._bits) // (self._one + self._z[0]))
         return (low << self._bits) // (self._one + self._z[1]), above

@@ -1,12 +1,14 @@
 """The exponential mechanism: candidate r with probability ∝ μ_r · e^(ε · score_r/D), exactly.
 
-ε-DP and ε-bounded-range for D the range sensitivity, whatever the public measure μ, and tight. Its
-zCDP is about a quarter of another ε-DP release's, so it is the one to compose. Adding Gumbel noise
-of scale D/ε and taking the largest is the same law (`noisy_max`).
+It is ε-DP and ε-bounded-range for the range sensitivity D and every public measure μ, and this is
+tight. Its zCDP is about a quarter of another ε-DP release's, so use it for composition. Gumbel
+noise of scale D/ε and the largest score give the same law (`noisy_max`).
 
 McSherry, Talwar 2007; Durfee, Rogers 2019 (bounded range).
 
-A base measure has public positive weights of the candidates, as exact integers.
+A base measure is a public positive weight for each candidate, as exact integers.
+
+Source: docs/mathematics/selection.md, The exponential mechanism.
 """
 
 from __future__ import annotations
@@ -44,9 +46,10 @@ _LARGEST = (1 << 63) - 1
 
 
 def checked_measure(measure: BaseMeasure) -> Integers:
-    """The measure as integers of the same proportions; ScoresError unless exact and positive.
+    """Return the measure as integers of the same proportions.
 
-    Rationals are multiplied by their common denominator.
+    Rationals are multiplied by their common denominator. Raises ScoresError unless exact and
+    positive.
     """
     array = np.asarray(measure)
     if array.dtype == object:
@@ -79,7 +82,7 @@ def _common(values: Sequence[int | Fraction]) -> npt.NDArray[np.generic]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exponential:
-    """The mechanism before it meets scores: `guarantee` is what it will cost. Built by `of`."""
+    """The mechanism without scores: `guarantee` is its cost. Built by `of`."""
 
     law: ClassVar[str] = "exponential mechanism"
     privacy: PrivacyParameters
@@ -94,7 +97,7 @@ class Exponential:
         return Guarantee.bounded_range(self.privacy.epsilon, self.privacy.adjacency)
 
     def release(self, scores: Scores, coins: Coins | None = None) -> Release[int]:
-        """The index of one candidate, what that guarantees, and how far off it may be."""
+        """Return the index of one candidate, its guarantee and its error bar."""
         weights, step = self._weights(scores)
         index = draw_index(weights, coins or Coins.system())
         return Release(index, self.law, self.guarantee, (self._bar(len(weights.scores), step),))
@@ -104,11 +107,12 @@ class Exponential:
         return exponential_pmf(self._weights(scores)[0])
 
     def poisoning_radius(self, scores: Scores) -> int:
-        """How many rows may be anything at all and leave the likeliest candidate the likeliest.
+        """Return how many rows may be arbitrary without changing which candidate is most likely.
 
         Each row moves the log-odds of two candidates by at most ε, so K = ⌈ln(p1/p2)/ε⌉ − 1, and 0
-        where the two likeliest tie. With a measure, one less where ln(p1/p2)/ε is within 10^−9 of a
-        whole number. A function of the raw scores: for their owner, not for release.
+        for a tie of the two most likely. With a measure, it is one less if ln(p1/p2)/ε is within
+        10^−9 of a whole number. It is a function of the raw scores: for their owner, not for
+        release.
         """
         weights, _ = self._weights(scores)
         if len(weights.scores) < 2:
@@ -148,10 +152,11 @@ def exponential(  # noqa: PLR0913  (published: notebooks call it)
 ) -> Release[int]:
     """Release the index of a candidate of high score, ε-DP for the whole release.
 
-    scores: one integer a candidate, or `on_grid(…)` for real numbers. Exactly one of the two:
-    `sensitivity` Δ, how far one row moves a score (weight e^(εs/2Δ); e^(εs/Δ) if all scores move
-    the same way, `monotone`, under add/remove), or `range_sensitivity` D, how far one row moves two
-    scores apart (weight e^(εs/D)). ScoresError, SensitivityError, AdjacencyError say what is wrong.
+    scores: int[candidates], or `on_grid(…)` for real numbers. Give exactly one of two
+    sensitivities. `sensitivity` Δ is how far one row moves a score (weight e^(εs/2Δ); e^(εs/Δ) if
+    all scores move in the same direction, `monotone`, under add/remove). `range_sensitivity` D is
+    how far one row moves two scores apart (weight e^(εs/D)). Raises ScoresError, SensitivityError
+    or AdjacencyError.
     """
     privacy = privacy_parameters(
         epsilon=epsilon,
@@ -164,7 +169,7 @@ def exponential(  # noqa: PLR0913  (published: notebooks call it)
 
 
 def _log_odds(weights: Weights, measure: Integers) -> float:
-    """ln(p1/p2) of the two likeliest."""
+    """Return ln(p1/p2) of the two most likely candidates."""
     odds = float(weights.decay) * weights.scores.astype(np.float64) + np.log(measure)
     second, first = np.sort(odds)[-2:].tolist()
     return float(first - second)

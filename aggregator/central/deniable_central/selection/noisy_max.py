@@ -1,11 +1,13 @@
-"""Report noisy max: noise is added to every score, and only the index of the largest is released.
+"""Report noisy max: adds noise to every score, and releases only the index of the largest.
 
     geometric     the integer twin of Laplace noise of scale D/ε     ε-DP
     exponential   the law of permute-and-flip                        ε-DP
     gumbel        the law of the exponential mechanism               ε-DP and ε-bounded-range
 
-D = 2Δ, or Δ for scores that all move the same way under add/remove. The noisy score itself stays
-unsaid: it would need a budget of its own.
+D = 2Δ, or Δ for scores that all move in the same direction under add/remove. The noisy score itself
+is not released: it would need its own budget.
+
+Source: docs/mathematics/selection.md, Noisy maxima.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ _OUT_OF_REACH = np.uint64(1 << 62)  # noise stays below 2^60, so nothing deeper 
 
 
 class NoiseDistribution(StrEnum):
-    """The noise that is added to every score."""
+    """The noise on every score."""
 
     GEOMETRIC = "geometric"
     EXPONENTIAL = "exponential"
@@ -51,7 +53,7 @@ class NoiseDistribution(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
-    """The mechanism before it meets scores: `guarantee` is what it will cost."""
+    """The mechanism without scores: `guarantee` is its cost."""
 
     privacy: PrivacyParameters
     noise: NoiseDistribution
@@ -66,7 +68,7 @@ class NoisyMax:
         return of(self.privacy.epsilon, self.privacy.adjacency)
 
     def release(self, scores: Scores, coins: Coins | None = None) -> Release[int]:
-        """The index of one candidate, what that guarantees, and how far off it may be."""
+        """Return the index of one candidate, its guarantee and its error bar."""
         twin = self._twin()
         if twin is not None:
             return replace(twin.release(scores, coins), law=self.law)
@@ -86,14 +88,14 @@ class NoisyMax:
         return noisy_max_pmf(levels, self.privacy.decay(step))
 
     def _twin(self) -> Exponential | PermuteAndFlip | None:
-        """The mechanism of the same law that draws it without noise."""
+        """Return the mechanism that draws the same law without noise, if there is one."""
         if self.noise is NoiseDistribution.GUMBEL:
             return Exponential(self.privacy)
         return PermuteAndFlip(self.privacy) if self.noise is NoiseDistribution.EXPONENTIAL else None
 
 
 def _largest(levels: Integers, decay: Fraction, coins: Coins) -> int:
-    """The place of the largest noisy score, uniform among ties; the work depends on no score."""
+    """The place of the largest noisy score, uniform among ties; no work depends on a score."""
     depths = np.subtract(levels.max(), levels).view(np.uint64)
     noisy = two_sided_geometric(decay, len(levels), coins)
     noisy -= np.minimum(depths, _OUT_OF_REACH).view(np.int64)

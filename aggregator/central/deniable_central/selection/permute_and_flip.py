@@ -1,10 +1,11 @@
-"""Permute-and-flip: the exponential mechanism's rival for a single release under pure ε.
+"""Permute-and-flip: better than the exponential mechanism for a single release under pure ε.
 
 Its expected error is never above the exponential mechanism's at the same ε, and down to half of it.
-But it is not of bounded range, so its zCDP is that of any ε-DP release: to compose, draw
-`exponential`. Adding exponential noise of scale D/ε and taking the largest is the same law.
+But it is not of bounded range, so its zCDP is that of any ε-DP release: use `exponential` for
+composition. Exponential noise of scale D/ε and the largest score give the same law.
 
 McKenna, Sheldon 2020; Ding et al. 2021 (exponential noise).
+Source: docs/mathematics/selection.md, Noisy maxima.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PermuteAndFlip:
-    """The mechanism before it meets scores: `guarantee` is what it will cost."""
+    """The mechanism without scores: `guarantee` is its cost."""
 
     law: ClassVar[str] = "permute-and-flip"
     privacy: PrivacyParameters
@@ -42,11 +43,11 @@ class PermuteAndFlip:
         return Guarantee.pure(self.privacy.epsilon, self.privacy.adjacency)
 
     def release(self, scores: Scores, coins: Coins | None = None) -> Release[int]:
-        """The index of one candidate, what that guarantees, and how far off it may be."""
+        """Return the index of one candidate, its guarantee and its error bar."""
         levels, step = checked_scores(scores)
         decay = self.privacy.decay(step)
         index = draw_among_heads(levels, decay, coins or Coins.system())
-        # a candidate so far down can win only if its own coin shows heads
+        # a candidate this far below can win only if its own coin shows heads
         bar = selection_bar(tail_length(decay, len(levels) / (1 - CONFIDENCE)), step)
         return Release(index, self.law, self.guarantee, (bar,))
 

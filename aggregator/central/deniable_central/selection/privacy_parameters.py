@@ -5,10 +5,12 @@
 
     sensitivity Δ            |d_r| ≤ Δ                             D = 2Δ
     sensitivity Δ, monotone  add/remove, all d_r of one sign       D = Δ
-    range sensitivity        the scores may move, if together      D as given
+    range sensitivity        the scores may move together          D as given
 
-On a grid of step h a rounded score moves by up to ⌈Δ/h⌉ steps, and rounded scores may part by one
-step more than ⌈D/h⌉: two scores that move alike can fall on different sides of a step.
+On a grid of step h a rounded score moves by up to ⌈Δ/h⌉ steps. Rounded scores may differ by one
+step more than ⌈D/h⌉, as two scores that move alike can fall on different sides of a step.
+
+Source: docs/mathematics/selection.md, The exponential mechanism.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ LARGEST_SENSITIVITY = Fraction(1 << 62)
 
 
 class SelectionArguments(TypedDict, total=False):
-    """The keywords of every selection mechanism."""
+    """The keyword arguments of every selection mechanism."""
 
     epsilon: Required[Epsilon]
     sensitivity: Sensitivity | None
@@ -44,7 +46,7 @@ class SelectionArguments(TypedDict, total=False):
 
 
 class ScoreSensitivity(StrEnum):
-    """How the given sensitivity bounds what one row does to two scores."""
+    """How the given sensitivity limits the effect of one row on two scores."""
 
     PER_SCORE = "each score moves by at most this"
     MONOTONE = "each score moves by at most this, all of them the same way"
@@ -69,7 +71,7 @@ class PrivacyParameters:
             )
 
     def decay(self, step: Fraction | None = None) -> Fraction:
-        """ε/D, with D in steps of the grid, or in units of the score where there is none."""
+        """Return ε/D, with D in steps of the grid, or in units of the score without a grid."""
         if step is None:
             apart = self.sensitivity * (
                 2 if self.score_sensitivity is ScoreSensitivity.PER_SCORE else 1
@@ -84,11 +86,11 @@ class PrivacyParameters:
         return self.epsilon / apart_on[self.score_sensitivity]
 
     def share(self, parts: int) -> PrivacyParameters:
-        """The same scores at ε/parts, for one of several draws."""
+        """Return the parameters at ε/parts, for one of several draws."""
         return replace(self, epsilon=self.epsilon / parts)
 
 
-@lru_cache(maxsize=1024, typed=True)  # 1.0 must not find what was read for 1
+@lru_cache(maxsize=1024, typed=True)  # typed, so that 1.0 does not hit the cached 1
 def privacy_parameters(
     *,
     epsilon: Epsilon,
@@ -97,9 +99,9 @@ def privacy_parameters(
     monotone: bool = False,
     adjacency: str = "replace",
 ) -> PrivacyParameters:
-    """The parameters, read exactly: ε in [10^−6, 20], sensitivities as int or Fraction.
+    """Return the parameters, read exactly: ε in [10^−6, 20], sensitivities as int or Fraction.
 
-    SensitivityError for both or neither, and for `monotone` where it promises nothing.
+    Raises SensitivityError for both or neither, and for `monotone` where it has no effect.
     """
     neighbours = parse_adjacency(adjacency)
     kind, declared = _kind(sensitivity, range_sensitivity)

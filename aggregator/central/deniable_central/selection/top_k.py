@@ -1,9 +1,10 @@
 """Top-k: k draws of the exponential mechanism at ε/k each, every one from the candidates left.
 
-The same law as one round of Gumbel noise of scale kD/ε and the k largest. The whole is ε-DP, and as
-each draw is (ε/k)-bounded-range, k times that draw's ρ in zCDP: about ε²/8k.
+The law is the same as one round of Gumbel noise of scale kD/ε and the k largest. The whole is ε-DP.
+Each draw is (ε/k)-bounded-range, so in zCDP it costs k times that draw's ρ: about ε²/8k.
 
 Durfee, Rogers 2019.
+Source: docs/mathematics/selection.md, Several candidates.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopK:
-    """The mechanism before it meets scores: `guarantee` is what all k draws together will cost."""
+    """The mechanism without scores: `guarantee` is the cost of all k draws together."""
 
     law: ClassVar[str] = "exponential mechanism, peeled"
     privacy: PrivacyParameters
@@ -51,7 +52,7 @@ class TopK:
         return Guarantee.bounded_range(share, self.privacy.adjacency, times=self.k)
 
     def release(self, scores: Scores, coins: Coins | None = None) -> Release[tuple[int, ...]]:
-        """The indices of k candidates in the order drawn, the first meant to be the best."""
+        """Return the indices of k candidates in the order drawn, the best one probably first."""
         levels, step = self._checked(scores)
         decay = self.privacy.share(self.k).decay(step)
         coins = coins or Coins.system()
@@ -61,12 +62,12 @@ class TopK:
             place = draw_index(Weights(left, decay), coins)
             picks.append(int(names[place]))
             left, names = np.delete(left, place), np.delete(names, place)
-        odds = self.k * len(levels) / (1 - CONFIDENCE)  # all k bars hold together
+        odds = self.k * len(levels) / (1 - CONFIDENCE)  # all k bars hold at once
         bar = selection_bar(tail_length(decay, odds), step, "each score below the best then left")
         return Release(tuple(picks), self.law, self.guarantee, (bar,))
 
     def pmf(self, scores: Scores) -> Pmf[tuple[int, ...]]:
-        """The certified probability of every order of k candidates: not for release."""
+        """Return the certified probability of every order of k candidates: not for release."""
         levels, step = self._checked(scores)
         return top_k_pmf(Weights(levels, self.privacy.share(self.k).decay(step)), self.k)
 

@@ -1,13 +1,13 @@
-"""Answers that no single row decides, released as they are or not at all.
+"""Stable answers, which no single row decides: released unchanged, or not at all.
 
     stable_median, stable_quantile, stable_mode, stable_argmax    sensitivity does not matter
-    propose_test_release                                          the same for an answer of your own
+    propose_test_release                                          the same for your own answer
     sample_aggregate                                              any query, if blocks of rows agree
     subsample_aggregate                                           the notes' form, rarely useful
 
 Each function is one release. `StabilityTest`, `SampleAggregate` and `Subsample` are the mechanisms
-before they meet data: `guarantee` is the cost, `pmf(proposal)` the certified law, and
-`distance_for`, `blocks_for` and `plan` say beforehand what it takes to get an answer.
+without data: `guarantee` is the cost, `pmf(proposal)` the certified law. `distance_for`,
+`blocks_for` and `plan` say in advance what an answer needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Blocks: which rows a query sees at a time, by public coins or labels and never by the data."""
+"""Blocks: the rows that a query sees together, by public coins or labels, never by the data."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Blocks:
         """c0: the most blocks that any one row is in."""
         in_blocks = np.zeros(self.rows, dtype=np.int64)
         for block in self.members:
-            in_blocks[block] += 1  # once, however often a row is in it
+            in_blocks[block] += 1  # a block counts once, even if it has a row twice
         return int(in_blocks.max())
 
     @classmethod
     def drawn(
         cls, rows: int, blocks: int, *, partitions: int = 1, coins: Coins | None = None
     ) -> Blocks:
-        """`partitions` uniform partitions into `blocks` each, of sizes that differ by 1."""
+        """Draw `partitions` uniform partitions into `blocks` each; sizes differ by at most 1."""
         coins = coins or Coins.system()
         if partitions < 1:
             raise ParameterError(f"partitions must be at least 1, got {partitions}")
@@ -51,12 +51,12 @@ class Blocks:
 
     @classmethod
     def consecutive(cls, rows: int, blocks: int) -> Blocks:
-        """One partition, by the order of the rows: only if that order is public."""
+        """Return one partition by the order of the rows. Use it only if that order is public."""
         return cls._split(rows, blocks, [np.arange(rows)])
 
     @classmethod
     def labelled(cls, labels: Rows) -> Blocks:
-        """One partition by a public label of every row, such as a cohort drawn at random."""
+        """Return one partition by a public label of every row, such as a random cohort."""
         values = checked_rows(labels)
         return cls(len(values), tuple(np.flatnonzero(values == one) for one in np.unique(values)))
 

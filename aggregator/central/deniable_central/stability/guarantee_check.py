@@ -1,4 +1,4 @@
-"""Whether an answer and a distance keep the promise of propose-test-release, on all small data."""
+"""Checks on all small data whether an answer and a distance fulfil the conditions of the test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_PAIRS = 10**7
 
 @dataclass(frozen=True, slots=True)
 class GuaranteeViolation:
-    """Two neighbours on which answer and distance do what the guarantee cannot bear."""
+    """Two neighbours for which answer and distance break the conditions."""
 
     rows: Small
     neighbour: Small
@@ -35,7 +35,7 @@ def find_violation(
 ) -> GuaranteeViolation | None:
     """The first counterexample among data sets of at most `rows` rows of the domain, or None.
 
-    None proves nothing about larger data, but it finds every mistake that shows in small ones.
+    None proves nothing about larger data, but small data reveal most mistakes.
     """
     neighbours = parse_adjacency(adjacency)
     pairs = len(domain) ** rows * rows * len(domain)

@@ -1,4 +1,4 @@
-"""ε and δ as a caller writes them, read exactly."""
+"""Reads ε and δ exactly, as a caller writes them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _DECIMAL = re.compile(r"[0-9](\.[0-9]{1,24})?(e-[0-9]{1,2})?")
 
 
 def read_epsilon(value: Epsilon) -> Fraction:
-    """ε in [10^−6, 20], exactly."""
+    """Return ε in [10^−6, 20], exactly."""
     return parse_epsilon(value, low=SMALLEST_EPSILON)
 
 
 def read_delta(value: object) -> Fraction:
-    """δ in [10^−24, 1/2], exactly; DeltaError for a float, for 0, and for anything else."""
+    """Return δ in [10^−24, 1/2], exactly. Raises DeltaError for a float, 0 and anything else."""
     if isinstance(value, str) and _DECIMAL.fullmatch(value):
         value = Fraction(value)
     if not isinstance(value, Fraction):

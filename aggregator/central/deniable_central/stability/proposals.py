@@ -1,12 +1,14 @@
-"""Proposals: an answer, and how many rows must change before the answer does.
+"""Proposals: an answer, and how many rows must change before the answer changes.
 
     rank r of n rows    m = x_(r), D = min(r − #{x < m}, n − r + 1 − #{x > m})       (lower) median:
-                        r = ⌈n/2⌉. Rows replaced by anything; D is 1-Lipschitz, exact if the domain
-                        goes on at both sides of m, else at most too small, which is safe.
+                        r = ⌈n/2⌉. For any replaced rows, D is 1-Lipschitz. It is exact if the
+                        domain extends on both sides of m, else possibly too small, which is safe.
     argmax of counts    D = ⌈(first − second)/S⌉, S how far one row moves two counts apart:
                         replace 2 (mode), add/remove 1, a row in c blocks 2c; first of equals
 
 A distance is a function of the data and is never released.
+
+Source: docs/mathematics/stability.md, A stable quantile.
 """
 
 from __future__ import annotations
@@ -32,14 +34,20 @@ Rows = npt.NDArray[np.integer] | Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Generic[Answer]):
-    """What would be said, and how far the data are from saying something else. None: nothing."""
+    """The proposed answer, and how far the data are from another one.
+
+    An answer of None is no proposal.
+    """
 
     answer: Answer | None
     distance: int
 
 
 def checked_rows(rows: Rows) -> Integers:
-    """The rows as int64, one number a row; RowsError by type and shape alone, never by a value."""
+    """Return the rows, int64[rows].
+
+    Raises RowsError, which depends on type and shape, never on a value.
+    """
     array = np.asarray(rows)
     if array.size and (not np.issubdtype(array.dtype, np.integer) or array.dtype == np.uint64):
         raise RowsError(
@@ -52,9 +60,9 @@ def checked_rows(rows: Rows) -> Integers:
 
 
 def propose_quantile(rows: Rows, quantile: Fraction = Fraction(1, 2)) -> Proposal[int]:
-    """The row of rank ⌈quantile · n⌉, counted from the least: at 1/2 the lower median.
+    """Propose the row of rank ⌈quantile · n⌉, counted from the least: at 1/2 the lower median.
 
-    Neighbours replace one row and n ≥ 1 is public. Work O(n), by selection.
+    Neighbours replace one row, and n ≥ 1 is public. Takes O(n), by selection.
     """
     values = checked_rows(rows)
     rank = _rank(len(values), quantile)
@@ -74,22 +82,22 @@ def _rank(rows: int, quantile: object) -> int:
 
 
 def propose_mode(rows: Rows, *, adjacency: Adjacency = Adjacency.REPLACE) -> Proposal[int]:
-    """The most frequent value, the least of equals; of no rows, nothing."""
+    """Propose the most frequent value, the least of equals; nothing without rows."""
     values = checked_rows(rows)
     if not len(values):
         return Proposal(None, 0)
     distinct, counts = np.unique(values, return_counts=True)
     apart = 2 if adjacency is Adjacency.REPLACE else 1
-    # where no other value does, one that nobody holds comes next
+    # without another value, a value without rows is next
     distance = propose_argmax(np.append(counts, 0), range_sensitivity=apart).distance
     return Proposal(int(distinct[counts.argmax()]), distance)
 
 
 def propose_argmax(counts: Rows, *, range_sensitivity: int) -> Proposal[int]:
-    """The place of the largest count, the first of equals.
+    """Propose the place of the largest count, the first of equals.
 
-    counts are raw integers, and `range_sensitivity` is how far one row moves two of them apart:
-    for reports of m bits, 2m, not 2. SensitivityError unless it is an integer of at least 1.
+    counts: raw integers. `range_sensitivity` is how far one row moves two of them apart: for
+    reports of m bits, 2m, not 2. Raises SensitivityError unless it is an integer of at least 1.
     """
     values = checked_rows(counts)
     if len(values) < 2:

@@ -1,16 +1,17 @@
-"""Sample and aggregate: any query at all, asked of every block, released if the blocks agree.
+"""Sample and aggregate: any query, run on every block; the answer is released if the blocks agree.
 
     D = ⌈(f1 − f2)/(2c0)⌉     f1, f2 how many blocks give the first and the second answer
                               c0 the most blocks that any one row is in
 
-A row changes c0 answers at most, so the test of propose-test-release makes it (ε, δ)-DP, whatever
-the query does, whatever n and the size of the blocks.
+A row changes at most c0 answers. So the test of propose-test-release makes it (ε, δ)-DP for every
+query, every n and every size of blocks.
 
-The query is a black box: a heavy-hitter argmax, a decoded winner, a model's choice. It must be a
-function of its block alone. A block for which it raises, or returns no int or str, has no answer,
-which counts as one more answer that is never released.
+The query is a black box: a heavy-hitter argmax, a decoded winner, a model's choice. It must depend
+only on its block. If it raises, or returns no int or str, the block has no answer. "No answer"
+counts as a further answer, which is never released.
 
 Nissim, Raskhodnikova, Smith 2007; in this form Dwork, Roth 2014, §7.
+Source: docs/mathematics/stability.md, A stable mode.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ Query = Callable[[Table], object]
 
 
 def ask(query: Query, block: Table) -> BlockAnswer | None:
-    """The query's answer to one block; None if it has none, and never a word why."""
+    """Return the query's answer to one block; None, without a reason, if it has none."""
     try:
         answer = query(block)
-    except Exception:  # its type and text would be a function of the data
+    except Exception:  # the type and text of an error would depend on the data
         return None
     if isinstance(answer, np.integer):
         return int(answer)
@@ -53,10 +54,10 @@ def ask(query: Query, block: Table) -> BlockAnswer | None:
 
 
 def agreement(answers: Sequence[BlockAnswer | None], *, overlap: int = 1) -> Proposal[BlockAnswer]:
-    """What the blocks agree on, and how many rows it takes to change that, at least.
+    """Return what the blocks agree on, and a lower bound of the rows needed to change that.
 
     overlap: c0, the most of these answers that depend on any one row. Among equally frequent
-    answers having none comes first, then the least int, then the least str.
+    answers, "none" comes first, then the least int, then the least str.
     """
     if not answers:
         raise RowsError("answers must be at least 1, got none")
@@ -76,13 +77,13 @@ def _order(answer: BlockAnswer | None) -> tuple[int, int, str]:
 
 @dataclass(frozen=True, slots=True)
 class SampleAggregate:
-    """The mechanism before it meets data: `test.guarantee` is what it will cost."""
+    """The mechanism without data: `test.guarantee` is its cost."""
 
     test: StabilityTest
     overlap: int = 1
 
     def blocks_for(self, confidence: float, *, agreeing: Fraction = Fraction(3, 4)) -> int:
-        """How many blocks it takes to be released, if that share of them gives one answer."""
+        """Return how many blocks a release needs if this share of them gives one answer."""
         if not Fraction(1, 2) < agreeing <= 1:
             raise ParameterError(f"agreeing must lie in (1/2, 1], got {agreeing}")
         gap = 2 * self.overlap * (self.test.distance_for(confidence) - 1) + 1
@@ -91,7 +92,7 @@ class SampleAggregate:
     def release(
         self, answers: Sequence[BlockAnswer | None], coins: Coins | None = None
     ) -> Release[BlockAnswer | None]:
-        """From the answers of blocks asked elsewhere, such as one cohort's tally each."""
+        """Release from the answers of blocks computed elsewhere, like one cohort's tally each."""
         proposal = agreement(answers, overlap=self.overlap)
         law = f"sample and aggregate, {len(answers)} answers"
         return self.test.release(proposal, coins, of=law)
@@ -106,10 +107,10 @@ def sample_aggregate(
     delta: Delta,
     partitions: int = 1,
 ) -> Release[BlockAnswer | None]:
-    """Release what `query` says of most blocks of rows, (ε, δ)-DP for replace; n is public.
+    """Release what `query` returns for most blocks of rows, (ε, δ)-DP for replace; n is public.
 
     table: one row of any shape an entry. blocks: how many, drawn at random, or `Blocks`.
-    `SampleAggregate(StabilityTest.of(…)).blocks_for(0.999)` says how many are worth having.
+    `SampleAggregate(StabilityTest.of(…)).blocks_for(0.999)` says how many are useful.
     """
     test = StabilityTest.of(epsilon=epsilon, delta=delta)
     if not isinstance(blocks, Blocks):

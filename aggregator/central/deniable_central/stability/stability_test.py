@@ -1,14 +1,15 @@
-"""The test of propose-test-release: an answer is released if it is far from changing, give or take.
+"""The test of propose-test-release: an answer is released if it is far from changing, up to noise.
 
-    D       how many rows must change before the answer does: it moves by at most 1 from one
-            data set to its neighbour, and is at most 1 on both where their answers differ
+    D       how many rows must change before the answer changes: it differs by at most 1 between
+            neighbours, and is at most 1 on both if their answers differ
     N       two-sided geometric, Pr[N ≥ k] = z^k/(1 + z), z = e^−ε
     rule    the answer itself if D + N > T, else nothing
 
-    (ε, δ)-DP with δ = z^T/(1 + z), for every ε and every T ≥ 1, and no δ' below it will do:
-    equal answers are told apart by e^ε at most, different ones only if D = D' = 1 passes.
+    (ε, δ)-DP with δ = z^T/(1 + z), for every ε and every T ≥ 1, and no smaller δ' is enough:
+    equal answers differ in probability by at most e^ε, different ones need D = D' = 1 to pass.
 
 Dwork, Lei 2009; with Laplace noise and t = εT, δ = e^(ε − t)/2.
+Source: docs/mathematics/stability.md, Propose, test, release.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ if TYPE_CHECKING:
     from deniable_central.stability.proposals import Answer, Proposal
     from deniable_shared.randomness.coins import Coins
 
-_LARGEST_DISTANCE = 1 << 60  # noise stays below: a farther answer is certain to pass
+_LARGEST_DISTANCE = 1 << 60  # noise stays below, so a farther answer always passes
 
 
 @dataclass(frozen=True, slots=True)
 class StabilityTest:
-    """The mechanism before it meets data: `guarantee` is what it will cost. Built by `of`.
+    """The mechanism without data: `guarantee` is its cost. Built by `of`.
 
-    Its δ is the exact one of the threshold, rounded up: at most what was asked for.
+    Its δ is the exact one of the threshold, rounded up: at most the requested one.
     """
 
     law: ClassVar[str] = "propose-test-release, two-sided geometric"
@@ -62,7 +63,7 @@ class StabilityTest:
     def of(
         cls, *, epsilon: Epsilon, delta: Delta, adjacency: Adjacency = Adjacency.REPLACE
     ) -> StabilityTest:
-        """The test of the least threshold that keeps δ, for which it answers most often."""
+        """Return the test of the least threshold that keeps δ; it releases answers most often."""
         exact = read_epsilon(epsilon)
         return cls(exact, _least_threshold(exact, read_delta(delta)), adjacency)
 
@@ -74,9 +75,9 @@ class StabilityTest:
     def release(
         self, proposal: Proposal[Answer], coins: Coins | None = None, *, of: str = ""
     ) -> Release[Answer | None]:
-        """The proposed answer, or None: too close to changing, or there was none to propose.
+        """Return the proposed answer, or None: too close to changing, or nothing was proposed.
 
-        What is released is exactly what the data say, so there is no error bar.
+        A released answer is exactly that of the data, so there is no error bar.
         """
         distance = min(proposal.distance, _LARGEST_DISTANCE)
         noise = int(two_sided_geometric(self.epsilon, 1, coins)[0])
@@ -84,18 +85,18 @@ class StabilityTest:
         return Release(answer, f"{of}, {self.law}" if of else self.law, self.guarantee, ())
 
     def pmf(self, proposal: Proposal[Answer]) -> Pmf[Answer | None]:
-        """The certified law of the result: a function of the data, not for release."""
+        """Return the certified law of the result: a function of the data, not for release."""
         if proposal.answer is None:
             return Pmf((None,), (Fraction(1),), (Fraction(1),))
         low, high = self.chance(proposal.distance)
         return Pmf((proposal.answer, None), (low, 1 - high), (high, 1 - low))
 
     def chance(self, distance: int) -> Bounds:
-        """Rationals around the probability that an answer so far from changing is released."""
+        """Return rational bounds of the probability that an answer at this distance is released."""
         return tail(self.epsilon, self.threshold + 1 - distance)
 
     def distance_for(self, confidence: float) -> int:
-        """The least distance at which an answer is released with this probability: plan with it."""
+        """The least distance at which an answer is released with this probability, for planning."""
         if not 0.5 <= confidence < 1:
             raise ParameterError(f"confidence must lie in [0.5, 1), got {confidence}")
         wanted = 1 - Fraction(confidence)
@@ -109,7 +110,7 @@ class StabilityTest:
 
 
 def _least_threshold(epsilon: Fraction, delta: Fraction) -> int:
-    """The least T ≥ 1 with z^T/(1 + z) ≤ δ, decided in certified numbers."""
+    """Return the least T ≥ 1 with z^T/(1 + z) ≤ δ, decided in certified numbers."""
     rate = float(epsilon)
     guess = (-math.log(delta) - math.log1p(math.exp(-rate))) / rate
     threshold = max(1, math.floor(guess) - 1)

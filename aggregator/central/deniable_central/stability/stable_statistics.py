@@ -1,7 +1,7 @@
-"""Stable statistics, one call each: exactly what the data say, or None.
+"""Stable statistics, one call each: the exact value of the data, or None.
 
-No sensitivity is needed: that a median may jump from 0 to a million does not matter, as long as no
-single row makes it jump. `StabilityTest.distance_for` says beforehand how stable is stable enough.
+No sensitivity is needed. A median that can jump from 0 to a million is fine, as long as no single
+row makes it jump. `StabilityTest.distance_for` says in advance how stable the data must be.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Data = TypeVar("Data")
 def stable_median(
     rows: Rows, *, epsilon: Epsilon, delta: Delta, adjacency: str = "replace"
 ) -> Release[int | None]:
-    """The lower median, the row of rank ⌈n/2⌉; (ε, δ)-DP for replace."""
+    """Release the lower median, the row of rank ⌈n/2⌉; (ε, δ)-DP for replace."""
     test = _test_of_ranks(epsilon, delta, adjacency)
     return test.release(propose_quantile(rows), of="stable median")
 
@@ -43,7 +43,7 @@ def stable_median(
 def stable_quantile(
     rows: Rows, quantile: Fraction, *, epsilon: Epsilon, delta: Delta, adjacency: str = "replace"
 ) -> Release[int | None]:
-    """The row of rank ⌈quantile · n⌉; (ε, δ)-DP for replace."""
+    """Release the row of rank ⌈quantile · n⌉; (ε, δ)-DP for replace."""
     test = _test_of_ranks(epsilon, delta, adjacency)
     return test.release(propose_quantile(rows, quantile), of=f"stable quantile {quantile}")
 
@@ -51,7 +51,7 @@ def stable_quantile(
 def stable_mode(
     rows: Rows, *, epsilon: Epsilon, delta: Delta, adjacency: str = "replace"
 ) -> Release[int | None]:
-    """The most frequent value; (ε, δ)-DP for the declared adjacency."""
+    """Release the most frequent value; (ε, δ)-DP for the declared adjacency."""
     test = StabilityTest.of(epsilon=epsilon, delta=delta, adjacency=parse_adjacency(adjacency))
     return test.release(propose_mode(rows, adjacency=test.adjacency), of="stable mode")
 
@@ -64,7 +64,7 @@ def stable_argmax(
     delta: Delta,
     adjacency: str = "replace",
 ) -> Release[int | None]:
-    """The place of the largest of raw counts that one row moves apart by `range_sensitivity`."""
+    """Release the place of the largest of raw counts; see `propose_argmax`."""
     test = StabilityTest.of(epsilon=epsilon, delta=delta, adjacency=parse_adjacency(adjacency))
     proposal = propose_argmax(counts, range_sensitivity=range_sensitivity)
     return test.release(proposal, of="stable argmax")
@@ -79,11 +79,11 @@ def propose_test_release(
     delta: Delta,
     adjacency: str = "replace",
 ) -> Release[Answer | None]:
-    """Any answer whose distance to the next answer you can compute, or bound from below.
+    """Release any answer whose distance to the next answer you can compute, or bound from below.
 
-    The guarantee is (ε, δ)-DP **if** the two functions keep the promise: on neighbours distances
-    differ by at most 1, and where the answers differ both distances are at most 1.
-    `find_violation` looks for a counterexample on all small data sets: call it in your tests.
+    The guarantee is (ε, δ)-DP **if** the two functions fulfil two conditions: on neighbours the
+    distances differ by at most 1, and if the answers differ both distances are at most 1.
+    `find_violation` searches all small data sets for a counterexample: call it in your tests.
     """
     test = StabilityTest.of(epsilon=epsilon, delta=delta, adjacency=parse_adjacency(adjacency))
     return test.release(Proposal(answer(data), _whole(distance(data))))

@@ -1,17 +1,19 @@
-"""Subsample and aggregate as the notes have it: k subsamples of m rows each, drawn with repetition.
+"""Subsample and aggregate as in the notes: k subsamples of m rows each, drawn with repetition.
 
     f      how many subsamples give the most frequent answer; N two-sided geometric of decay ε/c
-    c      ⌊2km/n⌋: how many subsamples may hold any one row
+    c      ⌊2km/n⌋: how many subsamples may have any one row
     rule   that answer if f + N > 5k/8, else nothing
 
 (ε, δ1 + δ2)-DP for replace, in exact numbers:
 
-    δ1 = Pr[Bin(k, 1 − (1 − 1/n)^m) > c]      the row is in more of them: the notes assume it away
+    δ1 = Pr[Bin(k, 1 − (1 − 1/n)^m) > c]      the row is in more of them: the notes ignore it
     δ2 = Pr[N > 5k/8 − ⌊k/2⌋ − c]             the most frequent answer changes, so f ≤ k/2 + c
                                               on both sides; about e^(−ε(n/(16m) − 1))/2
 
-More subsamples make δ1 vanish and leave δ2 where it is: δ = 10^−6 at ε = 1 takes n ≥ 226m and 8,000
-subsamples. `sample_aggregate` over 82 disjoint blocks gives the same for every n and m.
+More subsamples make δ1 vanish and do not change δ2: δ = 10^−6 at ε = 1 needs n ≥ 226m and 8,000
+subsamples. `sample_aggregate` over 82 disjoint blocks achieves the same for every n and m.
+
+Source: docs/mathematics/stability.md, Subsamples.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ _SLACK = Decimal(10) ** -45
 
 @dataclass(frozen=True, slots=True)
 class Subsample:
-    """The mechanism before it meets data: `guarantee` is its cost, `plan` finds `samples`."""
+    """The mechanism without data: `guarantee` is its cost; `plan` chooses `samples`."""
 
     law: ClassVar[str] = "subsample and aggregate, two-sided geometric"
     epsilon: Fraction
@@ -69,7 +71,10 @@ class Subsample:
 
     @classmethod
     def plan(cls, *, rows: int, size: int, epsilon: Epsilon, delta: Delta) -> Subsample:
-        """As few subsamples as keep δ, within 2%; DeltaError where no number of them does."""
+        """Return the fewest subsamples that keep δ, within 2%.
+
+        Raises DeltaError if no number does.
+        """
         exact, allowed = read_epsilon(epsilon), read_delta(delta)
         samples = max(64, math.ceil(Fraction(rows, size)))
         while samples <= MOST_SUBSAMPLES:
@@ -81,7 +86,7 @@ class Subsample:
 
     @property
     def affected(self) -> int:
-        """c, how many subsamples are taken to hold any one row, at most."""
+        """c, the assumed number of subsamples that have any one row, at most."""
         return 2 * self.samples * self.size // self.rows
 
     @property
@@ -90,7 +95,7 @@ class Subsample:
 
     @property
     def delta_many(self) -> Fraction:
-        """δ1, rounded up: more than c subsamples hold one given row."""
+        """δ1, rounded up: more than c subsamples have one given row."""
         missed = _UP.power(_UP.divide(Decimal(self.rows - 1), Decimal(self.rows)), self.size)
         held = min(Decimal(1), 1 - missed + _SLACK)
         return _binomial_tail(self.samples, held, self.affected)
@@ -109,11 +114,11 @@ class Subsample:
         return Guarantee.approximate(self.epsilon, self.delta, Adjacency.REPLACE)
 
     def chance(self, agreeing: int) -> Bounds:
-        """Rationals around the probability that an answer of so many subsamples is released."""
+        """Return rational bounds of the chance that an answer of `agreeing` subsamples passes."""
         return tail(self.decay, 5 * self.samples // 8 + 1 - agreeing)
 
     def failure(self) -> float:
-        """At most how often the answer is not released, if 3/4 of all subsamples give it.
+        """Return a bound on how often the answer is not released, if 3/4 of all subsamples give it.
 
         Chernoff at 11k/16, which leaves k/16 for the noise: e^(−k/128) + Pr[N ≤ −k/16].
         """
@@ -123,7 +128,7 @@ class Subsample:
     def release(
         self, table: Table, query: Query, coins: Coins | None = None
     ) -> Release[BlockAnswer | None]:
-        """The answer most subsamples give, or None."""
+        """Return the answer that most subsamples give, or None."""
         guarantee, coins = self.guarantee, coins or Coins.system()
         if len(table) != self.rows:
             raise RowsError(f"planned for {self.rows} rows, got a table of {len(table)}")
@@ -139,10 +144,11 @@ class Subsample:
 def subsample_aggregate(
     table: Table, query: Query, *, size: int, epsilon: Epsilon, delta: Delta
 ) -> Release[BlockAnswer | None]:
-    """Release what `query` says of most subsamples of `size` rows, (ε, δ)-DP for replace.
+    """Release what `query` returns for most subsamples of `size` rows, (ε, δ)-DP for replace.
 
-    DeltaError where the mechanism is useless: size too large for so few rows. `sample_aggregate`
-    does without that condition and asks the query a hundred times, not ten thousand.
+    Raises DeltaError if the mechanism is useless: size too large for so few rows.
+    `sample_aggregate` does not need that condition, and runs the query a hundred times, not ten
+    thousand.
     """
     planned = Subsample.plan(rows=len(table), size=size, epsilon=epsilon, delta=delta)
     return planned.release(table, query)
@@ -178,5 +184,5 @@ def _binomial_tail(trials: int, chance: Decimal, above: int) -> Fraction:
 
 
 def _power(base: Decimal, exponent: int) -> Decimal:
-    """base^exponent, rounded up: Decimal's own power may be an ulp off."""
+    """Return base^exponent, rounded up: Decimal's own power may be off by one ulp."""
     return _UP.multiply(_UP.power(base, exponent), 1 + _SLACK)
