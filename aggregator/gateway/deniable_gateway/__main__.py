@@ -1,4 +1,4 @@
-"""`python -m deniable_gateway` is `deniable-gateway`."""
+"""Runs `deniable-gateway` as `python -m deniable_gateway`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that work regularly in a process that serves, from its start until its end."""
+"""Threads that do periodic work in a process that serves, from its start until its end."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class PeriodicThread:
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
     def start(self) -> None:
-        """Tick once now and then regularly."""
+        """Tick once now, and then regularly."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Return once no tick runs and none will."""
+        """Stop the thread. No tick runs afterwards."""
         self._stopped.set()
         self._thread.join()
 
@@ -39,17 +39,17 @@ class PeriodicThread:
         while not self._stopped.is_set():
             try:
                 self._tick()
-            except Exception:  # whatever broke this tick, the next epoch still has to close
-                logger.exception("housekeeping failed; it tries again in %s s", self._every_seconds)
+            except Exception:  # the next tick must run all the same: epochs have to close
+                logger.exception("housekeeping failed; retrying in %s s", self._every_seconds)
             self._stopped.wait(self._every_seconds)
 
 
 @contextmanager
 def default_sigterm() -> Iterator[None]:
-    """SIGTERM ends a process that does not serve yet; nothing of what it does needs an orderly end.
+    """Let SIGTERM end a process that does not serve yet: its work needs no orderly end.
 
-    A forked worker has its parent's handler until it serves: the signal would be lost, and the
-    server would wait for this worker until it kills it.
+    A forked worker has its parent's handler until it serves. Otherwise the signal would be lost,
+    and the server would wait for this worker until it kills it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -62,14 +62,14 @@ def default_sigterm() -> Iterator[None]:
 
 
 def start_threads(*threads: PeriodicThread, finish: Callable[[], None]) -> None:
-    """Run these until the process ends; then stop them and call `finish`."""
+    """Run these threads until the process ends, then stop them and call `finish`."""
 
     def end() -> None:
         for thread in threads:
             thread.stop()
         finish()
 
-    # Runs at exit of a worker process too, where atexit does not.
+    # This also runs when a worker process exits, unlike atexit.
     Finalize(None, end, exitpriority=10)
     for thread in threads:
         thread.start()

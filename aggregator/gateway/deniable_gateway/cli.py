@@ -1,4 +1,4 @@
-"""`deniable-gateway`: a relay, what became of its reports, and a keyless intake."""
+"""The command `deniable-gateway`: a relay, the counts of its reports, and a keyless intake."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INTAKE = "deniable_gateway.spool.intake:app"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 1 with one sentence on standard error where it cannot."""
+    """Run the command. Returns 1 after an error, with one sentence on standard error."""
     given = _parser().parse_args(arguments)
     try:
         given.run(given)
@@ -38,11 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_relay(options: RelayOptions, listening: Listening) -> NoReturn:
-    """Granian takes this process over and relays."""
+    """Replace this process by a server that relays."""
     require_free(listening.host, listening.port)
     options.directory.mkdir(mode=0o700, exist_ok=True)
     if options.to.startswith("http://"):
-        _say("Warning: over plain HTTP the token can be read on the way to the aggregator.")
+        _say("Warning: plain HTTP does not protect the token on its way to the aggregator.")
     _say(f"Relaying to {options.to} at http://{listening.host}:{listening.port} (Ctrl-C stops)")
     replace_process(
         listening, factory=RELAY, options=options.environ(), directory=options.directory
@@ -50,7 +50,7 @@ def run_relay(options: RelayOptions, listening: Listening) -> NoReturn:
 
 
 def run_intake(options: IntakeOptions, listening: Listening) -> NoReturn:
-    """Granian takes this process over and writes uploads into the spool."""
+    """Replace this process by a server that writes uploads into the spool."""
     options.require_no_key()
     spool = open_spool(options.spool)
     require_format(options.block_format)
@@ -84,7 +84,7 @@ def _intake(given: Namespace) -> None:
 
 
 def _options(kind: type[T], given: Namespace) -> T:
-    """The dataclass of the arguments that bear its names."""
+    """Return the dataclass, filled from the arguments with the same names."""
     names = {field.name for field in fields(kind)}
     return kind(**{name: value for name, value in vars(given).items() if name in names})
 
@@ -95,7 +95,7 @@ def _parser() -> ArgumentParser:
     _add_relay(
         _command(commands, "relay", _relay, "Pass reports on for an aggregator, in batches.")
     )
-    status = _command(commands, "status", _status, "Count what became of a relay's reports.")
+    status = _command(commands, "status", _status, "Show what happened to a relay's reports.")
     status.add_argument(
         "--data", default="relay", metavar="DIRECTORY", help="the relay's directory"
     )
@@ -123,7 +123,7 @@ def _command(
 def _add_relay(relay: ArgumentParser) -> None:
     relay.add_argument("--to", required=True, metavar="URL", help="address of the aggregator")
     relay.add_argument(
-        "--token-file", required=True, metavar="FILE", help="holds a token of the role relay"
+        "--token-file", required=True, metavar="FILE", help="file with a token of the role relay"
     )
     relay.add_argument(
         "--batch", required=True, type=int, metavar="B", help="least number of reports of a batch"
@@ -139,18 +139,22 @@ def _add_intake(intake: ArgumentParser) -> None:
         "--spool-format", dest="block_format", choices=FORMATS, default="block", help="of blocks"
     )
     intake.add_argument(
-        "--wait-ms", type=int, default=1_000, metavar="MS", help="gather reports of one object"
+        "--wait-ms",
+        type=int,
+        default=1_000,
+        metavar="MS",
+        help="how long to gather reports for one object",
     )
     intake.add_argument(
         "--data", default="data", metavar="DIRECTORY", help="its keys must not be readable"
     )
-    intake.add_argument("--workers", type=int, default=1, help="processes that serve")
+    intake.add_argument("--workers", type=int, default=1, help="number of serving processes")
     intake.add_argument(
         "--reports-per-minute-per-collection",
         type=int,
         default=0,
         metavar="N",
-        help="what one collection takes; 0: no limit",
+        help="limit for one collection; 0: no limit",
     )
     _add_listening(intake, port=8000)
     _add_limits(intake, name="reports_per_minute_per_prefix", default=300_000)
@@ -169,7 +173,7 @@ def _add_limits(command: ArgumentParser, *, name: str, default: int) -> None:
         dest=name,
         default=default,
         metavar="N",
-        help="what one network (/24, /48) may send",
+        help="limit for one network (/24, /48)",
     )
     command.add_argument(
         "--trusted-proxy", action="store_true", help="a proxy limits networks, not this process"

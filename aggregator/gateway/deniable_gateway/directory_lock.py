@@ -1,8 +1,8 @@
-"""Who has a data directory open: a lock that ends with its process, however that ends.
+"""A lock on a data directory that ends with its process, in every case.
 
-With SQLite one process holds it alone: there is one writer. With PostgreSQL every process holds it
-together with the others, and alone only what may not happen while any of them runs, such as
-preparing the directory.
+With SQLite one process holds the lock alone, as there is one writer. With PostgreSQL all processes
+share it. Only work that must not run at the same time as they do, such as preparing the directory,
+takes it alone.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ NAME = "lock"
 
 
 class DirectoryLock:
-    """Held from `acquire` to `release`; the file says which process holds it."""
+    """Held from `acquire` to `release`. The file names the process that holds it."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
 
     @classmethod
     def acquire(cls, data: Path, *, shared: bool = False) -> Self:
-        """Raises LockedError, naming the process that came last, if it is held otherwise.
+        """Take the lock.
 
-        Raises DataDirectoryError where nothing can be written or locked.
+        Raises LockedError, naming the last holder, if another process prevents it.
+
+        Raises DataDirectoryError if the directory cannot be written or locked.
         """
         descriptor = _opened(data)
         try:
@@ -38,7 +40,8 @@ class DirectoryLock:
             holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
             os.close(descriptor)
             raise LockedError(
-                f"process {holder} has {data} open: stop it, or reach it over HTTP with --url"
+                f"process {holder} has {data} open: if it has just been started, try again in a "
+                "moment; else stop it, or use it over HTTP with --url"
             ) from None
         except OSError as error:
             os.close(descriptor)
@@ -51,7 +54,7 @@ class DirectoryLock:
         return cls(descriptor)
 
     def release(self) -> None:
-        """Let the next one in; the second time changes nothing."""
+        """Free the lock. A second call does nothing."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -63,5 +66,5 @@ def _opened(data: Path) -> int:
     except OSError as error:
         raise DataDirectoryError(
             f"{data / NAME} cannot be opened ({error.strerror}): the data directory must be "
-            "writable for this user; look at its owner, and at how its disk is mounted"
+            "writable for this user; check its owner, and how its disk is mounted"
         ) from error

@@ -1,15 +1,17 @@
-"""What deniable_gateway raises besides `Problem` (a refused request); a branch of DeniableError.
+"""All errors that deniable_gateway raises, besides `Problem` for a refused request.
+
+They are a branch of DeniableError:
 
 * GatewayError
   x DataDirectoryError     a directory that is not prepared, or cannot be locked
   x ExtraError             a library of an extra that is not installed
   x ListenError            a port that cannot be listened on
-  x LockedError            another process has this directory open
-  x QueueError             the relay's file refuses
+  x LockedError            another process uses this directory
+  x QueueError             the relay's file cannot be used
   x SettingsError          an option that is unknown or out of range
-  x SpoolError             a file of the spool that is damaged or is none
+  x SpoolError             a file of the spool that is damaged or no block
   x SpoolUnavailableError  the place of the spool does not answer, or refuses
-  x UpstreamError          the aggregator does not answer, or not as one
+  x UpstreamError          the aggregator does not answer, or answers something else
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ class ListenError(GatewayError):
 
 
 class LockedError(GatewayError):
-    """Another process has this directory open."""
+    """Another process uses this directory."""
 
 
 class QueueError(GatewayError):
-    """The relay's file refuses."""
+    """The relay's file cannot be used."""
 
 
 class SettingsError(GatewayError, ValueError):
@@ -46,12 +48,12 @@ class SettingsError(GatewayError, ValueError):
 
 
 class SpoolError(GatewayError, ValueError):
-    """A file of the spool that is damaged or is none."""
+    """A file of the spool that is damaged or no block."""
 
 
 class SpoolUnavailableError(GatewayError):
-    """The place of the spool does not answer, or refuses; it says nothing of any file."""
+    """The place of the spool does not answer, or refuses. This says nothing about any file."""
 
 
 class UpstreamError(GatewayError):
-    """The aggregator does not answer, or not as one."""
+    """The aggregator does not answer, or answers something else."""

@@ -1,9 +1,9 @@
-"""How a gateway logs: one JSON object a line, and no person's data.
+"""Logging of a gateway: one JSON object a line, without personal data.
 
-granian reads `logging.json` in its own process and in every worker, which names what is here;
-modules log through the standard library. Of an exception a line says where it was raised and of
-which type. What it says is left out unless it is ours or the system's: the words of a driver
-may hold rows, those of a parser what was sent.
+granian reads `logging.json`, which names this module, in its own process and in every worker. Other
+modules use the standard library. For an exception, a line says where it was raised and its type.
+Its text is included only for our own errors and the system's: a driver's text may contain rows, and
+a parser's text what was sent.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_FRAMES = 12
-"""Frames of one exception, the innermost ones."""
+"""Most frames of one exception, the innermost ones."""
 
 
 class JsonFormatter(logging.Formatter):
-    """Level, logger and event, the time if there is one, and the exception."""
+    """Formats level, logger and event, the time if there is one, and the exception."""
 
     def __init__(self, *, timed: bool) -> None:
         super().__init__()
         self._timed = timed
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Return one line."""
         line: dict[str, object] = {"event": record.getMessage()}
         if self._timed:
             moment = time.gmtime(record.created)
@@ -44,19 +44,22 @@ class JsonFormatter(logging.Formatter):
 
 
 def formatter() -> logging.Formatter:
-    """Of everything but requests."""
+    """Return the formatter of everything but requests."""
     return JsonFormatter(timed=True)
 
 
 def request_formatter() -> logging.Formatter:
-    """Of the access log, without a time: the epoch is the only time a report has."""
+    """The formatter of the access log, without a time: reports have no time but the epoch."""
     return JsonFormatter(timed=False)
 
 
 def exception_chain(
     error: BaseException | None, *, own: tuple[type[BaseException], ...]
 ) -> Iterator[dict[str, object]]:
-    """The exception and its causes, outermost first; words only of `own` types and the system."""
+    """Yield the exception and its causes, outermost first.
+
+    Texts are included only for the types `own` and the system's errors.
+    """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -70,7 +73,7 @@ def exception_chain(
 
 
 def _words(error: BaseException, own: tuple[type[BaseException], ...]) -> str | None:
-    """What an error says in words that are ours, the system's, or a driver's code."""
+    """Return an error's text if it is ours or the system's, or a driver's code; else None."""
     if isinstance(error, own):
         quoting = error.__cause__ is not None
         return str(error).partition(": ")[0] if quoting else str(error)
@@ -80,5 +83,5 @@ def _words(error: BaseException, own: tuple[type[BaseException], ...]) -> str | 
 
 
 def _module(path: str) -> str:
-    """The last two parts: where the program is installed says nothing."""
+    """Return the last two parts of a path: where the program is installed does not matter."""
     return "/".join(Path(path).parts[-2:])

@@ -1,4 +1,4 @@
-"""A refusal of a whole request, raised anywhere and shown once, as an RFC 9457 document."""
+"""The refusal of a whole request. It is shown once, as an RFC 9457 document."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import secrets
 from deniable_shared.wire.problems import PROBLEMS, ProblemType, problem_document
 
 SHOWN_CHARACTERS = 80
-"""Most characters of a given value that a refusal repeats."""
+"""The most characters of a given value that a refusal repeats."""
 
 
 def jittered(seconds: float) -> float:
-    """One to two times `seconds`: those who were refused together do not return together."""
+    """Return one to two times `seconds`, so that refused clients do not all return at once."""
     return seconds * (1 + secrets.randbelow(1 << 20) / (1 << 20))
 
 
 class Problem(Exception):  # noqa: N818  (RFC 9457's word)
-    """Raised for a request that is refused as a whole.
+    """Raised to refuse a whole request.
 
-    `slug` is one of `deniable_shared.wire.problems.PROBLEMS`; `retry_after` is in
-    seconds; `extra` are further members of the document.
+    `slug` is one of `deniable_shared.wire.problems.PROBLEMS`. `retry_after` is in seconds. `extra`
+    are further members of the document.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Problem(Exception):  # noqa: N818  (RFC 9457's word)
 
     @property
     def type(self) -> ProblemType:
-        """What PROTOCOL says of such problems."""
+        """The entry of PROTOCOL for this problem."""
         return PROBLEMS[self.slug]
 
     @property
@@ -46,14 +46,14 @@ class Problem(Exception):  # noqa: N818  (RFC 9457's word)
         return problem_document(self.slug, self.detail, **self.extra)
 
     def headers(self) -> list[tuple[str, str]]:
-        """The header fields that go with the document, besides its content type."""
+        """Return the header fields that go with the document, without its content type."""
         if self.retry_after is None:
             return []
         return [("Retry-After", str(math.ceil(self.retry_after)))]
 
 
 def refuse(argument: str, *, accepted: str, given: object) -> Problem:
-    """The one shape of a refused argument."""
+    """Return the Problem for an argument that is not accepted."""
     text = str(given)
     if len(text) > SHOWN_CHARACTERS:
         text = text[:SHOWN_CHARACTERS] + "…"

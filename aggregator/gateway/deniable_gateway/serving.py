@@ -1,4 +1,4 @@
-"""Granian as the server of a process: its arguments, and how it takes a process over."""
+"""Granian as the server of a process: its arguments, and how it replaces this process."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 HEADER_MILLISECONDS = 10_000
 LOGGING = Path(__file__).parent / "logging.json"
 ACCESS_LOG_FORMAT = "%(method)s %(path).200r %(status)d %(dt_ms).1f ms"
-"""Holds no address, no query string and no time (the epoch is the only time a report has).
+"""Contains no address, no query string and no time (the epoch is the only time a report has).
 
 The path is quoted (`r`) and cut: no line break in it forges a line, no long one floods the log.
 """
 WORKER_KILL_SECONDS = 12
-"""A worker that does not end by itself is killed after that, so that the server ends within 15."""
+"""Seconds after which a worker is killed if it does not end, so that the server ends within 15."""
 CONNECTIONS = 10_000
-"""A worker holds so many, idle ones included, where it may open as many files."""
+"""Most connections of a worker, idle ones included, if it may open as many files."""
 READ_BYTES = 65_536
-"""What is read ahead of a connection: 10,000 of them that send as fast as they can hold 0.6 GB."""
+"""Bytes read ahead of a connection: 10,000 connections at full speed hold 0.6 GB."""
 OTHER_FILES = 256
-"""Files that a worker opens besides: its database, its logs, what it connects to itself."""
+"""Other files of a worker: its database, its logs, its own connections."""
 PREFIX = "DENIABLE_"
 
 
@@ -46,7 +46,7 @@ class Listening:
 def granian_arguments(
     listening: Listening, *, factory: str, logging_config: Path = LOGGING
 ) -> list[str]:
-    """Everything granian is given; every limit it would otherwise leave open is set."""
+    """Return the arguments of granian. Every limit that it would leave open is set."""
     return [
         *("--interface", "asginl", "--http", "1", "--no-ws", "--factory"),
         *("--host", listening.host, "--port", str(listening.port)),
@@ -56,7 +56,7 @@ def granian_arguments(
         *("--http1-buffer-size", str(READ_BYTES)),
         *("--workers-kill-timeout", str(WORKER_KILL_SECONDS)),
         *("--http1-header-read-timeout", str(HEADER_MILLISECONDS)),
-        *("--log-level", "error"),  # below that it only says that it starts and stops
+        *("--log-level", "error"),  # below this level it only logs its start and stop
         *("--log-config", str(logging_config)),
         *("--access-log-fmt", ACCESS_LOG_FORMAT),
         "--access-log" if listening.access_log else "--no-access-log",
@@ -65,7 +65,7 @@ def granian_arguments(
 
 
 def most_connections() -> int:
-    """What a worker may hold: each connection is an open file, and the system bounds these."""
+    """Return the most connections of a worker: each is an open file, which the system limits."""
     _, allowed = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return CONNECTIONS
@@ -73,7 +73,7 @@ def most_connections() -> int:
 
 
 def allow_open_files() -> None:
-    """Let this process, and what it starts, open so many files, where the system allows it."""
+    """Raise the limit of open files of this process and its children, if the system allows it."""
     now, allowed = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = most_connections() + OTHER_FILES
     if now != resource.RLIM_INFINITY and now < wanted:
@@ -83,10 +83,10 @@ def allow_open_files() -> None:
 def replace_process(
     listening: Listening, *, factory: str, options: Mapping[str, str], directory: str | Path
 ) -> NoReturn:
-    """Granian takes this process over: signals reach it, and no process of ours is left behind.
+    """Replace this process by granian: signals reach it, and none of our processes is left behind.
 
     `options` are the variables of the application, which gets no other variable of ours.
-    `directory` is where granian imports from: strangers must not be able to write there.
+    `directory` is where granian imports from: only trusted users may write there.
     """
     arguments = granian_arguments(listening, factory=factory)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
@@ -100,7 +100,7 @@ def replace_process(
 
 
 def require_free(host: str, port: int) -> None:
-    """Raises ListenError if host and port cannot be listened on."""
+    """Raises ListenError if the process cannot listen on host and port."""
     try:
         socket.create_server((host, port), family=family_of(host)).close()
     except OSError as error:
@@ -110,5 +110,5 @@ def require_free(host: str, port: int) -> None:
 
 
 def family_of(host: str) -> socket.AddressFamily:
-    """IPv6 for an address with colons."""
+    """Return IPv6 for an address with colons, else IPv4."""
     return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -1,1 +1,1 @@
-"""Whether the wall clock can be believed: it is compared with a clock that nobody can set."""
+"""Decides whether the wall clock can be trusted: compares it with a clock that cannot be set."""

@@ -1,11 +1,11 @@
-"""The wall clock and the boot clock at one moment, and what two such moments say of the wall clock.
+"""The wall clock and the boot clock at one moment, and the step of the wall clock between two.
 
-The boot clock counts seconds since the machine started, sleep included. Nobody can set it, so the
+The boot clock counts seconds since the machine started, sleep included. It cannot be set. So the
 wall clock has stepped by as much as the two moved apart.
 
-The kernel says whether its clock is synchronised with a time server.
-Linux sets the flag STA_UNSYNC whenever anybody sets the clock, and only a time service (chrony,
-ntpd, systemd-timesyncd) clears it. So a flag that is clear after a step was cleared after the step.
+The kernel says whether its clock is synchronised with a time server. Linux sets the flag STA_UNSYNC
+whenever the clock is set, and only a time service (chrony, ntpd, systemd-timesyncd) clears it. So a
+flag that is clear after a step was cleared after the step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Unix seconds by the wall clock, and seconds since the boot of that id."""
+    """Unix seconds by the wall clock, and seconds since the boot with that id."""
 
     wall: float
     boot: float
@@ -32,13 +32,13 @@ class Reading:
 
 
 def boot_time() -> float:
-    """Seconds since this machine started; the monotonic clock where there is no boot clock."""
+    """Return the seconds since this machine started; the monotonic clock without a boot clock."""
     return time.clock_gettime(_BOOT_CLOCK)
 
 
 @cache
 def boot_id() -> str:
-    """Names this boot of the machine; where the system does not say, only this process."""
+    """Return the id of this boot of the machine, or of this process if the system has none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
@@ -46,7 +46,7 @@ def boot_id() -> str:
 
 
 def step_since(before: Reading, now: Reading) -> float:
-    """Seconds by which the wall clock was set ahead (back, if negative) between two moments.
+    """The seconds by which the wall clock was set ahead (negative: back) between two moments.
 
     Between two boots only a step back can be seen: any gap is possible.
     """
@@ -56,7 +56,7 @@ def step_since(before: Reading, now: Reading) -> float:
 
 
 def age_of(before: Reading, now: Reading) -> float:
-    """Seconds from one moment to the other, by the boot clock where both are of one boot."""
+    """Return the seconds between two moments, by the boot clock if both are of one boot."""
     return now.boot - before.boot if _same_boot(before, now) else now.wall - before.wall
 
 
@@ -73,7 +73,7 @@ _LONGS_TO_TIME = 3  # constant, precision, tolerance
 
 
 class _Timex(ctypes.Structure):
-    """The start of the kernel's `struct timex`, and room for the rest of it."""
+    """The start of the kernel's `struct timex`, and space for the rest of it."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -86,10 +86,10 @@ class _Timex(ctypes.Structure):
 
 
 def synchronised(now: float) -> bool:
-    """Whether a time service keeps the kernel's clock, and `now` is the kernel's time.
+    """Return whether a time service keeps the kernel's clock, and `now` is the kernel's time.
 
-    A wall clock that is not the kernel's, such as a faked one, is never synchronised. False, too,
-    where the kernel cannot be asked: then an operator has to confirm.
+    A wall clock that is not the kernel's, such as a simulated one, is never synchronised. Also
+    False if the kernel cannot be asked: then an operator must confirm.
     """
     timex = _Timex(modes=0)  # changes nothing
     state = _adjtimex(timex)

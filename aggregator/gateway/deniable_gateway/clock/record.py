@@ -1,9 +1,9 @@
-"""What a data directory remembers of the clock: two small files, 0600, each replaced in one step.
+"""The clock's record in a data directory: two small files, mode 0600, each replaced in one step.
 
-    clock.json              the last moment at which the clock was believed, once a minute
+    clock.json              the last trusted moment, once a minute
     clock-confirmed.json    the moment of the last `deniable doctor confirm-clock`
 
-Neither is synced to disk: a lost minute changes nothing, and a damaged file is as good as none.
+Neither is synced to disk: a lost minute changes nothing, and a damaged file counts as none.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ OWNER_ONLY = 0o600
 
 @dataclass(frozen=True, slots=True)
 class ClockRecord:
-    """`tick`: the last moment at which the clock was believed.
+    """`tick`: the last trusted moment.
 
-    `settled` is a wall time that was believed at `mark` or before; see `ClockWatch.settled`.
+    `settled` is a wall time that was trusted at `mark` or before; see `ClockWatch.settled`.
     """
 
     tick: Reading
@@ -37,7 +37,7 @@ class ClockRecord:
 
 
 def read(data: Path) -> ClockRecord | None:
-    """None where there is none, or a damaged one."""
+    """Return the record; None if there is none or it is damaged."""
     try:
         document = json.loads((data / NAME).read_bytes())
         return ClockRecord(
@@ -53,7 +53,7 @@ def write(data: Path, record: ClockRecord) -> None:
 
 
 def confirmed(data: Path) -> Reading | None:
-    """The moment of the last confirmation; None where there was none."""
+    """Return the moment of the last confirmation; None if there was none."""
     try:
         return _reading(json.loads((data / CONFIRMED).read_bytes()))
     except (OSError, TypeError, ValueError, KeyError):
@@ -61,7 +61,7 @@ def confirmed(data: Path) -> Reading | None:
 
 
 def write_confirmed(data: Path, now: Reading) -> None:
-    """Confirm the clock as it is at this moment, to processes that run and to the next start."""
+    """Confirm the clock at this moment, for running processes and for the next start."""
     write(data, ClockRecord(now, now, 0.0))
     _replace(data / CONFIRMED, asdict(now))
 
@@ -78,11 +78,11 @@ def _finite(value: object) -> float:
 
 
 def _replace(path: Path, document: object) -> None:
-    """Each process has a draft of its own: several share a data directory."""
+    """Replace the file. Each process has its own draft, as several share a data directory."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        if os.geteuid() == 0:  # the service, which reads it, is seldom root
+        if os.geteuid() == 0:  # the service must read it, and seldom runs as root
             folder = path.parent.stat()
             os.fchown(descriptor, folder.st_uid, folder.st_gid)
         json.dump(document, file)

@@ -1,13 +1,14 @@
-"""A wall clock that stepped is not believed: uploads wait, and nothing irreversible happens.
+"""Doubts a wall clock that stepped: uploads wait, and nothing irreversible happens.
 
-A step of more than 300 s against the boot clock counts, and the sum of smaller ones. A start counts
-as a step, too, if the last moment noted in the data directory is in the future. The doubt ends when
+A step of more than 300 s against the boot clock counts, and so does the sum of smaller ones. A
+start counts as a step, too, if the last moment stored in the data directory is in the future. The
+doubt ends when
 
 * the steps cancel out,
 * the kernel says that a time service has synchronised its clock, or
 * an operator runs `deniable doctor confirm-clock`.
 
-A gap in the past is no step: a machine may have been off. It only delays the deletion of tallies.
+A gap in the past is no step: the machine may have been off. It only delays the deletion of tallies.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ REASON = "clock"
 """The name of its reason in `Suspension`."""
 
 LIMIT_SECONDS = 300
-"""The wall clock may be set so far without anything being suspended."""
+"""Largest step of the wall clock, in seconds, that does not suspend uploads."""
 
 SETTLING_SECONDS = 3_600
-"""Tallies that are due are deleted after one to two times this."""
+"""Tallies that are due are deleted after one to two times this many seconds."""
 
 NOTE_SECONDS = 60
 
@@ -57,10 +58,10 @@ class ClockWatch:
         newest: float = 0.0,
         synchronised: Callable[[float], bool] = reading.synchronised,
     ) -> None:
-        """`folder` remembers the last tick; without one this process starts without a past.
+        """Start watching. `folder` stores the last tick; without it there is no past.
 
-        A `clock` that is given without its `boot_clock` is taken as it is: it never steps.
-        `newest` is a time that was reached before anything was noted in the folder.
+        A `clock` without a `boot_clock` never counts as stepped. `newest` is a wall time in unix
+        seconds that was certainly reached before anything was stored in the folder.
         """
         self._clock = clock
         self._boot_clock = boot_clock or (boot_time if clock is time.time else clock)
@@ -72,7 +73,7 @@ class ClockWatch:
         self._doubted = ""
         self._confirmation: float | None = None
         self._noted = -math.inf
-        self._offset = math.nan  # nothing is believed before the first look
+        self._offset = math.nan  # no time is trusted before the first check
         now = self.read()
         past = None if self._folder is None else record.read(self._folder)
         self._anchor = past.tick if past else Reading(newest if watched else 0.0, 0.0, "")
@@ -81,18 +82,22 @@ class ClockWatch:
 
     @property
     def settled(self) -> float:
-        """A wall time that was believed at least `SETTLING_SECONDS` ago; 0 while there is none.
+        """A wall time that was trusted at least `SETTLING_SECONDS` ago; 0 if there is none.
 
-        What was due then may be deleted: a clock that is wrong for less than that deletes nothing.
+        What was due then may be deleted. So a clock that is wrong for less than that deletes
+        nothing.
         """
         return self._settled
 
     def read(self) -> Reading:
-        """Both clocks at this moment."""
+        """Return both clocks at this moment."""
         return Reading(self._clock(), self._boot_clock(), boot_id())
 
     def now(self) -> float:
-        """The wall clock's time; raises Problem("unavailable") while it is in doubt."""
+        """Return the wall clock's time in unix seconds.
+
+        Raises Problem("unavailable") while in doubt.
+        """
         while True:
             wall = self._clock()
             if abs(wall - self._boot_clock() - self._offset) <= LIMIT_SECONDS:
@@ -101,17 +106,17 @@ class ClockWatch:
                 raise Problem("unavailable", self._doubted, retry_after=jittered(RETRY_SECONDS))
 
     def look(self) -> bool:
-        """Whether the wall clock can be believed at this moment."""
+        """Return whether the wall clock can be trusted now."""
         with self._looking:
             return self._look(self.read())
 
     def take_confirmation(self) -> float | None:
-        """The time of a confirmation that ended a doubt since the last call; None without one."""
+        """Return the time of a confirmation that ended a doubt since the last call, or None."""
         taken, self._confirmation = self._confirmation, None
         return taken
 
     def tick(self) -> bool:
-        """Look, and note a moment that can be believed, at most once a minute in the folder."""
+        """Check the clock. Store a trusted moment in the folder at most once a minute."""
         with self._looking:
             now = self.read()
             believed = self._look(now)
@@ -126,7 +131,7 @@ class ClockWatch:
                 self._believe(self._anchor if self._anchor.boot_id == now.boot_id else now)
             return True
         if self._vouched(now):
-            logger.warning("the clock was set by %+.0f s, and that was vouched for", step)
+            logger.warning("the clock was set by %+.0f s, and the new time is confirmed", step)
             self._mark, self._settled = now, min(self._settled, now.wall)
             self._believe(now)
             return True
@@ -137,7 +142,7 @@ class ClockWatch:
         return self._synchronised(now.wall) or self._confirmed(now)
 
     def _confirmed(self, now: Reading) -> bool:
-        """Whether an operator confirmed just now, by this very clock."""
+        """Return whether an operator confirmed just now, by this clock."""
         said = None if self._folder is None else record.confirmed(self._folder)
         if said is None or abs(said.wall - now.wall) > LIMIT_SECONDS:
             return False
@@ -147,13 +152,13 @@ class ClockWatch:
         return True
 
     def _believe(self, anchor: Reading) -> None:
-        """Steps are counted from `anchor` on."""
+        """Trust the clock: steps are counted from `anchor` on."""
         self._anchor, self._offset = anchor, anchor.wall - anchor.boot
         self._noted = -math.inf
         if self._doubted:
             self._doubted = ""
             self._suspension.resume(REASON)
-            logger.warning("the clock is believed again: uploads are accepted")
+            logger.warning("the clock is trusted again: uploads are accepted")
 
     def _doubt(self, step: float) -> None:
         sentence = _sentence(step, confirmable=self._folder is not None)
@@ -170,12 +175,12 @@ class ClockWatch:
         self._noted = now.boot
         try:
             record.write(self._folder, ClockRecord(now, self._mark, self._settled))
-        except OSError as error:  # a full disk: /readyz says so
-            logger.warning("the time of this tick cannot be noted: %s", error)
+        except OSError as error:  # a full disk: /readyz reports it
+            logger.warning("the time of this tick cannot be stored: %s", error)
 
 
 def _sentence(step: float, *, confirmable: bool) -> str:
-    """What is wrong, and the way out."""
+    """Return what is wrong, and what to do."""
     way = "run `deniable doctor confirm-clock`" if confirmable else "start this process again"
     where = "ahead" if step > 0 else "back"
     return f"the clock jumped {_duration(abs(step))} {where}: set it right, or {way} if it is right"

@@ -1,6 +1,6 @@
 """The relay: takes sealed reports for an aggregator and passes them on in shuffled batches.
 
-Run by another party it hides from the operator who sent what and when. It cannot open a report. The
-parts: `queue` keeps what was accepted, `notices` a copy of what the aggregator publishes, `intake`
-checks what can be checked in the open, `forwarder` sends batches, `app` speaks HTTP.
+If another party runs it, the operator does not learn who sent what and when. It cannot open a
+report. `queue` stores accepted reports, `upload.mirror` is a copy of what the aggregator publishes,
+`upload.sealed_uploads` checks reports in the open, `forwarder` sends batches, `asgi` speaks HTTP.
 """

@@ -1,4 +1,4 @@
-"""A relay as a process: its queue, its housekeeping thread, its application.
+"""A relay as a process: its queue, its maintenance thread, its application.
 
 granian --interface asgi --factory deniable_gateway.relay.asgi:app
 """
@@ -39,7 +39,10 @@ logger = logging.getLogger(__name__)
 
 
 class Relay:
-    """All of a relay over its directory. `tick` often, from one thread; `close` at the end."""
+    """A whole relay over its directory.
+
+    Call `tick` often, from one thread, and `close` at the end.
+    """
 
     def __init__(
         self,
@@ -49,9 +52,11 @@ class Relay:
         boot_clock: Clock | None = None,
         send: Send | None = None,
     ) -> None:
-        """LockedError where another relay has the directory; `send` is Upstream's.
+        """Open the relay.
 
-        A `clock` that is given without `boot_clock` is not watched.
+        `send` is passed to Upstream. Raises LockedError if another relay runs here.
+
+        A `clock` without `boot_clock` is not watched.
         """
         folder = options.directory
         if not folder.is_dir():
@@ -78,12 +83,14 @@ class Relay:
             self._arrivals,
             PublishedPages(self.uploads, suspension=suspension),
             gate=UploadGate(suspension, limiter),
+            web_origins=self.uploads.web_origins,
         )
 
     def tick(self) -> None:
-        """Copy what the aggregator publishes, if that is due, and pass on what may be.
+        """Copy what the aggregator publishes, if that is due, and pass on closed batches.
 
-        Nothing of it while the clock is in doubt: reports of epochs that are over are forgotten.
+        Does nothing while the clock is in doubt: it would forget reports of epochs that are not
+        over.
         """
         if not self._clock_watch.tick():
             return
@@ -93,7 +100,7 @@ class Relay:
             self.uploads.waiting = self.queue.waiting()
 
     def close(self) -> None:
-        """Store what waits, close the file, let the directory go."""
+        """Store waiting uploads, close the file, free the directory."""
         self._arrivals.stop()
         self.queue.close()
         self._lock.release()
@@ -111,7 +118,7 @@ class Relay:
 
 @cache
 def app() -> Front:
-    """The relay of this process, with the options its starter gave."""
+    """Return the relay of this process, with the options of its parent."""
     with default_sigterm():
         relay = Relay(RelayOptions.load())
     start_threads(

@@ -1,11 +1,11 @@
 """Sends closed batches to the aggregator: shuffled, many reports a request, until each is settled.
 
-Report and answer are settled in one transaction after the answer, so a kill between them sends a
-report again; the aggregator counts an id once. What the aggregator asks to bring later is kept and
-every waiting stops for a while, the longer the oftener it happens in a row.
+Reports are settled in one transaction after the reply. If the relay is killed in between, it sends
+a report again, and the aggregator counts an id once. Reports that the aggregator defers are kept.
+Every deferral pauses the forwarder, longer each time in a row.
 
-Reports are settled only by the aggregator's own reply: its 200, or its `collection-closed`. Any
-other reply, 404 too, keeps them until their epoch is over.
+Only the aggregator's own reply settles reports: its 200, or its `collection-closed`. After any
+other reply, 404 too, they are kept until their epoch is over.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BASE_SECONDS, CAP_SECONDS = 5.0, 900.0
 GONE = "collection-closed"
 UNKNOWN = "unknown-collection"
 KEPT = frozenset({ReportError.TOO_EARLY, ReportError.TOKEN_REQUIRED, ReportError.TOKEN_INVALID})
-"""Codes that say nothing against the report: the relay's clock or token is wrong."""
+"""Codes that do not concern the report: the relay's clock or token is wrong."""
 
 logger = logging.getLogger(__name__)
 _random = secrets.SystemRandom()
@@ -40,7 +40,7 @@ _random = secrets.SystemRandom()
 
 @dataclass(frozen=True, slots=True)
 class UpstreamReply:
-    """Status, body and header fields of a reply; status 0 where there was none."""
+    """Status, body and header fields of a reply; status 0 if there was none."""
 
     status: int
     body: bytes
@@ -54,7 +54,7 @@ class UpstreamReply:
 
     @property
     def failed(self) -> list[ReportStatus] | None:
-        """The reports that were not accepted; None if this is not the aggregator's own 200."""
+        """The reports that were rejected; None if this is not the aggregator's own 200."""
         return read_statuses(self.status, self.headers, self.body)
 
     @property
@@ -69,7 +69,7 @@ Post = Callable[[str, bytes], UpstreamReply]
 
 
 class Forwarder:
-    """One run at a time: `run` is called again and again by one thread."""
+    """Forwards batches. One thread calls `run` again and again."""
 
     def __init__(self, queue: ReportQueue, post: Post, *, min_batch: int, clock: Clock) -> None:
         self._queue = queue
@@ -80,13 +80,13 @@ class Forwarder:
         self._not_before = -math.inf
 
     def run(self, mirror: Mirror) -> None:
-        """Forget epochs that are over, close batches, send what is closed."""
+        """Forget epochs that are over, close batches, send closed batches."""
         self._forget(mirror)
         self._queue.close_batches(self._min_batch)
         if self._clock() < self._not_before:
             return
         batches = self._queue.batches()
-        _random.shuffle(batches)  # one that is always refused must not block the others
+        _random.shuffle(batches)  # a batch that is always refused must not block the others
         settled = True
         for batch in batches:
             reply = self._send(batch)
@@ -107,7 +107,10 @@ class Forwarder:
                 self._queue.forget(collection, epoch)
 
     def _send(self, batch: Batch) -> UpstreamReply | None:
-        """Send a batch until a reply leaves reports of it waiting: that reply, or None."""
+        """Send a batch until a reply leaves some of its reports waiting.
+
+        Return that reply or None.
+        """
         ids = self._queue.report_ids(batch.number)
         _random.shuffle(ids)
         for part in _parts(ids, batch.size):
@@ -139,12 +142,12 @@ class Forwarder:
         grown = min(CAP_SECONDS, BASE_SECONDS * 2 ** min(self._failures, 16))
         wait = jittered(max(grown / 2, min(retry_after, CAP_SECONDS)))
         self._not_before = self._clock() + wait
-        logger.warning("the aggregator takes no reports (%s); again in %.0f s", why, wait)
+        logger.warning("the aggregator takes no reports (%s); retrying in %.0f s", why, wait)
         return False
 
 
 def _parts(ids: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
-    """As many reports a request as PROTOCOL allows."""
+    """Split ids into requests of the size that PROTOCOL allows."""
     step = max(1, min(MAX_REPORTS, MAX_UPLOAD_BYTES // size))
     for start in range(0, len(ids), step):
         yield ids[start : start + step]

@@ -1,4 +1,4 @@
-"""What a relay is told, by its command line, and how the process that serves gets it."""
+"""The options of a relay, and how the serving process gets them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MOST_BATCH = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class RelayOptions:
-    """`to` is the aggregator, `batch` the least number of reports that are passed on together.
+    """`to` is the aggregator, `batch` the least number of reports passed on together.
 
-    `token_file` holds the relay's token for the aggregator, `data` is a directory of the relay's
-    own. `reports_per_minute` is what one network may send; with `trusted_proxy` a proxy limits.
+    `token_file` has the relay's token for the aggregator, `data` is the relay's own directory.
+    `reports_per_minute` limits one network; with `trusted_proxy` a proxy limits networks instead.
     """
 
     to: str
@@ -47,16 +47,16 @@ class RelayOptions:
 
     @property
     def directory(self) -> Path:
-        """Where the relay keeps its queue."""
+        """The directory with the relay's queue."""
         return Path(self.data)
 
     def environ(self) -> dict[str, str]:
-        """The variable that gives a child process these options."""
+        """Return the variable that passes these options to a child process."""
         return {VARIABLE: json.dumps(asdict(self))}
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ) -> Self:
-        """The options of the process that started this one."""
+        """Return the options of the parent process."""
         try:
             return cls(**json.loads(environ[VARIABLE]))
         except KeyError:

@@ -1,9 +1,9 @@
-"""What a relay has accepted and not yet passed on: one SQLite file, on disk before anybody is told.
+"""The accepted reports of a relay that are not passed on yet, in one SQLite file, durable at once.
 
-A row is a sealed report under its (collection, epoch, id), with no address, order or time. Rows of
-one batch get its number, at random, in the transaction that closes the batch: whatever happens to
-the process then, nothing joins it or leaves it. Of a report that was passed on the id stays until
-its epoch is over, so that a device's retry is no new member of a later batch.
+A row is a sealed report under its (collection, epoch, id), without address, order or time. Closing
+a batch gives its rows a random number in one transaction. After that no report joins or leaves the
+batch, even after a crash. The id of a report that was passed on stays until its epoch is over, so
+that a device's retry is not a new member of a later batch.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Batch:
 
 
 class ReportQueue:
-    """Thread-safe; what writes is durable when it returns."""
+    """The queue. Thread-safe; writes are durable when the method returns."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the file, or makes it, 0600. QueueError if SQLite refuses."""
+        """Open the file, or make it with mode 0600. Raises QueueError if SQLite cannot use it."""
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self._lock = threading.RLock()
         with _queue_errors():
@@ -79,20 +79,20 @@ class ReportQueue:
                 self._db.execute(statement)
 
     def accept(self, reports: Sequence[SealedReport]) -> list[bool]:
-        """Keep those whose ids are new, in one transaction; which were."""
+        """Store the reports with new ids, in one transaction. Returns which were new."""
         with self._writing() as db:
             new = [self._insert(db, each) for each in reports]
             _count(db, "accepted", sum(new))
         return new
 
     def close_batches(self, min_reports: int) -> None:
-        """Make a batch of every group of at least so many reports that wait."""
+        """Make a batch of every group of at least `min_reports` waiting reports."""
         with self._writing() as db:
             for waiting in db.execute(_GROUPS, (min_reports,)).fetchall():
                 db.execute(_CLOSE, {"batch": secrets.randbits(62) + 1, **waiting})
 
     def batches(self) -> list[Batch]:
-        """The batches that are not passed on yet, by their random number."""
+        """Return the batches that are not passed on yet, by their random number."""
         return [
             Batch(**row)
             for row in self._read(
@@ -103,14 +103,17 @@ class ReportQueue:
         ]
 
     def report_ids(self, batch_number: int) -> list[bytes]:
-        """The ids of a batch that are not passed on yet; ids are random, and so is their order."""
+        """Return the ids of a batch that are not passed on yet.
+
+        Ids are random, so their order is, too.
+        """
         return [
             report_id
             for (report_id,) in self._read("select id from reports where batch = ?", batch_number)
         ]
 
     def report(self, batch: Batch, report_id: bytes) -> bytes:
-        """A report as it came."""
+        """Return a report as it came."""
         [[report]] = self._read(
             "select report from reports where collection = ? and epoch = ? and id = ?",
             *(batch.collection, batch.epoch, report_id),
@@ -118,7 +121,7 @@ class ReportQueue:
         return bytes(report)
 
     def settle(self, batch: Batch, ids: Sequence[bytes], counts: dict[str, int]) -> None:
-        """Forget these reports but for their ids, and count what became of them."""
+        """Delete these reports except for their ids, and add to the counts of outcomes."""
         with self._writing() as db:
             for report_id in ids:
                 db.execute(
@@ -130,12 +133,12 @@ class ReportQueue:
                 _count(db, what, n)
 
     def epochs(self) -> list[tuple[str, int]]:
-        """The collections and epochs of which anything is kept."""
+        """Return the collections and epochs that have rows."""
         epochs = self._read("select distinct collection, epoch from reports")
         return [(row["collection"], row["epoch"]) for row in epochs]
 
     def forget(self, collection: str, epoch: int) -> None:
-        """Delete an epoch that is over: its ids, and reports that came to no batch in time."""
+        """Delete an epoch that is over: its ids, and reports that no batch included in time."""
         of_epoch = "from reports where collection = ? and epoch = ? and report is not null"
         with self._writing() as db:
             for what, where in (("too-few", "batch is null"), ("too-late", "batch is not null")):
@@ -147,12 +150,12 @@ class ReportQueue:
             )
 
     def waiting(self) -> int:
-        """Reports that are kept."""
+        """Return the number of stored reports."""
         [[n]] = self._read("select count(*) from reports where report is not null")
         return int(n)
 
     def counts(self) -> dict[str, int]:
-        """What became of all reports so far."""
+        """Return the outcomes of all reports so far."""
         return {row["what"]: row["n"] for row in self._read(_COUNTED)}
 
     def close(self) -> None:
@@ -190,7 +193,10 @@ class ReportQueue:
 
 
 def read_counts(path: Path) -> dict[str, int]:
-    """The counts of a relay's file, which may be running; QueueError if there is none."""
+    """Return the counts in the file of a relay, which may be running.
+
+    Raises QueueError if there is no such file.
+    """
     if not path.is_file():
         raise QueueError(f"there is no relay's file {path}")
     with _queue_errors():
@@ -212,4 +218,4 @@ def _queue_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise QueueError(f"the relay's file refuses: {error}") from error
+        raise QueueError(f"the relay's file cannot be used: {error}") from error

@@ -1,4 +1,4 @@
-"""The aggregator as a relay sees it: GETs of what is public, POSTs of batches with the token."""
+"""The aggregator as a relay sees it: GETs of public pages, POSTs of batches with the token."""
 
 from __future__ import annotations
 
@@ -21,20 +21,26 @@ TIMEOUT_SECONDS = 30.0
 _LONGEST_TOKEN = 200
 
 Send = Callable[[Request], UpstreamReply]
-"""Any reply, whatever its status; OSError or HTTPException where there is none."""
+"""Returns a reply of any status. Raises OSError or HTTPException if there is none."""
 
 
 class Upstream:
-    """One aggregator; the token is read for every batch, so that its file can be replaced."""
+    """One aggregator.
+
+    The token is read for every batch, so its file can be replaced at any time.
+    """
 
     def __init__(self, url: str, *, token_file: Path, send: Send | None = None) -> None:
-        """`send` replaces the network: an application in this process."""
+        """Set up the connection.
+
+        `send` replaces the network, like an application in this process.
+        """
         self._url = url.rstrip("/")
         self._token_file = token_file
         self._send = send or send_over_network
 
     def get(self, path: str) -> bytes:
-        """The body of a successful GET; UpstreamError for anything else."""
+        """Return the body of a successful GET. Raises UpstreamError for anything else."""
         try:
             reply = self._send(self._request(path))
         except (OSError, HTTPException) as error:
@@ -44,7 +50,7 @@ class Upstream:
         return reply.body
 
     def post(self, collection: str, body: bytes) -> UpstreamReply:
-        """Send reports."""
+        """Send reports and return the reply."""
         request = self._request(f"/v1/collections/{collection}/reports", body)
         request.add_header("Content-Type", MEDIA_TYPE)
         request.add_header("Authorization", f"Bearer {self._token()}")
@@ -54,7 +60,7 @@ class Upstream:
             return UpstreamReply(0, b"", {})
 
     def _request(self, path: str, body: bytes | None = None) -> Request:
-        # A reply in another coding than it left the aggregator in settles no report.
+        # A reply whose coding changed on the way settles no report.
         headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
         return Request(self._url + path, data=body, headers=headers)  # noqa: S310  (see RelayOptions)
 
@@ -68,19 +74,19 @@ class Upstream:
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """A redirect is a reply like any other: the token goes nowhere else."""
+    """Treats a redirect as a normal reply, so that the token goes to no other server."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
-        """Never."""
+        """Return None: never follow."""
 
 
 _opener = urllib.request.build_opener(_NoRedirects)
 
 
 def send_over_network(request: Request) -> UpstreamReply:
-    """One connection for one request; proxies are those of the environment."""
+    """Send a request on its own connection, through the proxies of the environment."""
     try:
         response = _opener.open(request, timeout=TIMEOUT_SECONDS)
     except HTTPError as error:

@@ -1,6 +1,7 @@
 """Sealed reports between the keyless intake and the processes that have the keys.
 
-A `contract.Spool` holds files, `address` finds it, `blocks` reads and writes blocks of reports.
+A `protocol.Spool` holds files, `address` opens it, `block_files` reads and writes blocks of
+reports.
 """
 
 from __future__ import annotations

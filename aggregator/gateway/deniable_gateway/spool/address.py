@@ -1,6 +1,6 @@
-"""Which spool an address means: a directory, an object store, or a database.
+"""Opens the spool at an address: a directory, an object store, or a database.
 
-Only the address travels to workers; each finds credentials where its own machine has them.
+Workers get only the address. Each uses the credentials of its own machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ POSTGRES = ("postgresql", "postgres")
 
 
 def open_spool(address: str | Path) -> Spool:
-    """A path or file:// is a directory; SpoolError for a place that is none."""
+    """Return the spool; a path or file:// is a directory. Raises SpoolError if it is no place."""
     if isinstance(address, Path) or "://" not in address:
         return DirectorySpool(Path(address))
     scheme = urlsplit(address).scheme
@@ -34,7 +34,7 @@ def open_spool(address: str | Path) -> Spool:
 
 @lru_cache(maxsize=4)
 def cached_spool(address: str) -> Spool:
-    """The same, once a process."""
+    """Return the spool, opened once for each process."""
     return open_spool(address)
 
 

@@ -1,10 +1,10 @@
 """Blocks of sealed reports among the files of a spool, in either format.
 
-A block is named by chance and by how many records it holds, and its records are shuffled: it says
-neither when nor in which order its reports came.
+The name of a block is random and says how many records it has. The records are shuffled. So a block
+reveals neither when nor in which order its reports came.
 
-    <32 hexadecimal digits>-<records>.block     `block.encode_block`
-    <32 hexadecimal digits>-<records>.parquet   `columns.encode_parquet`
+    <32 hexadecimal digits>-<records>.block     `block_format.encode_block`
+    <32 hexadecimal digits>-<records>.parquet   `parquet_format.encode_parquet`
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _random = secrets.SystemRandom()
 def write_block(
     spool: Spool, records: Iterable[SpooledReport], *, block_format: str = "block"
 ) -> str:
-    """Write a block of these records, shuffled; durable once this returns. Its name."""
+    """Write a block of these records, shuffled and durable. Returns its name."""
     shuffled = list(records)
     _random.shuffle(shuffled)
     name = f"{secrets.token_hex(16)}-{len(shuffled)}.{block_format}"
@@ -44,12 +44,12 @@ def write_block(
 
 
 def blocks(spool: Spool) -> list[SpoolFile]:
-    """The whole blocks of a spool, by name, which is random."""
+    """Return the complete blocks of a spool, by their random names."""
     return [file for file in spool.files() if _format(file.name) in FORMATS]
 
 
 def read_block(spool: Spool, name: str) -> list[SpooledReport]:
-    """The records of a block; SpoolError, naming it, for a damaged one."""
+    """Return the records of a block. Raises SpoolError, naming it, if it is damaged."""
     try:
         return _DECODERS[_format(name)](spool.get(name))
     except SpoolError as error:
@@ -57,7 +57,7 @@ def read_block(spool: Spool, name: str) -> list[SpooledReport]:
 
 
 def record_count(spool: Spool, name: str) -> int:
-    """How many records a block says it holds; one without a number in its name is read."""
+    """Return how many records a block has, by its name; a block without a number is read."""
     match = _COUNTED.fullmatch(name)
     if match is not None:
         return int(match[1])
@@ -68,7 +68,7 @@ def record_count(spool: Spool, name: str) -> int:
 
 
 def require_format(block_format: str) -> str:
-    """The same, if blocks can be written so here; ExtraError where a library is missing."""
+    """Return `block_format`. Raises ExtraError if a library for it is missing."""
     if block_format == "parquet":
         require_pyarrow("a block in Parquet")
     return block_format

@@ -3,7 +3,7 @@
     struct { opaque collection<1..64>; opaque report<1..2^17>; } Record;   /* `Report.encode()` */
     struct { opaque magic[17]; uint32 count; Record records[count]; opaque sha256[32]; } Block;
 
-Lengths are a uint8 and a uint32; the checksum is over all that precedes it.
+Lengths are a uint8 and a uint32. The checksum covers all bytes before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"deniable spool/1\n"
 MAX_RECORDS = 100_000
-"""Most records of one block."""
+"""The most records of one block."""
 
 _CHECKSUM_BYTES = 32
 _UINT32 = struct.Struct(">I")
@@ -31,7 +31,7 @@ _MAX_REPORT = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class SpooledReport:
-    """One report as it came, sealed and encoded, and the id of the collection it is for."""
+    """One report, sealed and encoded as it came, and the id of its collection."""
 
     collection: str
     report: bytes
@@ -45,13 +45,16 @@ class SpooledReport:
             )
 
     def encode(self) -> bytes:
-        """One record."""
+        """Return one record."""
         name = opaque(self.collection.encode(), 1, 1, _MAX_COLLECTION)
         return name + opaque(self.report, 4, 1, _MAX_REPORT)
 
 
 def encode_block(records: Sequence[SpooledReport]) -> bytes:
-    """The bytes of a block, in the order given; SpoolError unless 1…MAX_RECORDS records."""
+    """Return the bytes of a block, in this order.
+
+    Raises SpoolError unless 1…MAX_RECORDS records.
+    """
     if not 1 <= len(records) <= MAX_RECORDS:
         raise SpoolError(f"a block must hold 1…{MAX_RECORDS} records, got {len(records)}")
     body = b"".join([MAGIC, len(records).to_bytes(4, "big"), *map(SpooledReport.encode, records)])
@@ -59,7 +62,7 @@ def encode_block(records: Sequence[SpooledReport]) -> bytes:
 
 
 def decode_block(data: bytes) -> list[SpooledReport]:
-    """The inverse of `encode_block`; SpoolError for any other bytes."""
+    """Return the records in `data`: the inverse of `encode_block`. Raises SpoolError if damaged."""
     body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if not body.startswith(MAGIC) or sha256(body).digest() != checksum:
         raise SpoolError("not a whole block of a spool: its first bytes or its checksum are wrong")
@@ -73,7 +76,7 @@ def decode_block(data: bytes) -> list[SpooledReport]:
 
 
 def _records(body: bytes) -> Iterator[SpooledReport]:
-    """Once for each report of a large spool: so it reads lengths where they stand."""
+    """Yield the records. Runs once for each report, so it reads lengths in place."""
     names: dict[bytes, str] = {}
     (count,) = _UINT32.unpack_from(body, len(MAGIC))
     at = len(MAGIC) + _UINT32.size

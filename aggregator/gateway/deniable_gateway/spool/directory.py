@@ -1,7 +1,7 @@
-"""A spool on a disk, or on a file system that machines share and that renames in one step.
+"""A spool on a disk, or on a shared file system that renames in one step.
 
-A file is written beside its place under a name that readers skip, synced, renamed, and the
-directory synced: after `put` a power cut loses nothing. The time of a file is set to 0.
+A file is written in the same directory under a name that readers skip, then synced and renamed, and
+the directory is synced. So after `put` a power cut loses nothing. The time of a file is set to 0.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from deniable_gateway.errors import SpoolError
 from deniable_gateway.spool.protocol import DAMAGED, NOTICES, SpoolFile, is_file_of_spool
 
 DRAFT_SECONDS = 86_400
-"""A draft that is older was left by a process that was killed: writing one takes seconds."""
+"""Seconds after which a draft must be left over from a killed process: writing takes seconds."""
 
 
 class DirectorySpool:
-    """The files of a directory; SpoolError where there is none."""
+    """The files of a directory. Raises SpoolError if there is none."""
 
     batches_uploads = False
 
@@ -34,34 +34,34 @@ class DirectorySpool:
         return str(self._path.absolute())
 
     def put(self, name: str, data: bytes) -> None:
-        """As `Spool.put`; its owner alone may read it."""
+        """See `Spool.put`. Only the owner may read the file."""
         self._write(name, data, mode=0o600, timeless=True)
 
     def files(self) -> list[SpoolFile]:
-        """As `Spool.files`."""
+        """See `Spool.files`."""
         files = []
         with os.scandir(self._path) as entries:
             for entry in entries:
                 if is_file_of_spool(entry.name):
-                    with suppress(FileNotFoundError):  # another consumer has counted it
+                    with suppress(FileNotFoundError):  # another consumer has processed it
                         files.append(SpoolFile(entry.name, entry.stat().st_size))
         return sorted(files)
 
     def get(self, name: str) -> bytes:
-        """As `Spool.get`."""
+        """See `Spool.get`."""
         return (self._path / name).read_bytes()
 
     def remove(self, name: str) -> None:
-        """As `Spool.remove`."""
+        """See `Spool.remove`."""
         (self._path / name).unlink(missing_ok=True)
 
     def set_aside(self, name: str) -> None:
-        """As `Spool.set_aside`."""
+        """See `Spool.set_aside`."""
         with suppress(FileNotFoundError):
             (self._path / name).rename(self._path / f"{name}{DAMAGED}")
 
     def sweep(self, now: float) -> None:
-        """As `Spool.sweep`. A draft's age is that of its inode: its own time is set to 0."""
+        """See `Spool.sweep`. A draft's age is that of its inode, as its own time is 0."""
         with os.scandir(self._path) as entries:
             drafts = [entry for entry in entries if _is_draft(entry.name)]
         for draft in drafts:
@@ -70,11 +70,11 @@ class DirectorySpool:
                     Path(draft.path).unlink()
 
     def write_notices(self, data: bytes) -> None:
-        """As `Spool.write_notices`; every user may read it, and it says when it was written."""
+        """See `Spool.write_notices`. Every user may read the file, and its time is kept."""
         self._write(NOTICES, data, mode=0o644, timeless=False)
 
     def read_notices(self) -> bytes:
-        """As `Spool.read_notices`."""
+        """See `Spool.read_notices`."""
         return self.get(NOTICES)
 
     def _write(self, name: str, data: bytes, *, mode: int, timeless: bool) -> None:
@@ -88,7 +88,7 @@ class DirectorySpool:
                     os.utime(file.fileno(), (0, 0))
                 os.fsync(file.fileno())
             draft.rename(self._path / name)
-        except BaseException:  # a full disk must not be filled by what was not written
+        except BaseException:  # an incomplete file must not fill a full disk
             draft.unlink(missing_ok=True)
             raise
         _sync(self._path)

@@ -1,10 +1,10 @@
 """The keyless intake: takes uploads from the internet, without any key, and spools them.
 
-It checks what can be checked in the open, as a relay does, and answers 200 once the reports are in
-a block that is durable. A relay's token lets many come at once, as before an aggregator. Reports
-that come while a block is being written go into the next one; where each block is dear, as in an
-object store, the first of a block also waits for others, for a while. Whether a report opens, and
-whether its id is new, the consumer of the spool checks.
+It checks what can be checked without a key, as a relay does. It replies 200 once the reports are in
+a durable block. As at an aggregator, a relay's token allows many reports at once. Reports that come
+while a block is written go into the next one. If blocks are expensive, as in an object store, the
+first report of a block waits a while for others. The spool's consumer checks whether a report opens
+and whether its id is new.
 
 granian --interface asgi --factory deniable_gateway.spool.intake:app
 """
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 class KeylessIntake:
-    """All of a keyless intake over its spool. `tick` reads the notices of the consumer."""
+    """A whole keyless intake over its spool. `tick` reads the consumer's notices."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class KeylessIntake:
         clock: Clock = time.time,
         boot_clock: Clock | None = None,
     ) -> None:
-        """SpoolError where a key of reports can be read.
+        """Open the intake. Raises SpoolError if this process can read a private key.
 
-        A `clock` that is given without `boot_clock` is not watched.
+        A `clock` without `boot_clock` is not watched.
         """
         options.require_no_key()
         self._spool = open_spool(options.spool)
@@ -85,10 +85,11 @@ class KeylessIntake:
             self._arrivals,
             PublishedPages(self.uploads, suspension=suspension),
             gate=UploadGate(suspension, limiter, is_relay=self._is_relay),
+            web_origins=self.uploads.web_origins,
         )
 
     def tick(self) -> None:
-        """Check the clock and read the notices again; the previous ones stay where that fails."""
+        """Check the clock and read the notices; if that fails, the previous ones stay."""
         self._clock_watch.look()
         try:
             fetch = self._read_notices()
@@ -101,7 +102,7 @@ class KeylessIntake:
         self.uploads.mirror, self.uploads.closed = mirror, closed
 
     def close(self) -> None:
-        """Store what waits."""
+        """Store waiting uploads."""
         self._arrivals.stop()
 
     def _is_relay(self, credential: str, collection: str) -> bool:
@@ -117,7 +118,7 @@ class KeylessIntake:
 
 @cache
 def app() -> Front:
-    """The intake of this process, with the options its starter gave."""
+    """Return the intake of this process, with the options of its parent."""
     with default_sigterm():
         intake = KeylessIntake(IntakeOptions.load())
     start_threads(PeriodicThread(intake.tick, every_seconds=TICK_SECONDS), finish=intake.close)

@@ -1,8 +1,10 @@
-"""What a keyless intake has to know. The consumer of the spool writes it next to the blocks.
+"""The notices: what a keyless intake must know.
 
-One JSON file: the answers to the GETs that `relay.notices` makes of an aggregator, as the
-consumer's own service gives them, all of it public and signed; the tokens of relays; and which
-epochs are closed, also early. Any consumer replaces the file, in one step.
+The spool's consumer writes them next to the blocks.
+
+They are one JSON file with three parts. First, the answers to the GETs of `upload.mirror`, as the
+consumer's own service gives them, all public and signed. Second, the tokens of relays. Third, the
+closed epochs, including those closed early. Any consumer replaces the file in one step.
 """
 
 from __future__ import annotations
@@ -21,21 +23,21 @@ if TYPE_CHECKING:
     from deniable_gateway.spool.relay_tokens import RelayTokens
 
 RELAYS = "relays"
-"""What `notices_reader` is asked for instead of a path: `RelayTokens.encode()`."""
+"""The name of the relay tokens in the notices, in place of a path: `RelayTokens.encode()`."""
 CLOSED = "closed"
-"""The same for closed epochs: `decode_closed` reads them."""
+"""The name of the closed epochs in the notices: `decode_closed` reads them."""
 
 Closed = frozenset[tuple[str, int]]
 """(collection, epoch)"""
 
 
 def decode_closed(data: bytes) -> Closed:
-    """What `publish` was given."""
+    """Return the closed epochs that `publish` was given."""
     return frozenset((str(collection), int(epoch)) for collection, epoch in json.loads(data))
 
 
 def publish(spool: Spool, fetch: Fetch, *, relays: RelayTokens, closed: Closed) -> None:
-    """Write what an intake needs to start from nothing."""
+    """Write everything that an intake needs to start."""
     own_documents = {RELAYS: relays.encode(), CLOSED: json.dumps(sorted(closed)).encode()}
     answers = {
         name: base64.b64encode(document).decode() for name, document in own_documents.items()
@@ -51,7 +53,10 @@ def publish(spool: Spool, fetch: Fetch, *, relays: RelayTokens, closed: Closed) 
 
 
 def notices_reader(spool: Spool) -> Callable[[], Fetch]:
-    """Gives a `Fetch` that answers from one reading of the file; SpoolError where it cannot."""
+    """Return a function that reads the file once and returns a `Fetch`.
+
+    It raises SpoolError if the file cannot be read.
+    """
     name = f"{spool.where}/{NOTICES}"
 
     def read() -> Fetch:

@@ -1,9 +1,9 @@
-"""A spool in an object store, or wherever else pyarrow writes (extra `arrow`).
+"""A spool in an object store, or anywhere else that pyarrow can write (extra `arrow`).
 
-S3 and Google Cloud Storage show an object when all of it is there, and not before: it is put under
-its name. Elsewhere a file can be seen while it is being written: it is written under a name that
-readers skip, and moved. The bytes are handed over in one piece, so that a writer which is killed
-leaves at most an upload that was never completed.
+S3 and Google Cloud Storage show an object only when it is complete, so it is written under its
+name. Elsewhere a file is visible while it is written, so it is written under a name that readers
+skip, and moved. The bytes are passed in one piece: a killed writer leaves at most an incomplete
+upload.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PUT_WHOLE = frozenset({"s3", "gcs"})
 """File systems of pyarrow, by `type_name`, that show a file only when it is complete."""
 
 _WITH_CONTAINER = frozenset({"abfs", "abfss"})
-"""Their addresses have a container where others have who asks."""
+"""Schemes whose addresses have a container in the place of a user."""
 
 _SAY_WHERE = frozenset(
     {"blob_storage_authority", "dfs_storage_authority", "endpoint_override", "host", "port"}
 )
-"""Options of an address that belong to the place; others may be secrets."""
+"""Options of an address that belong to the place. Other options may be secrets."""
 
 _ONE_REQUEST = "allow_delayed_open"
 """Makes pyarrow write a small object to S3 in one request instead of three."""
@@ -47,7 +47,7 @@ class ObjectStoreSpool:
         self.where = where
 
     def put(self, name: str, data: bytes) -> None:
-        """As `Spool.put`; who may read it is up to the store."""
+        """See `Spool.put`. The store decides who may read it."""
         if self._whole:
             self._write(self._at(name), data)
         else:
@@ -56,7 +56,7 @@ class ObjectStoreSpool:
             self._files.move(draft, self._at(name))
 
     def files(self) -> list[SpoolFile]:
-        """As `Spool.files`; SpoolError where there is no such bucket or directory."""
+        """See `Spool.files`. Raises SpoolError if there is no such bucket or directory."""
         from pyarrow.fs import FileSelector, FileType
 
         infos = self._files.get_file_info(FileSelector(self._root, allow_not_found=True))
@@ -69,20 +69,20 @@ class ObjectStoreSpool:
         )
 
     def get(self, name: str) -> bytes:
-        """As `Spool.get`."""
+        """See `Spool.get`."""
         with self._files.open_input_file(self._at(name)) as file:
             return bytes(file.read())
 
     def sweep(self, now: float) -> None:
-        """Nothing: an object is whole or not there."""
+        """Do nothing: there are no incomplete objects."""
 
     def remove(self, name: str) -> None:
-        """As `Spool.remove`."""
+        """See `Spool.remove`."""
         with suppress(FileNotFoundError):
             self._files.delete_file(self._at(name))
 
     def set_aside(self, name: str) -> None:
-        """As `Spool.set_aside`; on S3 a copy, then the removal."""
+        """See `Spool.set_aside`. On S3 this is a copy and a removal."""
         try:
             self._files.move(self._at(name), self._at(f"{name}{DAMAGED}"))
         except OSError:
@@ -90,11 +90,11 @@ class ObjectStoreSpool:
                 raise
 
     def write_notices(self, data: bytes) -> None:
-        """As `Spool.write_notices`."""
+        """See `Spool.write_notices`."""
         self.put(NOTICES, data)
 
     def read_notices(self) -> bytes:
-        """As `Spool.read_notices`."""
+        """See `Spool.read_notices`."""
         return self.get(NOTICES)
 
     def _at(self, name: str) -> str:
@@ -111,14 +111,17 @@ class ObjectStoreSpool:
         return bool(self._files.get_file_info(path).type != FileType.NotFound)
 
     def _require_place(self) -> None:
-        """An object store has no directories: an empty spool there is as none at all."""
+        """Raises SpoolError if a place without files does not exist.
+
+        An object store has no directories, so an empty spool there looks like none.
+        """
         place = self._root.partition("/")[0] if self._whole else self._root
         if not self._is_there(place):
             raise SpoolError(f"there is no bucket or directory {place} for the spool: make one")
 
 
 def open_object_store(uri: str) -> ObjectStoreSpool:
-    """The spool at an address of pyarrow's; SpoolError for one that it does not know."""
+    """Return the spool at an address of pyarrow. Raises SpoolError if pyarrow does not know it."""
     require_pyarrow(f"a spool at {urlsplit(uri).scheme}://…")
     from pyarrow import ArrowException
     from pyarrow.fs import FileSystem
@@ -136,7 +139,7 @@ def open_object_store(uri: str) -> ObjectStoreSpool:
 
 
 def require_pyarrow(what: str) -> None:
-    """ExtraError where it is not installed."""
+    """Raises ExtraError if pyarrow is not installed."""
     if find_spec("pyarrow") is None:
         raise ExtraError(
             f'{what} takes pyarrow, which is not installed: pip install "deniable-gateway[arrow]"'
@@ -144,7 +147,7 @@ def require_pyarrow(what: str) -> None:
 
 
 def without_credentials(uri: str) -> str:
-    """The address as it may be shown; two places do not have the same."""
+    """Return the address without secrets; different places keep different addresses."""
     parts = urlsplit(uri)
     named, at, host = parts.netloc.rpartition("@")
     container = f"{named.partition(':')[0]}{at}" if parts.scheme in _WITH_CONTAINER else ""

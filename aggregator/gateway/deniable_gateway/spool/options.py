@@ -1,4 +1,4 @@
-"""What a keyless intake gets from the process that starts it, and how its workers get it."""
+"""The options of a keyless intake, and how its workers get them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ _MAX_WAIT_MS = 10_000
 class IntakeOptions:
     """`spool` is the address of the spool, `data` a directory whose keys must not be readable.
 
-    `block_format` is "block" or "parquet". Reports for one object of an object store are gathered
-    for `wait_ms`, far less than consumers allow for.
-    `reports_per_minute_per_prefix` is what one network may send, and
-    `reports_per_minute_per_collection` what one collection takes from all; 0 is no limit. With
-    `trusted_proxy` a proxy limits networks.
+    `block_format` is "block" or "parquet". In an object store, reports for one object are gathered
+    for `wait_ms` milliseconds. `reports_per_minute_per_prefix` limits one network, and
+    `reports_per_minute_per_collection` limits one collection; 0 is no limit. With `trusted_proxy` a
+    proxy limits networks instead.
     """
 
     spool: str
@@ -44,12 +43,12 @@ class IntakeOptions:
             raise SettingsError(f"wait_ms must be 0…{_MAX_WAIT_MS}, got {self.wait_ms}")
 
     def environ(self) -> dict[str, str]:
-        """The variable that gives a child process these options."""
+        """Return the variable that passes these options to a child process."""
         return {VARIABLE: json.dumps(asdict(self))}
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ) -> Self:
-        """The options of the process that started this one."""
+        """Return the options of the parent process."""
         try:
             return cls(**json.loads(environ[VARIABLE]))
         except KeyError:
@@ -58,7 +57,7 @@ class IntakeOptions:
             ) from None
 
     def require_no_key(self) -> None:
-        """SpoolError where this process can read a private key: here strangers come in."""
+        """Raises SpoolError if this process, which faces the internet, can read a private key."""
         for path in sorted((Path(self.data) / "keys").glob("*.key")):
             if os.access(path, os.R_OK):
                 raise SpoolError(

@@ -1,10 +1,10 @@
-"""Blocks as Parquet: what travels in the open has a column each, the rest is `sealed`.
+"""Blocks as Parquet: one column for each public field, and `sealed` for the rest.
 
     collection, report_id, epoch, manifest_version, key_id, extensions, sealed
 
-The file's metadata holds the checksum of the same records as `block.encode_block` writes it, so a
-damaged file is refused even where Parquet has no checksums of its own. Needs pyarrow, which is
-loaded with the first block.
+The file's metadata has the checksum of the same records in the plain format. So a damaged file is
+refused even if Parquet has no checksums of its own. Needs pyarrow, which is loaded with the first
+block.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 CHECKSUM = b"deniable.sha256"
 ROWS = 1_024
-"""Rows that are decoded at a time."""
+"""Rows decoded at a time."""
 
 _CHECKSUM_BYTES = 32
 _TERMS = struct.Struct(">IHBH")
 _LENGTH = struct.Struct(">H")
 _GROWTH = 8
-"""Most bytes in memory for each byte of a file: what is sealed cannot be compressed."""
+"""Most bytes in memory for each byte of a file: sealed data cannot be compressed."""
 
 Row = tuple[str, bytes, int, int, int, bytes, bytes]
 
 
 def encode_parquet(records: Sequence[SpooledReport]) -> bytes:
-    """The bytes of a Parquet file; SpoolError unless each record is one report."""
+    """Return the bytes of a Parquet file. Raises SpoolError unless each record is one report."""
     require_pyarrow("a block in Parquet")
     import pyarrow as pa
     from pyarrow import parquet
@@ -57,7 +57,10 @@ def encode_parquet(records: Sequence[SpooledReport]) -> bytes:
 
 
 def decode_parquet(data: bytes) -> list[SpooledReport]:
-    """The inverse of `encode_parquet`; SpoolError for any other bytes."""
+    """Return the records: the inverse of `encode_parquet`.
+
+    Raises SpoolError for any other bytes.
+    """
     require_pyarrow("a block in Parquet")
     import pyarrow as pa
 

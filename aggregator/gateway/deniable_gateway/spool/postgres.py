@@ -1,7 +1,8 @@
-"""A spool in a PostgreSQL database (extra `postgres`): each file is a row of a schema of its own.
+"""A spool in a PostgreSQL database (extra `postgres`): each file is a row in a separate schema.
 
-A consumer makes the schema when it first writes the notices. An intake's role needs `usage` of it,
-`insert` on `blocks` and `select` on `notices`: then it can read neither reports nor the store.
+A consumer makes the schema when it first writes the notices. An intake's role needs `usage` of the
+schema, `insert` on `blocks` and `select` on `notices`. Then it can read neither reports nor the
+store.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ Connection = psycopg.Connection[Any]
 DEFAULTS: dict[str, str | int] = {
     "application_name": "deniable",
     "connect_timeout": 10,
-    "tcp_user_timeout": 15_000,  # milliseconds: a server that is gone is noticed
+    "tcp_user_timeout": 15_000,  # milliseconds, so that a dead server is noticed
 }
 SCHEMA_LOCK = 0x64656E_00
-"""The advisory lock behind which deniable changes schemas; the store has the same."""
+"""The advisory lock for changes of schemas; the store uses the same."""
 
 SCHEMA = b"""
 create schema if not exists deniable_spool;
@@ -45,7 +46,7 @@ _DURABLE = b"""
 select set_config('synchronous_commit',
                   case found when 'off' then 'on' else found end, false)
 from current_setting('synchronous_commit') as found"""
-"""Set in the session itself: a reload of the server's settings changes only what it has not set."""
+"""Set in the session itself, so that a reload of the server's settings cannot change it."""
 _THERE = b"select to_regclass('deniable_spool.notices') is not null"
 _PUT = b"insert into deniable_spool.blocks (name, body) values (%s, %b)"
 _FILES = b"select name, octet_length(body) as size from deniable_spool.blocks where not damaged"
@@ -59,7 +60,7 @@ _PUBLISHED = b"select body from deniable_spool.notices"
 
 
 class PostgresSpool:
-    """The blocks of one database; each call has a connection of its own."""
+    """The blocks of one database. Each call opens its own connection."""
 
     batches_uploads = False
 
@@ -68,12 +69,12 @@ class PostgresSpool:
         self.where = where
 
     def put(self, name: str, data: bytes) -> None:
-        """As `Spool.put`."""
+        """See `Spool.put`."""
         with self._transaction() as connection:
             connection.execute(_PUT, (name, data))
 
     def files(self) -> list[SpoolFile]:
-        """As `Spool.files`; none where no consumer has made the schema yet."""
+        """See `Spool.files`. Empty before a consumer has made the schema."""
         with self._transaction() as connection:
             if not _is_there(connection):
                 return []
@@ -81,25 +82,25 @@ class PostgresSpool:
             return sorted(files)
 
     def get(self, name: str) -> bytes:
-        """As `Spool.get`."""
+        """See `Spool.get`."""
         with self._transaction() as connection:
             return _body(connection.execute(_GET, (name,), binary=True).fetchone(), name)
 
     def sweep(self, now: float) -> None:
-        """Nothing: a row is whole or not there."""
+        """Do nothing: there are no incomplete rows."""
 
     def remove(self, name: str) -> None:
-        """As `Spool.remove`."""
+        """See `Spool.remove`."""
         with self._transaction() as connection:
             connection.execute(_REMOVE, (name,))
 
     def set_aside(self, name: str) -> None:
-        """As `Spool.set_aside`: the row is marked as damaged."""
+        """See `Spool.set_aside`: the row is marked as damaged."""
         with self._transaction() as connection:
             connection.execute(_SET_ASIDE, (name,))
 
     def write_notices(self, data: bytes) -> None:
-        """As `Spool.write_notices`; makes the schema where there is none."""
+        """See `Spool.write_notices`. Makes the schema if there is none."""
         with self._transaction() as connection:
             if not _is_there(connection):
                 connection.execute(b"select pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
@@ -107,13 +108,16 @@ class PostgresSpool:
             connection.execute(_PUBLISH, (data,))
 
     def read_notices(self) -> bytes:
-        """As `Spool.read_notices`."""
+        """See `Spool.read_notices`."""
         with self._transaction() as connection:
             return _body(connection.execute(_PUBLISHED, binary=True).fetchone(), NOTICES)
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
-        """Durable after the block, or rolled back. SpoolUnavailableError if it is refused."""
+        """Run a transaction that is durable afterwards.
+
+        Raises SpoolUnavailableError if it fails.
+        """
         with _refusals(), closing(_connect(self._url)) as connection:
             connection.execute(b"begin isolation level read committed read write")
             yield connection
@@ -132,7 +136,7 @@ def _body(row: tuple[bytes] | None, name: str) -> bytes:
 
 
 def _connect(url: str) -> Connection:
-    """A connection whose commits are on disk, also where the server's default is off."""
+    """Return a connection whose commits are on disk, even if the server's default is off."""
     given = conninfo_to_dict(url)
     defaults = {key: DEFAULTS[key] for key in DEFAULTS.keys() - given.keys()}
     connection = psycopg.connect(make_conninfo(url, **defaults), autocommit=True)
@@ -146,7 +150,7 @@ def _connect(url: str) -> Connection:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """What PostgreSQL says, in one line and without the rows it speaks of."""
+    """Turn PostgreSQL's errors into one line without the rows that they quote."""
     try:
         yield
     except psycopg.Error as error:

@@ -1,8 +1,8 @@
-"""The relays that a keyless intake may take more than one report from.
+"""The relays that may send more than one report at once to a keyless intake.
 
 The consumer of the spool writes them into the notices: the SHA-256 of a token, which gives no
-access, when it expires and which collections it is limited to; and whether reports come by relays
-alone. A revoked token is refused once the intake has read the next notices.
+access, its expiry and its collections, and whether only relays may send. The intake refuses a
+revoked token once it has read the next notices.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RelayToken:
-    """A valid token by its hash; `collections` are the ids it is limited to, None for all."""
+    """A valid token by its hash. `collections` are the ids it is limited to, None for all."""
 
     hash: bytes
     expires: int | None = None
     collections: tuple[str, ...] | None = None
 
     def accepts(self, token_hash: bytes, collection: str | None, now: float) -> bool:
-        """Whether that is it, and good now for the collection of this id, None for an unknown."""
+        """Whether this is the token, valid now, for this collection id (None: unknown)."""
         expired = self.expires is not None and now >= self.expires
         within = self.collections is None or collection in self.collections
         return hmac.compare_digest(self.hash, token_hash) and not expired and within
@@ -36,13 +36,13 @@ class RelayToken:
 
 @dataclass(frozen=True, slots=True)
 class RelayTokens:
-    """`relays_only`: nobody else may send."""
+    """The tokens of relays. `relays_only`: no other sender is accepted."""
 
     relays_only: bool
     tokens: tuple[RelayToken, ...] = ()
 
     def accept(self, header: str | None, collection: str | None, now: float) -> bool:
-        """Whether an Authorization header carries one of the tokens."""
+        """Whether an Authorization header has one of the tokens."""
         token_hash = presented_hash(header)
         return token_hash is not None and any(
             token.accepts(token_hash, collection, now) for token in self.tokens
@@ -54,7 +54,10 @@ class RelayTokens:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """The inverse; SpoolError for anything else."""
+        """Return the tokens in `data`: the inverse of `encode`.
+
+        Raises SpoolError for anything else.
+        """
         try:
             document = json.loads(data)
             return cls(bool(document["only"]), tuple(_token(each) for each in document["tokens"]))

@@ -1,9 +1,9 @@
-"""The way in: an ASGI application that holds what is slow, so that no thread ever waits for it.
+"""ASGI entry point: an application that waits for slow clients, so that no thread has to.
 
-Headers, token and rate are judged before the body; the body is read with a deadline and a bound;
-then uploads go to the queue, and other requests to `others`, with their whole body. An answer
-leaves piece by piece, and one that nobody reads is given up. Idle connections and headers that do
-not come belong to the server, which hands nothing over before the headers are complete.
+It checks headers, token and rate before the body. It reads the body with a time limit and a size
+limit. Then uploads go to the queue, and other requests with their whole body to `others`. A reply
+is sent piece by piece, and given up if the client does not read it. The server handles idle
+connections and slow headers: it passes a request on only when the headers are complete.
 """
 
 from __future__ import annotations
@@ -14,9 +14,17 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Protocol
 
 from deniable_gateway.problem import Problem, jittered
+from deniable_gateway.upload.cross_origin import (
+    NONE,
+    PageAccess,
+    WebOrigins,
+    no_origins,
+    page_access,
+)
 from deniable_gateway.upload.gate import Arrival, UploadGate
 from deniable_gateway.upload.in_hand import InHand
 from deniable_gateway.upload.limiter import network_prefix
@@ -30,19 +38,24 @@ from deniable_gateway.upload.request import (
 from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, encode_errors
 
 if TYPE_CHECKING:
+    from deniable_gateway.upload.request import Headers
     from deniable_gateway.upload.upload_queue import UploadQueue
 
 BODY_SECONDS = 10.0
-"""How long the body of a request may take."""
+"""Time limit for the body of a request, in seconds."""
 
 PIECE_BYTES, PIECE_SECONDS = 65_536, 20.0
-"""An answer leaves in such pieces, and each may take so long."""
+"""Bytes of a piece of a reply, and its time limit in seconds."""
 
 RETRY_SECONDS = 5.0
+REFUSALS = 64
+"""Refusals made in advance, each with its own Retry-After: one costs little more than an
+empty answer."""
+
 MOST_BYTES = 64 * 1024 * 1024
 
 TOKEN_THREADS = 4
-"""Look tokens up, which may wait for a database."""
+"""Threads that look up tokens, which may wait for a database."""
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -55,7 +68,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long a body and a piece of an answer may take, and how much is held at once."""
+    """Time limits in seconds for a body and a piece of a reply, and how much is held at once."""
 
     body_seconds: float = BODY_SECONDS
     piece_seconds: float = PIECE_SECONDS
@@ -66,30 +79,30 @@ class Bounds:
 
 
 class Others(Protocol):
-    """Answers what is no upload."""
+    """Answers requests that are no uploads."""
 
     def body_limit(self, method: str, path: str) -> int:
-        """Longest body that is read for this; of a longer one nothing is."""
+        """Return the longest body in bytes; nothing is read of a longer one."""
 
     async def answer(self, scope: Scope, body: bytes) -> Reply:
-        """The answer, problems included."""
+        """Return the reply, problems included."""
 
 
 class UploadWatch(Protocol):
-    """Sees each upload from its headers to its answer."""
+    """Observes each upload from its headers to its reply."""
 
     async def watch(self, collection: str, answering: Awaitable[Reply]) -> Reply:
-        """What `answering` gives; a Problem that it raises is raised."""
+        """Return what `answering` returns. Raises the Problem that it raises."""
 
     def count_upload(self, status: int, seconds: float) -> None:
-        """An upload that was answered."""
+        """Count an upload that was answered; `seconds` is its duration."""
 
     def count_refused_path(self, status: int) -> None:
-        """A request whose path is not in its normal form."""
+        """Count a request whose path is not in normal form."""
 
 
 class Front:
-    """One process's way in. All of it runs on the event loop of the server."""
+    """The ASGI application of one process. All of it runs on the server's event loop."""
 
     def __init__(
         self,
@@ -97,10 +110,12 @@ class Front:
         others: Others,
         *,
         gate: UploadGate,
+        web_origins: WebOrigins = no_origins,
         watch: UploadWatch | None = None,
         bounds: Bounds | None = None,
     ) -> None:
         bounds = bounds or Bounds()
+        self._web_origins = web_origins
         self._queue = queue
         self._others = others
         self._gate = gate
@@ -109,12 +124,20 @@ class Front:
         self._piece_seconds = bounds.piece_seconds
         self._uploads = InHand(requests=bounds.uploads, size=bounds.upload_bytes)
         self._requests = InHand(requests=bounds.others, size=bounds.other_bytes)
+        refusals = [problem_reply(self._uploads.refusal()) for _ in range(REFUSALS)]
+        self._refusals = cycle(list(map(_messages, refusals)))
         self._tokens = ThreadPoolExecutor(TOKEN_THREADS, thread_name_prefix="tokens")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI, HTTP alone."""
+        """Handle one ASGI scope; only HTTP is accepted."""
         if scope["type"] != "http":
             return
+        pages = self._page_access(scope)
+        if pages.preflight:
+            await _respond(send, (204, pages.fields, b""))
+            return
+        if pages.fields:
+            send = _with_fields(send, pages.fields)
         collection = None
         try:
             require_normal_path(scope["path"], _raw_path(scope))
@@ -126,8 +149,25 @@ class Front:
             return
         if collection is None:
             await self._pass_on(scope, receive, send)
+        elif self._uploads.is_full:
+            await self._refuse(send)
         else:
             await _respond(send, await self._answer_upload(collection, scope, receive))
+
+    async def _refuse(self, send: Send) -> None:
+        """Refuse an upload without reading its headers."""
+        start, body = next(self._refusals)
+        if self._watch is not None:
+            self._watch.count_upload(start["status"], 0.0)
+        await send(start)
+        await send(body)
+
+    def _page_access(self, scope: Scope) -> PageAccess:
+        """Return what pages of other origins may read; nothing if the request has no origin."""
+        if all(name != b"origin" for name, _ in scope["headers"]):
+            return NONE
+        headers = {name.decode("latin-1"): v.decode("latin-1") for name, v in scope["headers"]}
+        return page_access(scope["method"], scope["path"], headers, self._web_origins)
 
     async def _answer_upload(self, collection: str, scope: Scope, receive: Receive) -> Reply:
         begun = time.perf_counter()
@@ -197,9 +237,9 @@ class Front:
         return await self._others.answer(scope, body)
 
     def _readable_length(self, scope: Scope) -> int:
-        """How much is read of the body: nothing of one that is too long, or announces no length.
+        """Return how many bytes of the body to read: 0 if it is too long or has no length.
 
-        What is asked says so itself, in its own words.
+        The handler of the request then refuses it in its own words.
         """
         announced = _text(dict(scope["headers"]), b"content-length")
         if not (announced.isascii() and announced.isdigit() and len(announced) < 10):
@@ -210,7 +250,7 @@ class Front:
         return length
 
     async def _read(self, receive: Receive, length: int) -> bytes:
-        """So much of the body, or less if it ends early; Problem once it takes too long."""
+        """Return at most `length` bytes of the body. Raises Problem if it takes too long."""
         if not length:
             return b""
         pieces: list[bytes] = []
@@ -244,17 +284,39 @@ class Front:
                 async with asyncio.timeout(self._piece_seconds):
                     await send({"type": "http.response.body", "body": piece, "more_body": more})
             except TimeoutError:
-                return  # the answer ends early, and the server closes the connection
+                return  # the reply ends early, and the server closes the connection
 
     def _network(self, scope: Scope) -> str | None:
-        """The sender's network; None where a proxy's address is all that is known."""
+        """Return the sender's network; None if only a proxy's address is known."""
         return network_prefix(_address(scope)) if self._gate.limits_networks else None
 
 
+def _with_fields(send: Send, fields: Headers) -> Send:
+    """Return a `send` that adds these header fields to a reply."""
+    more = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in fields]
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = message["headers"]  # a copy, as others may share the message
+            names = {name for name, _ in own}
+            message = {
+                **message,
+                "headers": [*own, *(each for each in more if each[0] not in names)],
+            }
+        await send(message)
+
+    return sending
+
+
 async def _respond(send: Send, reply: Reply) -> None:
+    start, body = _messages(reply)
+    await send(start)
+    await send(body)
+
+
+def _messages(reply: Reply) -> tuple[Message, Message]:
     status, headers, body = reply
-    await send(_start(status, headers, len(body)))
-    await send({"type": "http.response.body", "body": body})
+    return _start(status, headers, len(body)), {"type": "http.response.body", "body": body}
 
 
 def _start(status: int, headers: list[tuple[str, str]], size: int) -> Message:
@@ -274,5 +336,5 @@ def _address(scope: Scope) -> str:
 
 
 def _raw_path(scope: Scope) -> str:
-    """The path as it was sent, where the server says so."""
+    """Return the path as it was sent, if the server provides it."""
     return (scope.get("raw_path") or b"").decode("latin-1")

@@ -1,6 +1,6 @@
-"""What is judged of an upload before a byte of its body is read: headers, token, rate.
+"""The checks of an upload before its body is read: headers, token, rate.
 
-A front calls the three steps in this order, and may take the second to another thread: a token is
+A front calls the three steps in this order. It may call the second one in a thread, as a token is
 looked up in a database.
 """
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from deniable_gateway.suspension import Suspension
 
 IsRelay = Callable[[str, str], bool]
-"""Whether an Authorization header carries a relay's token for a collection."""
+"""Whether an Authorization header has a relay's token for a collection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who sends: the network whose rate pays, None where none does; a relay; a refused token."""
+    """The network whose rate is charged, None if there is none; a relay; or a refused token."""
 
     prefix: str | None = None
     relay: bool = False
@@ -31,7 +31,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An upload whose body has come whole."""
+    """An upload whose body is complete."""
 
     collection: str
     body: bytes
@@ -39,7 +39,7 @@ class Arrival:
 
 
 class UploadGate:
-    """Thread-safe. Without a limiter a proxy limits networks."""
+    """Checks uploads. Thread-safe. Without a limiter, a proxy limits networks."""
 
     def __init__(
         self,
@@ -48,36 +48,41 @@ class UploadGate:
         *,
         is_relay: IsRelay | None = None,
     ) -> None:
-        """Without `is_relay` nobody has a token here, and what is called one is not looked at."""
+        """Set up the checks.
+
+        Without `is_relay` there are no tokens, and credentials are ignored.
+        """
         self._suspension = suspension
         self._limiter = limiter
         self._is_relay = is_relay
 
     @property
     def limits_networks(self) -> bool:
-        """Whether addresses are those of senders, and not of a proxy."""
+        """Whether addresses are those of senders, not of a proxy."""
         return self._limiter is not None
 
     @property
     def knows_tokens(self) -> bool:
-        """Whether an Authorization header means anything here."""
+        """Whether an Authorization header has a meaning here."""
         return self._is_relay is not None
 
     def announced_length(self, content_type: str, announced: str) -> int:
-        """The length of a body that may be read; Problem for headers that are refused."""
+        """Return the length of the body in bytes. Raises Problem if the headers are refused."""
         self._suspension.require_none()
         return content_length(content_type, announced)
 
     def is_relay(self, credential: str | None, collection: str) -> bool:
-        """Whether the token is valid for this collection; may wait for a database."""
+        """Whether the token is valid for this collection. May wait for a database."""
         if credential is None or self._is_relay is None:
             return False
         return self._is_relay(credential, collection)
 
     def admit(self, address: str, credential: str | None, *, relay: bool) -> Sender:
-        """Charge the sender's network one report; Problem("too-many-requests") over its rate.
+        """Charge the sender's network for one report.
 
-        Those of a relay are not charged. The others of one request are once they are counted.
+        Raises Problem("too-many-requests") over its rate.
+
+        Relays are not charged. Further reports of a request are charged once they are counted.
         """
         refused = self.knows_tokens and credential is not None and not relay
         if relay or self._limiter is None:

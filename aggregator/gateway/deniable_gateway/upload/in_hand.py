@@ -1,7 +1,8 @@
-"""How many requests and how many of their bytes one process holds, in all and of each network.
+"""Limits how many requests and bytes one process holds, in total and for each network.
 
-What is over a bound is refused at once, before its body is read: nobody waits for a place. One
-network has a share, so that others find room whatever it sends. Behind a proxy there are no shares.
+A request over a limit is refused at once, before its body is read; it never waits for a place. A
+network has only a share, so that one network cannot fill the process. Behind a proxy there are no
+shares.
 """
 
 from __future__ import annotations
@@ -10,28 +11,40 @@ from deniable_gateway.problem import Problem, jittered
 
 RETRY_SECONDS = 5.0
 SHARE = 4
-"""One network may hold a quarter of all."""
+"""One network may hold one part in SHARE."""
 
 
 class InHand:
-    """Counts what is held. Used by one thread, that of the event loop."""
+    """Counts the requests and bytes held. Only the event loop's thread uses it."""
 
     def __init__(self, *, requests: int, size: int) -> None:
-        """`size` is in bytes. One that is larger alone is taken while its network holds none."""
+        """Set the limits; `size` in bytes.
+
+        A larger request is taken if its network holds nothing else.
+        """
         self._requests = requests
         self._size = size
         self.held = 0
         self.bytes = 0
         self._networks: dict[str, list[int]] = {}
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no place for a further request of any size."""
+        return self.held >= self._requests
+
+    def refusal(self) -> Problem:
+        """Return the Problem for requests without a place."""
+        return _full()
+
     def enter(self, network: str | None, size: int) -> None:
         """Take a place for a request and the bytes that it announced.
 
-        Problem("unavailable") where all is taken, Problem("too-many-requests") where the network's
-        share is. None has no share.
+        Raises Problem("unavailable") if all places are taken, and Problem("too-many-requests") if
+        the network's share is. A network of None has no share.
         """
         mine = None if network is None else self._networks.get(network)
-        if self.held >= self._requests or (self.bytes and self.bytes + size > self._size):
+        if self.is_full or (self.bytes and self.bytes + size > self._size):
             raise _full()
         if mine is not None and (
             mine[0] >= self._requests // SHARE or (mine[1] and mine[1] + size > self._size // SHARE)
@@ -40,13 +53,13 @@ class InHand:
         self._add(network, 1, size)
 
     def grow(self, network: str | None, size: int) -> None:
-        """Hold more bytes for a request that has a place; Problem("unavailable") over the bound."""
+        """Hold more bytes for a request. Raises Problem("unavailable") over the limit."""
         if self.bytes and self.bytes + size > self._size:
             raise _full()
         self._add(network, 0, size)
 
     def leave(self, network: str | None, size: int) -> None:
-        """Give the place and its bytes back."""
+        """Free the place and its bytes."""
         self._add(network, -1, -size)
 
     def _add(self, network: str | None, requests: int, size: int) -> None:
@@ -64,7 +77,7 @@ class InHand:
 def _full() -> Problem:
     return Problem(
         "unavailable",
-        "too many requests wait here: come again later",
+        "too many requests are waiting: try again later",
         retry_after=jittered(RETRY_SECONDS),
     )
 
@@ -72,6 +85,6 @@ def _full() -> Problem:
 def _share_is_used() -> Problem:
     return Problem(
         "too-many-requests",
-        "too many requests of one network wait here: come again later",
+        "too many requests of one network are waiting: try again later",
         retry_after=jittered(RETRY_SECONDS),
     )

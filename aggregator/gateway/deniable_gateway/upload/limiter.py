@@ -1,7 +1,7 @@
-"""How much one network may send, and one collection take, counted in reports, in memory.
+"""Limits how much one network may send and one collection may take, in reports, in memory.
 
-Addresses are never kept: counters are named by a MAC of the network (/24 or /48) under a random key
-that is thrown away every hour, and the counters of a window go with the window.
+Addresses are never kept. Counters are named by a MAC of the network (/24 or /48) under a random key
+that is replaced every hour, and the counters of a window are dropped with the window.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.epochs import Clock
 
 WINDOW_SECONDS = 10
-"""A burst may use up one window's reports at once: short windows keep bursts short."""
+"""Seconds of a window. A burst may use up one window at once, so windows are short."""
 
 KEY_SECONDS = 3_600
 
 
 def network_prefix(address: str) -> str:
-    """The /24 of an IPv4 address or the /48 of an IPv6 one; what is no address is one network."""
+    """The /24 of an IPv4 address or the /48 of an IPv6 one; all other texts are one network."""
     if ":" not in address:
         return address.rpartition(".")[0]
     try:
@@ -39,8 +39,8 @@ def network_prefix(address: str) -> str:
 class Limiter:
     """Counts what comes under a name in a window of seconds. Thread-safe.
 
-    Names are kept as a MAC under a random key of the hour. Counters of the current window only are
-    held, so that a flood of networks holds memory for seconds.
+    Names are kept as a MAC under a random key of the hour. Only the counters of the current window
+    are held, so a flood of networks takes memory only for seconds.
     """
 
     def __init__(self, amount: int, seconds: int, *, clock: Clock) -> None:
@@ -54,7 +54,7 @@ class Limiter:
         self._key = b""
 
     def hit(self, name: str, cost: int = 1) -> bool:
-        """Count; False once more than the amount came under this name."""
+        """Count `cost` under this name. Returns False once the limit is passed."""
         now = self._clock()
         window, pseudonym = int(now // self._seconds), self._pseudonym(name, now)
         with self._lock:
@@ -78,21 +78,24 @@ class PrefixLimiter:
         self._limiter = Limiter(_share(reports_per_minute), WINDOW_SECONDS, clock=clock)
 
     def admit(self, prefix: str, reports: int = 1) -> None:
-        """Count the reports; Problem("too-many-requests") once the network's share is used up."""
+        """Count the reports.
+
+        Raises Problem("too-many-requests") once the network's share is used up.
+        """
         if not self._limiter.hit(prefix, reports):
             raise _too_many("one network may send", self._limiter.amount)
 
 
 class CollectionLimiter:
-    """Refuses a collection's reports over the limit, whoever sends them. Thread-safe."""
+    """Refuses a collection's reports over the limit, from all senders together. Thread-safe."""
 
     def __init__(self, reports_per_minute: int, *, clock: Clock) -> None:
-        """0 is no limit."""
+        """Set the limit; 0 is no limit."""
         share = _share(reports_per_minute)
         self._limiter = Limiter(share, WINDOW_SECONDS, clock=clock) if share else None
 
     def admit(self, collection: str, reports: int) -> None:
-        """Count the reports; Problem("too-many-requests") once the share is used up."""
+        """Count the reports. Raises Problem("too-many-requests") once the share is used up."""
         if self._limiter is not None and not self._limiter.hit(collection, reports):
             raise _too_many("one collection takes", self._limiter.amount)
 

@@ -1,8 +1,8 @@
 """A relay's copy of what an aggregator publishes: keys, log, collections, manifests.
 
-Devices are answered from the copy, and the copy is made anew by the clock alone: the aggregator
-never sees a request that a device caused, so it learns neither who asks nor when. The relay
-verifies none of it; devices verify all of it.
+Devices get replies from the copy, and only the clock triggers a refresh. So the aggregator never
+sees a request that a device caused, and learns neither who asks nor when. The relay verifies
+nothing; devices verify everything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from deniable_shared.wire.key_list import KEYS_TYPE
 LOG_PAGE = 1_000
 
 Fetch = Callable[[str], bytes]
-"""The body of a successful GET of a path of the aggregator."""
+"""Returns the body of a successful GET of a path of the aggregator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,10 @@ class MirroredCollection:
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """All of it at one moment; the log reaches at least as far as the key list says.
+    """The copy at one moment. The log reaches at least as far as the key list says.
 
-    `active` are the ids of the keys that devices seal to now, `listed` of all that may still open.
+    `active` are the ids of the keys that devices seal to now, `listed` those of all keys that can
+    still open reports.
     """
 
     keys: bytes
@@ -53,7 +54,7 @@ class Mirror:
     envelopes: Mapping[tuple[str, int], bytes]
 
     def find(self, id_or_name: str) -> tuple[str, MirroredCollection] | None:
-        """A collection's id and its manifests, by id or name."""
+        """Return a collection's id and manifests, by id or name; None if there is none."""
         collection_id = (
             id_or_name if id_or_name in self.collections else self.names.get(id_or_name, "")
         )
@@ -61,23 +62,23 @@ class Mirror:
         return None if collection is None else (collection_id, collection)
 
     def manifest(self, id_or_name: str, version: int | None) -> bytes | None:
-        """A signed manifest, by default the newest."""
+        """Return a signed manifest, by default the newest."""
         match = self.find(id_or_name)
         if match is None:
             return None
         return self.envelopes.get((match[0], version or match[1].newest.version))
 
     def log_page(self, first: int) -> bytes:
-        """What `GET /v1/log` answers."""
+        """Return the reply to `GET /v1/log`."""
         page = self.log[first : first + LOG_PAGE]
         document = {"size": len(self.log), "head": self.log_head, "entries": list(page)}
         return json.dumps(document, separators=(",", ":")).encode()
 
 
 def fetch_mirror(fetch: Fetch, previous: Mirror | None) -> Mirror:
-    """The copy of now. Only what can have changed since `previous` is asked for.
+    """Return a new copy. Fetches only what can have changed since `previous`.
 
-    DecodeError for answers that are not an aggregator's.
+    Raises DecodeError if a reply is not an aggregator's.
     """
     keys = fetch("/v1/keys")
     log, head = _log(fetch, list(previous.log) if previous else [])
@@ -120,13 +121,13 @@ def _items(listing: bytes) -> list[dict[str, object]]:
 
 
 def _listing(items: Sequence[dict[str, object]]) -> bytes:
-    """What `GET /v1/collections` answers."""
+    """Return the reply to `GET /v1/collections`."""
     visible = [item for item in items if not item.get("archived")]
     return json.dumps({"collections": visible}, separators=(",", ":")).encode()
 
 
 def _newest_of_name(fetch: Fetch, name: str) -> str:
-    """Which of several collections of one name it means now."""
+    """Return which of several collections the name means now."""
     return _manifest(fetch(f"/v1/collections/{name}/manifest")).collection
 
 

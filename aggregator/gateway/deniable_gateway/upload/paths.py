@@ -1,7 +1,7 @@
-"""Refuses a path that is not in its normal form, before anything is routed by it.
+"""Refuses a path that is not in normal form, before it is routed.
 
-Two spellings of one address would let a request reach a handler by another rule than the one that
-a proxy, a limit or a router looked at.
+With two spellings of one address, a proxy, a limit or a router could apply different rules than the
+handler that the request reaches.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import re
 from deniable_gateway.problem import Problem
 
 _UNUSUAL = re.compile(r"//|\\|/\.|%")
-"""In none of the usual paths: one search is all that an upload costs."""
+"""Never in usual paths, so an upload costs only one search."""
 
 _HIDDEN = re.compile(r"%(?:2e|2f|5c)", re.IGNORECASE)
 """A dot, a slash or a backslash that is percent-encoded."""
 
 
 def require_normal_path(path: str, as_sent: str = "") -> None:
-    """Raises Problem("not-found") for a path that a proxy could read in another way.
+    """Raises Problem("not-found") for a path that a proxy could read differently.
 
-    That is one with an empty or a dot segment, a backslash, or an encoded dot, slash or backslash.
-    One slash at the end is normal. Not 400: a device drops its report for that, and here only the
-    address is wrong. `as_sent` is the target with its escapes, where the server keeps it.
+    Such a path has an empty or a dot segment, a backslash, or an encoded dot, slash or backslash.
+    One slash at the end is normal. The status is not 400, as a device would drop its report, and
+    only the address is wrong. `as_sent` is the target with its escapes, if the server provides it.
     """
     if _is_normal(path) and not _HIDDEN.search(as_sent.partition("?")[0]):
         return

@@ -1,7 +1,7 @@
-"""What a relay or an intake answers besides uploads: the copy of what the aggregator publishes.
+"""Replies of a relay or an intake to other requests: the copy of what the aggregator publishes.
 
-Nothing of it depends on what others have sent: only `status`, which reads the relay's file, says
-how much waits. All of it lies in memory, so that the event loop answers it itself.
+No reply depends on what other devices have sent. Only `status`, which reads the relay's file, says
+how many reports wait. Everything is in memory, so the event loop replies directly.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class PublishedPages:
         }
 
     def body_limit(self, _method: str, _path: str) -> int:
-        """No body is read."""
+        """Return 0: no body is read."""
         return 0
 
     async def answer(self, scope: Scope, _body: bytes) -> Reply:
-        """The page, or why there is none."""
+        """Return the page, or the problem."""
         try:
             status, headers, body = self._page(scope)
         except Problem as problem:
@@ -62,11 +62,11 @@ class PublishedPages:
     def _page(self, scope: Scope) -> Reply:
         path, query = scope["path"], scope["query_string"].decode("latin-1")
         if scope["method"] not in ("GET", "HEAD"):
-            raise Problem("method-not-allowed", "a relay takes uploads and GET requests only")
+            raise Problem("method-not-allowed", "a relay accepts only uploads and GET requests")
         if path.startswith(MANIFEST[0]) and path.endswith(MANIFEST[1]):
             return self._manifest(path[len(MANIFEST[0]) : -len(MANIFEST[1])], query)
         if path not in self._pages:
-            raise Problem("not-found", "a relay has keys, log, collections and manifests only")
+            raise Problem("not-found", "a relay has only keys, log, collections and manifests")
         return self._pages[path](query)
 
     def _manifest(self, name: str, query: str) -> Reply:

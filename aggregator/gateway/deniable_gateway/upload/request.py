@@ -1,4 +1,4 @@
-"""An upload as a request: which collection it is for, its length, a problem as an answer."""
+"""An upload as a request: its collection, its length, and a problem as a reply."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PATH_START, PATH_END = "/v1/collections/", "/reports"
 
 Headers = list[tuple[str, str]]
 Reply = tuple[int, Headers, bytes]
-"""Status, header fields and body of an answer."""
+"""Status, header fields and body of a reply."""
 
 
 def content_length(content_type: str, announced: str) -> int:
-    """The announced length; Problem for one that is not accepted and for another media type.
+    """Return the announced length in bytes. Raises Problem if it or the media type is not accepted.
 
-    Either is "" where the request does not say it.
+    Both arguments are "" if the request lacks the field.
     """
     if content_type != MEDIA_TYPE and _normalize(content_type) != MEDIA_TYPE:
         raise Problem(
@@ -29,7 +29,7 @@ def content_length(content_type: str, announced: str) -> int:
 
 
 def upload_collection(method: str, path: str) -> str | None:
-    """The collection an upload is for; None for any other request."""
+    """Return the collection of an upload; None for any other request."""
     if method != "POST" or not path.endswith(PATH_END):
         return None
     name = path[len(PATH_START) : -len(PATH_END)]
@@ -37,20 +37,20 @@ def upload_collection(method: str, path: str) -> str | None:
 
 
 def require_whole(body: bytes, length: int) -> bytes:
-    """The body; Problem("invalid-message") where it ended before the announced length."""
+    """Return the body. Raises Problem("invalid-message") if it is shorter than announced."""
     if len(body) != length:
         raise Problem("invalid-message", f"the body has {len(body)} bytes, {length} were announced")
     return body
 
 
 def _normalize(media_type: str) -> str:
-    """Lower case, without spaces, parameters sorted."""
+    """Return the media type in lower case, without spaces, parameters sorted."""
     kind, *parameters = media_type.lower().replace(" ", "").replace('"', "").split(";")
     return ";".join([kind, *sorted(parameters)])
 
 
 def _parse_length(given: str) -> int:
-    """The announced length, once it is known to be acceptable: nothing longer is ever read."""
+    """Return the announced length if it is acceptable; a longer body is never read."""
     if not given:
         raise Problem("length-required", "the request must carry Content-Length, chunked or not")
     if not (given.isascii() and given.isdigit()):
@@ -61,6 +61,6 @@ def _parse_length(given: str) -> int:
 
 
 def problem_reply(problem: Problem) -> Reply:
-    """A problem as an answer."""
+    """Return a problem as a reply."""
     headers = [("Content-Type", PROBLEM_MEDIA_TYPE), *problem.headers()]
     return problem.status, headers, json.dumps(problem.document()).encode()

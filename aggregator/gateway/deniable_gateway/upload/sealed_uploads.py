@@ -1,10 +1,10 @@
-"""What is taken without a key: every check of PROTOCOL section 4 in the open, then the disk.
+"""Uploads without a key: every check of PROTOCOL section 4 that needs none, then the disk.
 
-A device that is told 200 forgets its report, so what the aggregator would refuse in the open is
-refused here, by the copy of the manifests. At a relay reports hide among each other: headers with
-extensions are refused, for nothing may tell one report of a batch from another, and a report
-sealed to a key that is no longer used is answered "outdated key", so that the device seals it again
-for the batch of the present key. Elsewhere every key that is listed will do.
+A device that gets a 200 deletes its report. So everything that the aggregator would reject in the
+open is rejected here, by the copy of the manifests. At a relay, reports must look alike. Headers
+with extensions are rejected, as they could distinguish reports of a batch. A report sealed to a key
+that is no longer active gets "outdated key", so that the device seals it again for the current
+batch. Elsewhere every listed key is accepted.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 RETRY_SECONDS = 30.0
 MAX_WAITING = 5_000_000
-"""Reports kept at a time: what bounds the disk while the aggregator cannot be reached."""
+"""Most reports kept at a time: limits the disk while the aggregator cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedReport:
-    """A report on its way, and the collection it is for."""
+    """A report and its collection."""
 
     collection: str
     report: Report
@@ -47,7 +47,7 @@ class SealedReport:
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """The most reports a minute, and at a time; 0 reports of a collection are no limit."""
+    """The most reports a minute and at a time; 0 reports of a collection is no limit."""
 
     per_minute: int
     per_minute_of_collection: int = 0
@@ -55,7 +55,7 @@ class UploadLimits:
 
 
 class SealedUploads:
-    """Takes uploads. Thread-safe; they are settled once their reports are durable."""
+    """Takes uploads and settles them once their reports are durable. Thread-safe."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class SealedUploads:
         waiting: int = 0,
         anonymous: bool = True,
     ) -> None:
-        """`store` puts reports on disk and says which were new; `waiting` of them are there.
+        """Set up with `store`, which writes reports to disk and returns which were new.
 
-        `anonymous`: reports hide among each other.
+        `waiting` is the number of reports on disk now. `anonymous`: reports must look alike.
         """
         self.limiter = PrefixLimiter(limits.per_minute, clock=clock)
         self._shares = CollectionLimiter(limits.per_minute_of_collection, clock=clock)
@@ -82,9 +82,9 @@ class SealedUploads:
         self.waiting = waiting
 
     def take(self, arrivals: Sequence[Arrival]) -> Sequence[Outcome]:
-        """Keep the reports of uploads, in one write; an outcome for each, in their order.
+        """Store the reports of uploads in one write. Returns an outcome for each upload, in order.
 
-        A retry is accepted and kept once.
+        A retry is accepted and stored once.
         """
         return store_together(arrivals, check=self._check, store=self._keep)
 
@@ -93,7 +93,7 @@ class SealedUploads:
         return [None] * len(reports)
 
     def _check(self, arrival: Arrival) -> Checked[SealedReport]:
-        """Raises Problem for the request as a whole."""
+        """Return the checked reports. Raises Problem for the request as a whole."""
         sender = arrival.sender
         reports = self._decode(arrival.body, sender.prefix)
         collection_id, mirrored = self._require_collection(arrival.collection)
@@ -111,7 +111,10 @@ class SealedUploads:
         return checked
 
     def require_mirror(self) -> Mirror:
-        """The copy of what the aggregator publishes; Problem("unavailable") before the first."""
+        """Return the copy of what the aggregator publishes.
+
+        Raises Problem("unavailable") without one.
+        """
         if self.mirror is None:
             raise Problem(
                 "unavailable",
@@ -121,12 +124,17 @@ class SealedUploads:
         return self.mirror
 
     def find_id(self, collection: str) -> str | None:
-        """The id of a collection by id or name; None where there is none."""
+        """Return the id of a collection by id or name; None if there is none."""
         match = self.require_mirror().find(collection)
         return None if match is None else match[0]
 
+    def web_origins(self, collection: str) -> tuple[str, ...]:
+        """Return the origins whose pages may upload to a collection; none if the copy lacks it."""
+        match = self.mirror and self.mirror.find(collection)
+        return match[1].newest.web_origins if match else ()
+
     def _decode(self, body: bytes, prefix: str | None) -> list[Report]:
-        """The first report was charged before the body came; the others are now."""
+        """The reports, and charge all but the first, which was charged before the body came."""
         try:
             reports = decode_upload(body)
         except DecodeError as error:
@@ -157,7 +165,7 @@ class SealedUploads:
         if self.waiting >= self._max_waiting:
             raise Problem(
                 "unavailable",
-                "too many reports wait for the aggregator",
+                "too many reports are waiting for the aggregator: try again later",
                 retry_after=jittered(RETRY_SECONDS),
             )
 

@@ -1,7 +1,7 @@
-"""Stores what many uploads bring in one transaction, and tells each what became of its own.
+"""Stores many uploads in one transaction, and returns each one's own outcome.
 
-If the whole batch fails, one of its uploads may be the cause: they are then stored one by one, so
-that the others are not refused for it. Where the first few fail alone, too, it is the store.
+If the whole batch fails, one of its uploads may be the cause. They are then stored one by one, so
+that the others are not refused. If the first few fail alone, too, the store itself has failed.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 TRIED_ALONE = 2
-"""So many that fail alone, one after another, say that it is not one of them."""
+"""If this many fail alone in a row, the store has failed, not an upload."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Checked(Generic[A]):
-    """The reports of one upload: those to store, by their ids, and those that are refused."""
+    """The reports of one upload: those to store, by their ids, and those that are rejected."""
 
     ids: list[bytes] = field(default_factory=list)
     accepted: list[A] = field(default_factory=list)
     rejected: list[ReportStatus] = field(default_factory=list)
 
     def accept(self, report_id: bytes, report: A) -> None:
-        """One more to store."""
+        """Add a report to store."""
         self.ids.append(report_id)
         self.accepted.append(report)
 
 
 Store = Callable[[Sequence[A]], Sequence[ReportError | None]]
-"""Makes reports durable, all or none; for each why it is refused, None if it was accepted."""
+"""Makes reports durable, all or none. Returns for each why it is rejected, None if accepted."""
 
 
 def store_together(
     arrivals: Sequence[Arrival], *, check: Callable[[Arrival], Checked[A]], store: Store[A]
 ) -> Sequence[Outcome]:
-    """An outcome for each upload, in their order. `check` raises Problem for one as a whole."""
+    """Return an outcome for each upload, in order. `check` raises Problem for a whole upload."""
     checked = [_checked(arrival, check) for arrival in arrivals]
     waiting = [each for each in checked if isinstance(each, Checked) and each.accepted]
     failed = _store(waiting, store)
@@ -66,7 +66,7 @@ def _checked(arrival: Arrival, check: Callable[[Arrival], Checked[A]]) -> Checke
 
 
 def _store(waiting: Sequence[Checked[A]], store: Store[A]) -> set[int]:
-    """Store all; the identities of those that could not be."""
+    """Store all. Returns the identities of the uploads that could not be stored."""
     try:
         _store_all(waiting, store)
     except Exception:

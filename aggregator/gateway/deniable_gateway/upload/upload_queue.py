@@ -1,8 +1,8 @@
-"""Uploads that have come whole wait here for the one thread that stores them.
+"""The queue of complete uploads, and the one thread that stores them.
 
-The thread takes all that wait, opens and commits them together, and wakes their requests in one
-call. While one batch is on its way to the disk the next one gathers: the slower the disk, the
-larger the batches. How much may wait is bounded where requests are let in.
+The thread takes all waiting uploads, opens and commits them together, and wakes their requests in
+one call. While one batch is written, the next one gathers: the slower the disk, the larger the
+batches. The front limits how much may wait.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from deniable_gateway.suspension import Suspension
 
 BATCH_BYTES = 524_288
-"""No more than some 4,000 reports are stored at once: bounds how long the last one waits."""
+"""About 4,000 reports are stored at once, which limits how long the last one waits."""
 
 BUSY_SECONDS = 0.002
-"""After a batch of several the next one waits so long: others are on their way, and one large
+"""Seconds that the next batch waits after a batch of several: more uploads follow, and one large
 commit costs far less than two small ones. An upload that comes alone does not wait."""
 
 RETRY_SECONDS = 5.0
@@ -35,9 +35,9 @@ REASON = "uploads"
 DEAD = "the thread that stores uploads has ended: restart the service"
 
 Outcome = list[ReportStatus] | Exception
-"""The statuses of reports that were not accepted, or why the whole request is refused."""
+"""The statuses of rejected reports, or why the whole request is refused."""
 Take = Callable[[Sequence[Arrival]], Sequence[Outcome]]
-"""Stores uploads; an outcome for each, in their order, once what was accepted is durable."""
+"""Stores uploads. Returns an outcome for each, in order, once accepted reports are durable."""
 
 Waiting = tuple[Arrival, "asyncio.Future[list[ReportStatus]]"]
 
@@ -45,14 +45,14 @@ logger = logging.getLogger(__name__)
 
 
 def not_stored() -> Problem:
-    """To those of whom nothing is durable; sending again counts nothing twice."""
+    """Return the Problem for uploads that are not durable. Sending again counts nothing twice."""
     return Problem(
         "unavailable", "the reports could not be stored", retry_after=jittered(RETRY_SECONDS)
     )
 
 
 class UploadQueue:
-    """One thread, from the first upload until `stop`. `put` belongs to one event loop."""
+    """Runs one thread, from the first upload until `stop`. `put` belongs to one event loop."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class UploadQueue:
         window_seconds: float = 0.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`window_seconds`: how long the first of a batch waits for others, where commits are dear.
+        """Set up the queue. `window_seconds`: how long a batch gathers, if commits are expensive.
 
-        `sleep` is how the thread lets time pass.
+        `sleep` lets the thread wait.
         """
         self._take = take
         self._suspension = suspension
@@ -76,11 +76,11 @@ class UploadQueue:
 
     @property
     def waiting(self) -> int:
-        """Uploads that wait besides those being stored."""
+        """Uploads that wait, without those being stored."""
         return self._queue.qsize()
 
     async def put(self, arrival: Arrival) -> list[ReportStatus]:
-        """The statuses of reports that were not accepted, once the others are durable.
+        """Wait until the reports are durable. Returns the statuses of rejected reports.
 
         Raises Problem for the request as a whole.
         """
@@ -94,7 +94,7 @@ class UploadQueue:
         return statuses
 
     def stop(self) -> None:
-        """Return once what waits is stored and the thread has ended."""
+        """Store the waiting uploads and end the thread."""
         self._queue.put(None)
         if self._thread.ident is not None:
             self._thread.join()
@@ -119,7 +119,7 @@ class UploadQueue:
             return [not_stored() for _ in arrivals]
 
     def _batches(self) -> Iterator[list[Waiting]]:
-        """All that wait, again and again, until None comes."""
+        """Yield all waiting uploads, again and again, until None comes."""
         pause = self._window_seconds
         while (first := self._queue.get()) is not None:
             if pause:
@@ -129,13 +129,13 @@ class UploadQueue:
             pause = self._pause_after(batch)
 
     def _pause_after(self, batch: Sequence[Waiting]) -> float:
-        """How long the next batch gathers; not at all where more waits than one can hold."""
+        """For how many seconds the next batch gathers; 0 if more wait than a batch can hold."""
         if sum(len(arrival.body) for arrival, _ in batch) >= BATCH_BYTES:
             return 0.0
         return self._window_seconds or (BUSY_SECONDS if len(batch) > 1 else 0.0)
 
     def _others(self, size: int) -> Iterator[Waiting]:
-        """Those that wait, up to the size of a batch."""
+        """Yield waiting uploads up to the size of a batch."""
         while size < BATCH_BYTES:
             try:
                 more = self._queue.get_nowait()
@@ -159,14 +159,14 @@ def _refuse(batch: Sequence[Waiting]) -> None:
 
 def _settle(batch: Sequence[Waiting], outcomes: Sequence[Outcome]) -> None:
     futures = [future for _, future in batch]
-    with suppress(RuntimeError, IndexError):  # the loop is closed: nobody waits any more
+    with suppress(RuntimeError, IndexError):  # the loop is closed: no request waits any more
         futures[0].get_loop().call_soon_threadsafe(_wake, futures, outcomes)
 
 
 def _wake(
     futures: Sequence[asyncio.Future[list[ReportStatus]]], outcomes: Sequence[Outcome]
 ) -> None:
-    """On the loop: one whose request has gone away is passed over."""
+    """Set the results, on the loop. Requests that have gone away are skipped."""
     for future, outcome in zip(futures, outcomes, strict=True):
         if future.done():
             continue
