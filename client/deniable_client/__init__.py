@@ -1,4 +1,4 @@
-"""Randomize answers on the device, upload them deniable."""
+"""Randomizes answers on the device and uploads deniable reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the aggregator is, where it may move to, and where on it everything is."""
+"""Addresses of the aggregator: which origins an app may use, and the URL of each resource."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ _MOST_KEYS = 8
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A base URL of the aggregator; an app sends to the origins of its own list only."""
+    """A base URL of the aggregator. An app sends only to the origins it was built with."""
 
     origin: str
     path: str
 
     @property
     def keys(self) -> str:
-        """The operator's key list."""
+        """The URL of the operator's key list."""
         return f"{self.origin}{self.path}/v1/keys"
 
     def log(self, first: int) -> str:
-        """The operator's log from an entry on."""
+        """The URL of the operator's log, from entry number `first` on."""
         return f"{self.origin}{self.path}/v1/log?from={first}"
 
     def reports(self, collection: str) -> str:
-        """Where reports of a collection go; ids need no quoting."""
+        """The URL that takes reports of a collection. Ids need no quoting."""
         return f"{self.origin}{self.path}/v1/collections/{collection}/reports"
 
     def manifest(self, name: str) -> str:
-        """The newest manifest of a name or id."""
+        """The URL of the newest manifest of a name or id."""
         return f"{self.origin}{self.path}/v1/collections/{name}/manifest"
 
 
 def parse_address(url: object) -> Address:
-    """An https URL, or http on loopback; ConfigurationError for any other."""
+    """Return the address in `url`: https, or http on loopback.
+
+    Raises ConfigurationError if the URL is any other.
+    """
     match = _URL.fullmatch(url) if isinstance(url, str) else None
     if not match:
         raise ConfigurationError(
@@ -61,7 +64,10 @@ def parse_address(url: object) -> Address:
 
 
 def parse_addresses(urls: object) -> tuple[Address, ...]:
-    """One URL or a list of 1…8, each of another origin; ConfigurationError for anything else."""
+    """Return the addresses in `urls`: one URL, or a list of 1…8 with different origins.
+
+    Raises ConfigurationError if `urls` is anything else.
+    """
     given = list(urls) if isinstance(urls, list | tuple) else [urls]
     if not 1 <= len(given) <= MAX_ORIGINS:
         raise ConfigurationError(
@@ -76,9 +82,10 @@ def parse_addresses(urls: object) -> tuple[Address, ...]:
 def route(
     addresses: Sequence[Address], ingest: Collection[str], attempt: int = 0
 ) -> tuple[Address, ...]:
-    """All addresses in the order in which to try them.
+    """Return all addresses in the order in which to try them.
 
-    First those whose origin is in `ingest`, in the app's order; each attempt begins one further.
+    Addresses whose origin is in `ingest` come first, in the app's order. Each attempt starts one
+    address further.
     """
     named = [address for address in addresses if address.origin in ingest] or [*addresses]
     first = attempt % len(named)
@@ -87,7 +94,10 @@ def route(
 
 
 def parse_trust(trust: object) -> tuple[str, ...]:
-    """The operator's public keys, sorted; ConfigurationError unless there are 1…8."""
+    """Return the operator's 1…8 public keys, sorted.
+
+    Raises ConfigurationError if `trust` is anything else.
+    """
     given = [trust] if isinstance(trust, str) else trust
     keys = list(given) if isinstance(given, list | tuple) else []
     if not 1 <= len(keys) <= _MOST_KEYS or not all(map(_is_key, keys)):

@@ -1,4 +1,4 @@
-"""Requests under way: each has one time limit for all of it, and another thread can cut it off."""
+"""Requests in progress. Each has one time limit, and another thread can cut it off."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class Call:
         self._cut = False
 
     def left(self) -> float:
-        """Seconds left. Raises TimeoutError if none are, ConnectionAbortedError after `cut`."""
+        """Return the seconds that are left.
+
+        Raises TimeoutError if none are left, and ConnectionAbortedError after `cut`.
+        """
         if self._cut:
             raise ConnectionAbortedError("the request was cut off")
         seconds = self._end - time.monotonic()
@@ -33,19 +36,22 @@ class Call:
         return seconds
 
     def hold(self, connection: socket.socket) -> None:
-        """Make this the socket that `cut` shuts down. Raises ConnectionAbortedError after `cut`."""
+        """Remember the socket that `cut` shuts down. Raises ConnectionAbortedError after `cut`."""
         with self._lock:
             self._socket = connection
         self.left()
 
     def close(self, connection: socket.socket) -> None:
-        """Close a socket. The lock keeps `cut` from meeting another file under its descriptor."""
+        """Close a socket.
+
+        The lock keeps `cut` from shutting down another file that got the same descriptor.
+        """
         with self._lock:
             self._socket = None
             connection.close()
 
     def cut(self) -> None:
-        """Shut the connection down: what reads or writes there fails at once."""
+        """Shut the connection down. Pending reads and writes fail at once."""
         with self._lock:
             self._cut = True
             if self._socket is not None:
@@ -53,7 +59,7 @@ class Call:
 
 
 class Calls:
-    """The requests of one client that are under way. Thread-safe."""
+    """The requests of one client that are in progress. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -62,7 +68,7 @@ class Calls:
 
     @contextmanager
     def begin(self, seconds: float) -> Iterator[Call]:
-        """A request of at most so many seconds, from now."""
+        """Start a request that may take at most `seconds`."""
         call = Call(seconds)
         with self._lock:
             self._under_way.add(call)
@@ -73,19 +79,19 @@ class Calls:
                 self._under_way.discard(call)
 
     def cut(self) -> None:
-        """Cut off every request under way."""
+        """Cut off every request in progress."""
         with self._lock:
             calls = tuple(self._under_way)
         for call in calls:
             call.cut()
 
     def close(self) -> None:
-        """Cut off every request under way, and let no other begin."""
+        """Cut off every request in progress and reject new ones."""
         self.closed = True
         self.cut()
 
     def after_fork(self) -> None:
-        """Leave the requests to the process that made them; its connections are shared."""
+        """Forget the parent's requests in a forked child: the connections are the parent's."""
         self._lock = threading.Lock()
         self._under_way = set()
 

@@ -1,4 +1,4 @@
-"""Limits an app is built with: no server, manifest or update of either can raise them."""
+"""Privacy limits that are compiled into the app. No server and no manifest can raise them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ _MOST_LIFETIME = Fraction(99)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Ceiling:
-    """The most ε this app ever gives away about one person, whatever it is asked.
+    """The most ε that this app ever spends on one person.
 
-    Of one report (0.01…20), of one hold's permanent answer (0.01…20), and of everything the
-    installation ever sends, all collections together (0.01…99). Strings, ints and Fractions are
-    exact; a float is refused.
+    `epsilon_per_report` (0.01…20) limits one report. `epsilon_permanent` (0.01…20) limits the
+    permanent answer of one hold. `epsilon_lifetime` (0.01…99) limits everything that this
+    installation ever sends, over all collections. Strings, ints and Fractions are exact.
+
+    Raises ConfigurationError if a limit is out of range or a float.
     """
 
     epsilon_per_report: Fraction
@@ -46,7 +48,7 @@ class Ceiling:
         object.__setattr__(self, argument, epsilon)
 
     def admits(self, epsilon_report: Fraction, epsilon_permanent: Fraction | None = None) -> bool:
-        """Whether one report, and one permanent answer behind it, may ever leave the device."""
+        """Whether a report of this ε, and the permanent answer behind it, may leave the device."""
         permanent = Fraction(0) if epsilon_permanent is None else epsilon_permanent
         return epsilon_report <= min(
             self.epsilon_per_report, self.epsilon_lifetime

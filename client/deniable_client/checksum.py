@@ -1,11 +1,11 @@
 """Finds damage in the state file before anything is read from it.
 
-Triggers keep one number: the sum, modulo 2^48, of a checksum of every row that budget, keys,
-answered epochs and queue rest on. A row that changed, appeared or went missing by itself no longer
-adds up. Copies of manifests are not among these rows: they carry a digest and can be taken again.
+Triggers keep one number: the sum, modulo 2^48, of a checksum of every row behind budget, keys,
+answered epochs and queue. The sum no longer matches if a row was changed, added or lost outside
+this program. Copies of manifests are not included: they carry a digest and can be fetched again.
 
-The state is checked once per opening, together with SQLite's own check of pages and indexes.
-This finds accidents. It is no protection from a person who may write the file.
+The state is checked once each time it is opened, together with SQLite's own check of pages and
+indexes. The check finds accidents. It does not protect from a person who may write the file.
 """
 
 from __future__ import annotations
@@ -69,23 +69,23 @@ CREATE = (
     "CREATE TABLE checksum (total INTEGER NOT NULL, schema INTEGER NOT NULL)",
     *(statement for table in _COLUMNS for statement in _triggers(table)),
 )
-"""What the migration to version 3 runs, before `begin`."""
+"""The statements of the migration to version 3; `begin` comes after them."""
 
 
 def register(db: sqlite3.Connection) -> None:
-    """Give a connection the function that the triggers call."""
+    """Register the SQL function that the triggers call."""
     db.execute("PRAGMA trusted_schema = ON")  # some builds of SQLite are compiled with it off
     db.create_function("row_checksum", -1, _row_checksum, deterministic=True)
 
 
 def begin(db: sqlite3.Connection) -> None:
-    """Write the first total, over the rows and the schema as they are."""
+    """Store the first total, over the present rows and schema."""
     db.execute("INSERT INTO checksum (total, schema) VALUES (?, ?)", (_total(db), _schema(db)))
 
 
 def check(db: sqlite3.Connection) -> None:
-    """Raises a permanent StorageError where the state does not add up."""
-    db.execute("BEGIN")  # one snapshot: other processes go on writing
+    """Raises a permanent StorageError if the stored total does not match the rows."""
+    db.execute("BEGIN")  # one snapshot, as other processes may write
     try:
         if [verdict for (verdict,) in db.execute("PRAGMA integrity_check(1)")] != ["ok"]:
             raise damaged()
@@ -98,7 +98,7 @@ def check(db: sqlite3.Connection) -> None:
 
 
 def damaged() -> StorageError:
-    """The one sentence for it."""
+    """Return the error for a damaged state file."""
     return StorageError(
         "the state file is damaged: nothing is recorded or sent, so that no budget and no answer "
         "is used twice. Restore the file from a backup, or delete it and ask for consent again",

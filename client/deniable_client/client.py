@@ -1,68 +1,69 @@
-"""The client: what an app holds in its hands."""
+"""Public entry point: records answers and uploads them in the background."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from deniable_client import consent, opt_outs
-from deniable_client.address import parse_addresses, parse_trust
+from deniable_client import consent
 from deniable_client.budget import Budget, budget_of
 from deniable_client.calls import Calls
-from deniable_client.ceiling import Ceiling
+from deniable_client.configuration import Arguments, Configuration, as_fault, from_app_file
 from deniable_client.consent import Consent
 from deniable_client.errors import ClientError, ClosedError, ConfigurationError, StorageError
-from deniable_client.installation import ConsentGate
-from deniable_client.known_collections import KnownCollections
+from deniable_client.notices import Notices
+from deniable_client.opt_outs import OptOuts
 from deniable_client.outbox import waiting_count
 from deniable_client.outcome import FlushResult, Outcome, RefreshResult
-from deniable_client.recorder import Recorder
-from deniable_client.refresher import Refresher
+from deniable_client.parts import assemble
 from deniable_client.scheduler import Scheduler
-from deniable_client.state import State
-from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import HttpTransport, Transport
-from deniable_client.uploader import Uploader
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
+    from deniable_client.ceiling import Ceiling
     from deniable_client.explanation import Explanation
-    from deniable_client.sender import ReportSender
+    from deniable_client.health import Health
+    from deniable_client.status import Status
     from deniable_client.vouching import Vouchers
     from deniable_shared.manifest.epochs import Clock
 
 __all__ = ["Client"]
 
-_MOST_NOTES = 50
 _MOST_WANTED = 64
 _CHECKPOINT_SECONDS = 1.0
 _REPORTED = frozenset({Outcome.QUEUED, Outcome.HELD, Outcome.REPEATED})
 
 
 class Client:
-    """Records answers that can always be denied, and uploads them in the background.
+    """Records deniable answers, and uploads them in the background.
 
-    `url` is the aggregator's address, or a list of up to 8: the first is where it is today, and a
-    version that the operator signed may move a collection to the others. `trust` is the operator's
-    public key or keys, `manifests` the signed collections the app ships (paths or bytes), `state`
-    the path of one file that belongs to this installation and to no image, or ":memory:", `ceiling`
-    the most ε this app ever gives away.
-    `vouchers` is for collections that require a voucher: it is called with a collection's id and an
-    epoch when a report of theirs is about to be sent, in the thread that sends, and returns what
-    the app's own backend issued for this person, or None, and then the report waits.
-    ConfigurationError for what only the developer can put right; trouble with the disk or the
-    network is never raised here nor by `record`.
+    - `url`: the aggregator's address, or a list of up to 8. The first one is where it is today. A
+      new version of a manifest, signed by the operator, may move its collection to one of the
+      others.
+    - `trust`: the operator's public key or keys.
+    - `manifests`: the signed manifests that the app ships, as paths or bytes.
+    - `state`: the path of one file that belongs to this installation, or ":memory:". Never ship it
+      in an image.
+    - `ceiling`: the most ε that this app ever spends on one person.
+    - `app`: the app's name. Its users can then set MYAPP_TELEMETRY=0.
+    - `vouchers`: needed only for collections that require a voucher. The client calls it with a
+      collection's id and an epoch just before it sends a report, in the sending thread. It returns
+      the voucher that the app's backend issued for this person; while it returns None, the report
+      waits.
+    - `strict`: raise ConfigurationError for mistakes that only the developer can correct. Otherwise
+      such a mistake disables the client and is logged once.
 
-    Safe to use from many threads, from many processes on one state file, and across forks. For
-    tests: `transport`, `clock` (unix seconds) and `background=False`, which leaves sending to
-    `upload_due` and `flush`.
+    Trouble with the disk or the network is raised neither here nor by `record`.
+
+    One client may be used by many threads and across forks, and many processes may share one state
+    file. For tests: `transport`, `clock` (returns unix seconds), `environ` (replaces the process's
+    environment), and `background=False`, which leaves sending to `upload_due` and `flush`.
     """
 
     def __init__(  # noqa: PLR0913  (published: apps call it)
@@ -74,74 +75,53 @@ class Client:
         state: str | os.PathLike[str],
         ceiling: Ceiling,
         vouchers: Vouchers | None = None,
+        app: str | None = None,
+        environ: Mapping[str, str] | None = None,
         transport: Transport | None = None,
         clock: Clock = time.time,
         background: bool = True,
+        strict: bool = False,
     ) -> None:
-        addresses, keys = parse_addresses(url), parse_trust(trust)
-        if not isinstance(ceiling, Ceiling):
-            raise ConfigurationError(
-                "ceiling must be a Ceiling, like Ceiling(epsilon_per_report=2, "
-                f"epsilon_permanent=4, epsilon_lifetime=8), got {type(ceiling).__name__}"
-            )
-        if vouchers is not None and not callable(vouchers):
-            raise ConfigurationError(
-                "vouchers must be a function of a collection's id and an epoch, "
-                f"got {type(vouchers).__name__}"
-            )
-        transport = HttpTransport() if transport is None else transport
-        self._calls = Calls()
-        self._addresses = addresses
-        self._trust = keys
-        self._ceiling = ceiling
-        self._vouchers = vouchers
-        self._clock = clock
-        self._background = background
-        self._notes: deque[ClientError] = deque(maxlen=_MOST_NOTES)
-        self._wanted: set[str] = set()
-        self._state = State(state)
-        self._gate = ConsentGate(self._state)
-        self._collections = KnownCollections(
-            self._state,
-            trust=keys,
-            origins=tuple(address.origin for address in addresses),
-            ceiling=ceiling,
-            vouchers=vouchers,
-            clock=clock,
-        )
-        self._recorder = Recorder(
-            self._state,
-            gate=self._gate,
-            collections=self._collections,
-            ceiling=ceiling,
-            clock=clock,
-        )
-        self._refresher = Refresher(
-            self._collections, transport, calls=self._calls, addresses=addresses, gate=self._gate
-        )
-        self._uploader = Uploader(
-            self._state,
-            timed=partial(TimedTransport, transport, self._calls),
-            gate=self._gate,
-            make_sender=self._make_sender,
-            record_defaults=self._recorder.record_defaults,
-            clock=clock,
-        )
-        self._scheduler = Scheduler(self._wake_up)
-        self._state.in_child += (
-            self._calls.after_fork,
-            self._uploader.after_fork,
-            self._scheduler.after_fork,
-        )
-        self._start(manifests)
+        self._prepare(transport=transport, clock=clock, background=background, strict=strict)
+        given = Arguments(url, trust, manifests, state, ceiling, vouchers)
+        self._begin(given, None, app, environ)
+
+    @classmethod
+    def from_file(  # noqa: PLR0913  (published: apps call it)
+        cls,
+        file: str | os.PathLike[str] | bytes,
+        *,
+        app: str,
+        ceiling: Ceiling,
+        state: str | os.PathLike[str] | None = None,
+        vouchers: Vouchers | None = None,
+        environ: Mapping[str, str] | None = None,
+        transport: Transport | None = None,
+        clock: Clock = time.time,
+        background: bool = True,
+        strict: bool = False,
+    ) -> Self:
+        """Return a client of an app file, given as a path or as bytes.
+
+        `deniable collections export --app` writes this file. Without `state`, the state file is
+        kept in this system's directory for the state of `app`. The ceiling stays in the app's code.
+        See `Client` for the other arguments.
+        """
+        client = cls.__new__(cls)
+        cls._prepare(client, transport=transport, clock=clock, background=background, strict=strict)
+        given, fault = from_app_file(file, app=app, state=state, ceiling=ceiling, vouchers=vouchers)
+        cls._begin(client, given, fault, app, environ)
+        return client
 
     def consent(self, answer: str | None = None) -> Consent:
-        """The person's word: "granted" or "denied"; without an argument, what it is now.
+        """Store the person's decision, "granted" or "denied"; without an argument, only return it.
 
-        Until it is granted nothing is recorded or sent. "denied" wipes queue and keys, closes a
-        socket that is open, and from then on none is opened; what was spent stays spent, so a later
-        "granted" brings no new budget. StorageError if the answer could not be kept: after a
-        "denied" this process keeps to it all the same.
+        Nothing is recorded or sent before consent is granted. "denied" deletes queue and keys,
+        closes an open socket, and prevents any further connection. Spent budget stays spent: a
+        later "granted" brings no new budget.
+
+        Raises StorageError if the decision could not be stored. This process obeys a "denied" even
+        then. Raises ConfigurationError if `answer` is any other text.
         """
         if answer is None:
             self._gate.look()
@@ -153,57 +133,86 @@ class Client:
         return self._gate.consent
 
     def record(self, collection: str, value: object) -> Outcome:
-        """Answer a collection, by name or id: the value is randomized now and goes no further.
+        """Record an answer to a collection, given by name or id.
 
-        Never raises, never waits for the network. For a bits collection {label: bool, …} or a
-        sequence of bools, for a choice its label or index.
+        The value is randomized at once and goes no further. It is {label: bool, …} or a sequence of
+        bools for a bits collection, a label or its index for a choice. Never raises, and never
+        waits for the network: the returned `Outcome` says what happened.
         """
         try:
             outcome = self._record(collection, value)
         except ClosedError:
             return Outcome.CLOSED
         except StorageError as error:
-            self._notes.append(error)
+            self._notices.note(error)
             return Outcome.DISABLED if error.permanent else Outcome.STORAGE_BUSY
-        except Exception as error:  # whatever it is, it is not the host application's
-            self._notes.append(ClientError(f"record failed with {type(error).__name__}"))
+        except Exception as error:  # no error may reach the host application
+            self._notices.note(ClientError(f"record failed with {type(error).__name__}"))
             return Outcome.DISABLED
         if outcome in _REPORTED:
             self._ensure_background()
+        elif outcome.mistake:
+            self._log_mistake(collection, value, outcome)
         return outcome
 
     def preview(self, collection: str, value: object) -> Outcome:
-        """What is wrong with a collection or a value, or QUEUED; looks at nothing else."""
+        """Return what is wrong with a collection or a value, or QUEUED. Nothing else is checked."""
         encoded = self._recorder.examine(collection, value)
         return encoded if isinstance(encoded, Outcome) else Outcome.QUEUED
 
     def budget(self) -> Budget:
-        """The ε spent and left, in all and by name. StorageError if the state cannot be read."""
+        """Return the ε spent and left, in total and for each name.
+
+        Raises StorageError if the state cannot be read.
+        """
         with self._state.reading() as db:
             return budget_of(db, self._ceiling.epsilon_lifetime, self._collections.lifetimes)
 
     def explain(self) -> Explanation:
-        """What this client reveals and has revealed, in numbers and in words to show to a person.
+        """Return what this client reveals and has revealed, as numbers and as text for the person.
 
-        StorageError if the state cannot be read.
+        Raises StorageError if the state cannot be read.
         """
-        from deniable_client.explanation import explain  # only who asks has to load it
+        from deniable_client.explanation import explain  # loaded on first use: a fast import
 
         budget = self.budget()
         with self._state.reading() as db:
             return explain(
                 db,
                 url=" or ".join(each.origin + each.path for each in self._addresses),
-                denied_by=opt_outs.denial(),
+                denied_by=self._gate.opt_outs.denial(),
                 budget=budget,
                 ceiling=self._ceiling,
                 collections=self._collections.prepared,
             )
 
-    def refresh(self, timeout: float = 10.0, *, names: Sequence[str] = ()) -> RefreshResult:
-        """Fetch manifests: of known collections, of `names`, of names `record` did not know.
+    def status(self) -> Status:
+        """Return whether answers are recorded now, and every reason if they are not.
 
-        Takes up to `timeout` seconds. Nothing is fetched without consent.
+        Never raises.
+        """
+        from deniable_client.status import read_status  # loaded on first use: a fast import
+
+        return read_status(self._state, self._gate, self._collections, self._clock())
+
+    def health(self) -> Health:
+        """Return counts, problems and status for the app's own diagnostics. Never raises."""
+        from deniable_client.health import read_health  # loaded on first use: a fast import
+
+        return read_health(
+            self._state,
+            self._gate,
+            self._collections,
+            now=self._clock(),
+            problems=self._notices.said,
+        )
+
+    def refresh(self, timeout: float = 10.0, *, names: Sequence[str] = ()) -> RefreshResult:
+        """Fetch manifests of known collections, of `names`, and of names that `record` missed.
+
+        Takes at most `timeout` seconds. Fetches nothing without consent.
+
+        Raises ConfigurationError if `names` is a single text.
         """
         if isinstance(names, str):
             raise ConfigurationError(f"names must be a list of names, got the single {names!r}")
@@ -215,29 +224,29 @@ class Client:
     def flush(self, timeout: float = 10.0, early: bool = False) -> FlushResult:
         """Send every report that is due, within `timeout` seconds.
 
-        `early` sends those too whose moment has not come. That moment is random so that when a
-        report arrives does not show when it was recorded, so `early` is for demonstrations, tests
-        and the last breath of a short-lived machine.
+        `early` also sends reports before their time. The client draws that time at random, so that
+        the arrival of a report does not reveal when it was recorded. Use `early` only in
+        demonstrations and tests, and just before a short-lived machine ends.
         """
         return self._with_notes(self._uploader.flush(timeout, early=early))
 
     def upload_due(self) -> FlushResult:
-        """Do what a wake-up does: send one new report and at most three retries, if due."""
+        """Do one run of the background thread: send one new report and at most three retries."""
         return self._with_notes(self._uploader.wake_up())
 
     def forget(self) -> None:
-        """On uninstall: wipe everything, the tombstone too, delete the state file, and close."""
+        """Delete everything on uninstall: the tombstone, too, and the state file. Then close."""
         self._gate.vetoed = True
         self._calls.close()
-        with suppress(StorageError):  # what cannot be overwritten is deleted all the same
+        with suppress(StorageError):  # a file that cannot be overwritten can still be deleted
             self._deny()
         self._scheduler.stop()
         self._state.erase()
 
     def close(self) -> None:
-        """Stop the background thread, cut off what is still being sent, close the state file.
+        """Stop the background thread, cut off requests, and close the state file.
 
-        A request under way gets a second to end by itself. Nothing new is sent.
+        A request in progress gets one second to end by itself. Nothing new is sent.
         """
         self._scheduler.stop()
         self._calls.close()
@@ -246,7 +255,7 @@ class Client:
             self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
         self._state.close()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -257,19 +266,53 @@ class Client:
     ) -> None:
         self.close()
 
-    def _make_sender(self) -> ReportSender:
-        from deniable_client.sender import ReportSender  # what only a device that sends has to load
-        from deniable_client.server_keys import ServerKeys
+    def _prepare(
+        self, *, transport: Transport | None, clock: Clock, background: bool, strict: bool
+    ) -> None:
+        self._transport = HttpTransport() if transport is None else transport
+        self._clock = clock
+        self._background = background
+        self._strict = strict
+        self._calls = Calls()
+        self._notices = Notices()
+        self._wanted: set[str] = set()
 
-        server_keys = ServerKeys(self._state, trust=self._trust, clock=self._clock)
-        return ReportSender(
-            self._state,
-            addresses=self._addresses,
-            server_keys=server_keys,
-            fetch_manifest=self._refresher.fetch,
-            vouchers=self._vouchers,
-            clock=self._clock,
+    def _begin(
+        self,
+        given: Arguments,
+        fault: ConfigurationError | None,
+        app: str | None,
+        environ: Mapping[str, str] | None,
+    ) -> None:
+        """Build the parts and start. After a mistake of the developer, the parts do nothing."""
+        try:
+            if fault is not None:
+                raise fault
+            self._build(Configuration.checked(given), OptOuts(app, environ))
+        except TypeError:
+            raise
+        except Exception as error:  # the app must go on, without telemetry
+            if self._strict:
+                raise
+            fault = as_fault(error)
+            self._notices.note(fault)
+            self._build(Configuration.disabled(given, fault), OptOuts(None, environ))
+
+    def _build(self, given: Configuration, opt_outs: OptOuts) -> None:
+        self._addresses, self._ceiling, self._state = given.addresses, given.ceiling, given.state
+        parts = assemble(
+            given, opt_outs, transport=self._transport, calls=self._calls, clock=self._clock
         )
+        self._gate, self._collections = parts.gate, parts.collections
+        self._recorder, self._refresher = parts.recorder, parts.refresher
+        self._uploader = parts.uploader
+        self._scheduler = Scheduler(self._wake_up)
+        self._state.in_child += (
+            self._calls.after_fork,
+            self._uploader.after_fork,
+            self._scheduler.after_fork,
+        )
+        self._start(given.manifests)
 
     def _start(self, manifests: Sequence[str | os.PathLike[str] | bytes]) -> None:
         try:
@@ -279,7 +322,7 @@ class Client:
             with self._state.reading() as db:
                 unsent = waiting_count(db)
         except StorageError as error:
-            self._notes.append(error)
+            self._notices.note(error)
         except BaseException:
             self._state.close()
             raise
@@ -297,12 +340,21 @@ class Client:
             self._want(collection)
         return outcome
 
+    def _log_mistake(self, name: object, value: object, outcome: Outcome) -> None:
+        topic = (outcome, name if isinstance(name, str) else None)
+        if self._notices.heard(topic):
+            return
+        from deniable_client.mistakes import describe_mistake  # loaded only after a mistake
+
+        self._notices.say(topic, describe_mistake(self._collections, name, value, outcome))
+
     def _want(self, name: object) -> None:
         if isinstance(name, str) and len(self._wanted) < _MOST_WANTED:
             self._wanted.add(name)
 
     def _load_collections(self) -> None:
-        self._notes.extend(self._collections.load())
+        for refusal in self._collections.load():
+            self._notices.note(refusal)
 
     def _grant(self) -> None:
         with self._state.transaction(durable=True) as db:
@@ -320,7 +372,7 @@ class Client:
         self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
 
     def _ensure_defaults(self) -> None:
-        """Start the thread where a device speaks even if its app never does."""
+        """Start the thread if some collection reports even when the app records nothing."""
         if self._gate.consent is Consent.GRANTED and self._collections.always(self._clock()):
             self._ensure_background()
 
@@ -330,16 +382,15 @@ class Client:
         try:
             self._scheduler.ensure()
         except RuntimeError as error:  # no more threads: the report waits for the next start
-            self._notes.append(ClientError(f"no background thread: {error}"))
+            self._notices.note(ClientError(f"no background thread: {error}"))
 
     def _wake_up(self) -> None:
         try:
-            self._notes.extend(self._uploader.wake_up().problems)
+            for problem in self._uploader.wake_up().problems:
+                self._notices.note(problem)
         except Exception as error:  # an app's own transport may raise anything
-            self._notes.append(ClientError(f"an upload failed with {type(error).__name__}"))
+            self._notices.note(ClientError(f"an upload failed with {type(error).__name__}"))
 
     def _with_notes(self, result: FlushResult) -> FlushResult:
-        notes = []
-        while self._notes:
-            notes.append(self._notes.popleft())
-        return replace(result, problems=(*notes, *result.problems))
+        self._notices.log_all(result.problems)
+        return replace(result, problems=(*self._notices.take(), *result.problems))

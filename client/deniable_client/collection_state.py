@@ -1,14 +1,13 @@
-"""Where one collection stands on this device: its keys, its hold, its permanent answer.
+"""The stored state of one collection on this device: its keys, its hold, its permanent answer.
 
-There are two chains of keys, each stepped forward and overwritten, never back:
+There are two chains of keys. A key is stepped forward and overwritten, never back:
 
-* by hold: coins of tosses, sampling coins, public coins; of `once` and `fresh` the ids too. Its key
-  stays that of the hold's start until the hold is settled, so a restored backup or a clone that is
-  first asked on another day of the hold tosses the same coins.
-* by epoch, `memoized` only: ids and coins of the second round.
+* by hold: coins of tosses, sampling coins, public coins; for `once` and `fresh` also the report
+  ids. The key stays that of the hold's start until the hold is settled. So a restored backup or a
+  clone tosses the same coins, even if it first answers on another day of the hold.
+* by epoch, only for `memoized`: report ids and coins of the second round.
 
-A key is settled with: once an epoch's report is made, or a hold decided, the file holds only the
-next key.
+Once an epoch's report is made or a hold is decided, the file holds only the next key.
 """
 
 from __future__ import annotations
@@ -32,11 +31,12 @@ chain of a year of hours needs more; it bounds the work for the very short epoch
 
 
 class CollectionState(NamedTuple):
-    """One collection's row, and the highest epoch it was ever answered in.
+    """One collection's row, and the highest epoch that it was ever answered in.
 
     `key` belongs to hold `at`, `epoch_key` to epoch `epoch_at`. `first` is the first epoch that was
-    settled, `joined` the first one for which the default speaks. `hold` is the last one settled, in
-    which this device was `asked` or not; `permanent` is the answer tossed in hold `tossed`.
+    settled, `joined` the first one for which the default is sent. `hold` is the last hold settled;
+    `asked` says whether sampling chose this device in it. `permanent` is the answer tossed in hold
+    `tossed`.
     """
 
     key: bytes | None
@@ -57,7 +57,7 @@ _SAVE = f"UPDATE course SET {', '.join(f'{name} = ?' for name in _SAVED)} WHERE 
 
 
 def join(db: sqlite3.Connection, manifest: Manifest, now: float) -> None:
-    """Begin a collection's chains, with keys if there is consent; those begun stay."""
+    """Start a collection's chains, with keys if there is consent. Chains that exist stay."""
     at, by_epoch = _first_hold_and_epoch(manifest, now)
     db.execute(
         "INSERT OR IGNORE INTO course (collection, at, epoch_at) VALUES (?, ?, ?)",
@@ -76,7 +76,7 @@ def save(db: sqlite3.Connection, collection: str, state: CollectionState) -> Non
 
 
 def _first_hold_and_epoch(manifest: Manifest, now: float) -> tuple[int, int | None]:
-    """The hold and the epoch that new keys belong to."""
+    """Return the hold and the epoch that new keys belong to."""
     first = manifest.first_epoch
     epoch = min(max(epoch_at(now, manifest.epoch_seconds), first), manifest.last_epoch)
     if manifest.repeat == "once":

@@ -1,4 +1,4 @@
-"""The person's word: unknown until they were asked, then granted or denied."""
+"""The person's decision: unknown until the app asks, then granted or denied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Consent", "deny", "grant", "parse_consent"]
 
 
 class Consent(StrEnum):
-    """Only GRANTED records and sends; only DENIED wipes."""
+    """Only GRANTED records and sends. Only DENIED deletes."""
 
     UNKNOWN = "unknown"
     GRANTED = "granted"
@@ -23,14 +23,17 @@ class Consent(StrEnum):
 
 
 def parse_consent(answer: str) -> Consent:
-    """The answer a person can give; ConfigurationError for any other."""
+    """Return the decision in `answer`.
+
+    Raises ConfigurationError if it is neither granted nor denied.
+    """
     if answer not in (Consent.GRANTED, Consent.DENIED):
         raise ConfigurationError(f'consent must be "granted" or "denied", got {answer!r}')
     return Consent(answer)
 
 
 def grant(db: sqlite3.Connection) -> None:
-    """Allow recording. Collections without keys get some; what was spent and settled stays so."""
+    """Allow recording and make keys for collections without one. Spent budget stays spent."""
     db.execute("UPDATE installation SET consent = ?", (Consent.GRANTED,))
     keyless = db.execute("SELECT collection, epoch_at FROM course WHERE key IS NULL").fetchall()
     for row in keyless:
@@ -42,9 +45,9 @@ def grant(db: sqlite3.Connection) -> None:
 
 
 def deny(db: sqlite3.Connection) -> None:
-    """Wipe queue, keys and permanent answers.
+    """Delete queue, keys and permanent answers.
 
-    The ε spent by name, the epochs answered and the holds settled stay as a tombstone.
+    A tombstone stays: the ε spent by name, the answered epochs and the settled holds.
     """
     db.execute("UPDATE installation SET consent = ?", (Consent.DENIED,))
     db.execute("UPDATE course SET key = NULL, epoch_key = NULL, permanent = NULL, joined = NULL")

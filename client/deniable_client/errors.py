@@ -1,16 +1,16 @@
-"""Everything deniable_client raises or reports.
+"""All errors that deniable_client raises or reports.
 
 * ClientError
-  x ConfigurationError    the host application must fix this
+  x ConfigurationError    the host application must correct this
   x TransportError        temporary; the outbox keeps the report
-  x HaltedError           a request was not made: it may not be now, or the time was over
+  x HaltedError           no request was made: it was not allowed, or the time limit was over
   x RejectedError         permanent; the report was dropped, .problem says why
-  x RefusedError          what the aggregator offered breaks a rule and is not used
+  x RefusedError          the aggregator sent something that breaks a rule; it is not used
   x LogForkedError        the aggregator contradicts itself; recording and uploading have stopped
   x StorageError          the state file cannot be used, now or (.permanent) at all
-    + ClosedError         as the client was closed
+    + ClosedError         the client was closed
 
-`record()` raises none of them. `flush()`, `upload_due()` and `refresh()` hand them over in
+`record()` raises none of them. `flush()`, `upload_due()` and `refresh()` return them in
 `.problems`.
 """
 
@@ -34,19 +34,19 @@ class ClientError(Exception):
 
 
 class ConfigurationError(ClientError, ValueError):
-    """An argument that only the host application's developer can put right."""
+    """A wrong argument, which only the host application's developer can correct."""
 
 
 class TransportError(ClientError):
-    """No usable answer: no connection, a time-out, a server that is not ready."""
+    """No usable reply: no connection, a time-out, or a server that is not ready."""
 
 
 class HaltedError(ClientError):
-    """A request that was not made: nothing may be sent now, or the time was over."""
+    """No request was made, because nothing may be sent now or the time limit was over."""
 
 
 class RejectedError(ClientError):
-    """A report was not counted and never will be; `problem` is the slug, "epoch-closed"."""
+    """A report was rejected permanently. `problem` is the reason, like "epoch-closed"."""
 
     def __init__(self, problem: str, detail: str) -> None:
         super().__init__(f"{problem}: {detail}")
@@ -54,11 +54,11 @@ class RejectedError(ClientError):
 
 
 class RefusedError(ClientError):
-    """A manifest or key list that is not signed, not newer, not allowed or not understood."""
+    """A manifest or key list is not signed, not newer, not allowed or not understood."""
 
 
 class LogForkedError(ClientError):
-    """Two statements of one operator that cannot both be in one log."""
+    """The operator signed two statements that cannot both be in one log."""
 
 
 class StorageError(ClientError):

@@ -1,8 +1,8 @@
 """What this client reveals, in words and numbers: `Client.explain()`.
 
-Of a report that waits the very payload is shown, as it will leave but for the seal. Of one that has
-left, the state file keeps the SHA-256 and the size of the last request it left in, and no more: the
-payload and the id are wiped, so that nothing on the device links it to the reports.
+A waiting report is shown with the payload that will leave, before sealing. Of a report that has
+left, the state file keeps only the SHA-256 and the size of the last request. The payload and the id
+are deleted, so nothing on the device links it to the reports on the server.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from deniable_client.budget import Budget
 from deniable_client.consent import Consent
+from deniable_client.payload_words import list_labels, percent, sentence_of
 from deniable_shared.analysis.posterior import max_posterior, max_posterior_percent
 from deniable_shared.domains import Bits
 from deniable_shared.randomness.dyadic import format_epsilon
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from deniable_client.ceiling import Ceiling
     from deniable_client.prepared_collection import PreparedCollection
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CollectionExplanation", "Explanation", "LogHead", "ReportExplanation", "explain"]
 
-_MOST_LABELS = 12
 _MOST_REPORTS = 5
 _CONSENT = {
     Consent.GRANTED: "You agreed. You can withdraw that at any time.",
@@ -38,13 +38,14 @@ _CONSENT = {
 
 @dataclass(frozen=True, slots=True)
 class CollectionExplanation:
-    """One collection. ε as exact Fractions, chances as Fractions in 0…1.
+    """One collection. ε and chances are exact Fractions; chances are in 0…1.
 
-    `truth_probability`: the chance that one report supports the true answer. Someone for whom two
-    answers were equally likely is at most `max_posterior` sure of the right one after one report,
-    and `max_posterior_lifetime` after everything that this device will ever send for the
-    collection. `linkage` is in bits: how much two reports of one permanent answer share.
-    `identified`: the operator can see whose report it is.
+    `truth_probability` is the chance that one report supports the true answer. Someone who was
+    undecided between two answers is at most `max_posterior` sure of the right one after one report,
+    and at most `max_posterior_lifetime` sure after all reports that this device ever sends for the
+    collection. `linkage` is how much two reports of one permanent answer share, in bits.
+    `identified`: the operator can see whose report it is. `public`: anyone may read the totals.
+    `manifest` is the text that the operator signed, `digest` its SHA-256.
     """
 
     name: str
@@ -64,18 +65,22 @@ class CollectionExplanation:
     max_posterior_lifetime: Fraction
     linkage: float
     identified: bool
+    public: bool
     schedule: str
     budget: Budget
     admitted: bool
+    manifest: str
+    digest: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReportExplanation:
-    """One report. `state`: waiting, sending (requested, no answer yet), done, dropped or wiped.
+    """One report. `state`: waiting, sending (requested, no reply yet), done, dropped or wiped.
 
-    `payload` and `report_id` as long as it waits; `request_sha256` and `request_bytes` of the last
-    request it left in, None if it never did, and how many requests there were.
+    `payload`, `sentence` and `report_id` are present only while it waits. `request_sha256` and
+    `request_bytes` describe the last request with this report, None if there was none. `requests`
+    is the number of requests.
     """
 
     collection: str
@@ -87,11 +92,15 @@ class ReportExplanation:
     request_bytes: int | None
     payload: bytes | None
     report_id: bytes | None
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """The operator's log as last seen: compare it with somebody else's, size by size."""
+    """The last size and head seen of the operator's log.
+
+    Compare them with those on other devices.
+    """
 
     size: int
     head: str
@@ -100,7 +109,7 @@ class LogHead:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything `Client.explain()` tells; `text` is what an app can show to a person."""
+    """The result of `Client.explain()`. An app can show `text` to the person."""
 
     url: str
     consent: Consent
@@ -120,7 +129,7 @@ def explain(
     denied_by: str | None,
     budget: Budget,
     ceiling: Ceiling,
-    collections: Iterable[PreparedCollection],
+    collections: Sequence[PreparedCollection],
 ) -> Explanation:
     """Read the state and put it into words."""
     row = db.execute(
@@ -128,7 +137,8 @@ def explain(
     ).fetchone()
     consent, forked, head = Consent(row["consent"]), row["forked"], row["log_head"]
     explanations = tuple(_explain_collection(prepared, budget) for prepared in collections)
-    reports = tuple(_reports(db))
+    by_id = {each.manifest.collection: each for each in collections}
+    reports = tuple(_reports(db, by_id))
     log = LogHead(row["log_size"], head, row["keys_version"]) if head else None
     return Explanation(
         url=url,
@@ -154,7 +164,7 @@ def explain(
 def _explain_collection(prepared: PreparedCollection, total: Budget) -> CollectionExplanation:
     manifest, mechanism = prepared.manifest, prepared.mechanism
     lifetime = prepared.schedule.lifetime
-    untouched = Budget(lifetime, Fraction(0), min(lifetime, total.left))
+    untouched = Budget.of(lifetime, Fraction(0), total.left.exact)
     budget = total.collections.get(manifest.name, untouched)
     return CollectionExplanation(
         name=manifest.name,
@@ -174,31 +184,40 @@ def _explain_collection(prepared: PreparedCollection, total: Budget) -> Collecti
         max_posterior_lifetime=max_posterior(prepared.schedule.lifetime_cost),
         linkage=manifest.linkage,
         identified=manifest.identified,
+        public=manifest.public,
         schedule=prepared.schedule.description,
         budget=budget,
         admitted=prepared.admitted,
+        manifest=manifest.body.decode(),
+        digest=manifest.digest.hex(),
         text=_collection_text(prepared, budget),
     )
 
 
-def _reports(db: sqlite3.Connection) -> Iterable[ReportExplanation]:
+def _reports(
+    db: sqlite3.Connection, by_id: Mapping[str, PreparedCollection]
+) -> Iterable[ReportExplanation]:
     rows = db.execute(
         "SELECT collection, epoch, state, reason, attempts AS requests, request_digest,"
         " request_bytes, payload, report_id FROM outbox ORDER BY epoch, collection"
     )
-    return (_explain_report(**row) for row in rows)
+    return (_explain_report(by_id.get(row["collection"]), **row) for row in rows)
 
 
-def _explain_report(*, request_digest: bytes | None, **columns: Any) -> ReportExplanation:
+def _explain_report(
+    prepared: PreparedCollection | None, *, request_digest: bytes | None, **columns: Any
+) -> ReportExplanation:
     digest = None if request_digest is None else request_digest.hex()
-    return ReportExplanation(request_sha256=digest, **columns)
+    payload = columns["payload"]
+    sentence = "" if payload is None else sentence_of(prepared, payload)
+    return ReportExplanation(request_sha256=digest, sentence=sentence, **columns)
 
 
 def _collection_text(prepared: PreparedCollection, budget: Budget) -> str:
     manifest = prepared.manifest
     lines = [
         f"{manifest.name}: {manifest.purpose}",
-        f"  Asked by {manifest.owner}, about: {_labels(manifest.domain.topics)}.",
+        f"  Asked by {manifest.owner}, about: {list_labels(manifest.domain.topics)}.",
     ]
     if not prepared.admitted:
         return "\n".join([*lines, "  It asks for more than this app gives. It gets nothing."])
@@ -207,30 +226,25 @@ def _collection_text(prepared: PreparedCollection, budget: Budget) -> str:
     )
 
 
-def _labels(labels: tuple[str, ...]) -> str:
-    more = len(labels) - _MOST_LABELS
-    return ", ".join(labels[:_MOST_LABELS]) + (f" and {more:,} more" if more > 0 else "")
-
-
 def _revealed_lines(prepared: PreparedCollection) -> Iterable[str]:
     manifest, epsilon_spent_at_most = prepared.manifest, prepared.schedule.lifetime_cost
     yield f"  {_noise_text(prepared)}: any answer could have led to any report."
     yield (
-        f"  One report: ε = {format_epsilon(manifest.epsilon_report)}. Who thought two answers "
-        f"equally likely can be at most {max_posterior_percent(manifest.epsilon_report)} % sure "
-        "after it."
+        f"  One report: ε = {format_epsilon(manifest.epsilon_report)}. Someone who "
+        "thought two answers equally likely can be at most "
+        f"{max_posterior_percent(manifest.epsilon_report)} % sure after it."
     )
     yield (
-        f"  All that this device ever tells: ε = {format_epsilon(epsilon_spent_at_most)}, at most "
-        f"{max_posterior_percent(epsilon_spent_at_most)} % sure. "
+        f"  Everything that this device ever sends: ε = {format_epsilon(epsilon_spent_at_most)}, "
+        f"at most {max_posterior_percent(epsilon_spent_at_most)} % sure. "
         f"It {prepared.schedule.description}."
     )
 
 
 def _noise_text(prepared: PreparedCollection) -> str:
-    """What a report says of the answer: it names one, or points to several at once."""
+    """Say how the randomizer scrambles an answer of this collection."""
     mechanism, domain = prepared.mechanism, prepared.manifest.domain
-    true, other = _percent(mechanism.p), _percent(mechanism.q)
+    true, other = percent(mechanism.p), percent(mechanism.q)
     if isinstance(domain, Bits):
         return f"In a report each yes or no is true with a chance of {true} and wrong otherwise"
     if mechanism.p + (domain.size - 1) * mechanism.q == 1:
@@ -244,7 +258,7 @@ def _noise_text(prepared: PreparedCollection) -> str:
 def _circumstance_lines(manifest: Manifest) -> Iterable[str]:
     if manifest.identified:
         yield (
-            "  Reports carry a voucher that was issued for you: the operator can tell which report "
+            "  Reports carry a voucher that was issued for you: the operator can see which report "
             "is yours. Only the noise protects what you answered."
         )
     if manifest.presence == "always":
@@ -253,29 +267,39 @@ def _circumstance_lines(manifest: Manifest) -> Iterable[str]:
         yield "  That this device answered, and on which day or hour, can be seen."
     if manifest.repeat == "memoized":
         yield (
-            "  Reports of one answer can be told to come from one device to the extent of "
-            f"{manifest.linkage:.2f} bits for any two."
+            f"  Two reports of one answer share {manifest.linkage:.2f} bits, by which they can be "
+            "linked."
         )
+    if manifest.public:
+        yield (
+            "  The answers of all people together are public: anyone may read these totals, never "
+            "a single report."
+        )
+    if manifest.web_origins:
+        yield f"  Pages of {', '.join(manifest.web_origins)} may ask this, too."
     if manifest.sampling < 1:
-        yield f"  {_percent(manifest.sampling)} of all devices are asked, drawn without looking."
+        yield f"  {percent(manifest.sampling)} of all devices are asked, chosen at random."
 
 
 def _spent_line(budget: Budget) -> str:
-    return f"  Spent so far: {_decimal(budget.spent)}; left: {_decimal(budget.left)}."
+    return f"  Spent so far: {budget.spent}; left: {budget.left}."
 
 
 def _status_text(url: str, consent: Consent, denied_by: str | None, forked: str | None) -> str:
-    lines = [f"Answers go to {url}, tossed on this device before they are kept.", _CONSENT[consent]]
+    lines = [
+        f"Answers go to {url}, randomized on this device before they are kept.",
+        _CONSENT[consent],
+    ]
     if denied_by is not None:
         lines.append(f"Everything is paused: {denied_by}.")
     if forked is not None:
-        lines.append(f"Everything is stopped, for the operator contradicted itself: {forked}.")
+        lines.append(f"Everything is stopped, as the operator contradicted itself: {forked}.")
     return "\n".join(lines)
 
 
 def _total_text(budget: Budget, ceiling: Ceiling) -> str:
     return (
-        f"All collections together: ε = {_decimal(budget.spent)} of at most "
+        f"All collections together: ε = {budget.spent} of at most "
         f"{format_epsilon(ceiling.epsilon_lifetime)} spent, which no server can raise."
     )
 
@@ -284,10 +308,9 @@ def _reports_text(reports: tuple[ReportExplanation, ...]) -> str:
     waiting = [each for each in reports if each.payload is not None]
     gone = [each for each in reports if each.payload is None and each.requests]
     lines = [f"Reports waiting: {len(waiting)}. Reports that left this device: {len(gone)}."]
-    lines += [
-        f"  waiting  {_where(each)}: {(each.payload or b'').hex()}"
-        for each in waiting[-_MOST_REPORTS:]
-    ]
+    for each in waiting[-_MOST_REPORTS:]:
+        lines.append(f"  waiting  {_where(each)}: {(each.payload or b'').hex()}")
+        lines.append(f"    {each.sentence}")
     lines += [
         f"  {each.state}  {_where(each)}: {each.request_bytes} bytes, SHA-256 {each.request_sha256}"
         for each in gone[-_MOST_REPORTS:]
@@ -303,14 +326,3 @@ def _log_text(log: LogHead | None) -> str:
     if log is None:
         return "The operator's log has not been seen yet."
     return f"The operator's log: {log.size} entries, head {log.head}."
-
-
-def _percent(share: Fraction) -> str:
-    tenths = -(-share * 1000 // 1)
-    if tenths == 1000 and share < 1:
-        return "more than 99.9 %"
-    return f"{tenths // 10}.{tenths % 10} %"
-
-
-def _decimal(epsilon: Fraction) -> str:
-    return f"{float(epsilon):.6f}".rstrip("0").rstrip(".")

@@ -1,46 +1,57 @@
-"""The one row of an installation: consent, whether the log forked, and who is uploading."""
+"""The row of an installation: consent, whether the log forked, and which process uploads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from deniable_client import opt_outs
 from deniable_client.consent import Consent
+from deniable_client.opt_outs import OptOuts
 from deniable_client.outcome import Outcome
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from deniable_client.errors import ConfigurationError
     from deniable_client.state import State
 
 __all__ = ["LEASE_SECONDS", "ConsentGate", "declare_fork", "release_lease", "take_lease"]
 
 LEASE_SECONDS = 30.0
-"""How long an uploader that fell silent keeps others out; no request takes half as long."""
+"""Seconds for which a silent uploader keeps others out; no request takes half as long."""
 
 
 @dataclass(slots=True)
 class ConsentGate:
-    """Whether this device may record or send; confirmed inside every transaction."""
+    """Decides whether this device may record or send. Every transaction checks it again."""
 
     state: State
+    opt_outs: OptOuts = field(default_factory=OptOuts)
+    fault: ConfigurationError | None = None
+    """The developer's mistake; nothing is recorded while there is one."""
     consent: Consent = Consent.UNKNOWN
     forked: str | None = None
     vetoed: bool = False
-    """A denial that holds in this process even if it could not be written down."""
+    """A denial that this process obeys even if it could not be stored."""
 
     def look(self) -> None:
-        """Read the state again: other processes change it too."""
+        """Read the state again, as other processes change it too."""
         with self.state.reading() as db:
             row = db.execute("SELECT consent, forked FROM installation").fetchone()
         self.consent, self.forked = Consent(row["consent"]), row["forked"]
 
+    @property
+    def word(self) -> Consent:
+        """The person's last decision, even if it could not be stored."""
+        return Consent.DENIED if self.vetoed else self.consent
+
     def refusal(self) -> Outcome | None:
         """Why nothing is recorded now, or None."""
+        if self.fault is not None:
+            return Outcome.DISABLED
         if self.vetoed or not (self._granted() or self._granted_by_now()):
             return Outcome.NO_CONSENT
-        if opt_outs.denial() is not None:
+        if self.opt_outs.denial() is not None:
             return Outcome.DISABLED
         return Outcome.LOG_FORKED if self.forked else None
 
@@ -48,6 +59,16 @@ class ConsentGate:
         """Whether a socket may be opened now."""
         self.look()
         return self.refusal() is None
+
+    def pause(self) -> str | None:
+        """Why nothing is sent, in words, or None. Uses the state that was read last."""
+        if self.fault is not None:
+            return "the app is configured wrongly"
+        if self.forked is not None:
+            return "the operator contradicted itself"
+        if self.word is not Consent.GRANTED:
+            return "there is no consent"
+        return self.opt_outs.denial()
 
     def _granted(self) -> bool:
         return self.consent is Consent.GRANTED
@@ -58,23 +79,23 @@ class ConsentGate:
 
 
 def declare_fork(db: sqlite3.Connection, reason: str) -> None:
-    """Stop this installation for good; the first reason stays."""
+    """Stop this installation permanently. The first reason is kept."""
     db.execute("UPDATE installation SET forked = ? WHERE forked IS NULL", (reason,))
 
 
 def take_lease(db: sqlite3.Connection, holder: bytes, now: float) -> bool:
-    """Become, or stay, the one uploader of this state file; False while another is."""
+    """Become or stay the one uploader of this state file. Returns False while another is."""
     db.execute(
         "UPDATE installation SET lease_holder = ?, lease_until = ?"
         " WHERE lease_holder IS NULL OR lease_holder = ? OR lease_until <= ? OR lease_until > ?",
-        # A lease longer than any that is given was written under another clock.
+        # An end too far in the future was written before the clock was set back.
         (holder, now + LEASE_SECONDS, holder, now, now + LEASE_SECONDS),
     )
     return bool(db.execute("SELECT changes()").fetchone()[0])
 
 
 def release_lease(db: sqlite3.Connection, holder: bytes) -> None:
-    """Let the next one upload."""
+    """Let another process upload."""
     db.execute(
         "UPDATE installation SET lease_holder = NULL, lease_until = 0 WHERE lease_holder = ?",
         (holder,),

@@ -1,4 +1,4 @@
-"""The collections this client knows, prepared and in memory; the state file is their record."""
+"""The collections that this client knows, prepared and in memory. The state file stores them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Source = str | os.PathLike[str] | bytes
 
 
 class KnownCollections:
-    """Finds collections by name or id. `load` returns once which manifests were refused."""
+    """Looks collections up by name or id. `load` returns each refused manifest once."""
 
     def __init__(
         self,
@@ -63,18 +63,18 @@ class KnownCollections:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all collections here."""
+        """The names of all known collections."""
         return tuple(sorted({each.manifest.name for each in self._all}))
 
     @property
     def prepared(self) -> tuple[PreparedCollection, ...]:
-        """All collections here, the newest first."""
+        """All known collections, the newest first."""
         return self._all
 
     def always(self, now: float) -> list[PreparedCollection]:
-        """Those in which this device speaks whether its app does or not: asked now, or just over.
+        """Return the `always` collections that need a default now: running, or just over.
 
-        A collection whose name means a newer one by now is left alone.
+        A collection is left out once a newer one has its name.
         """
         return [
             each
@@ -86,7 +86,7 @@ class KnownCollections:
 
     @property
     def lifetimes(self) -> dict[str, Fraction]:
-        """The most each name may cost by its manifests."""
+        """Return the most ε that each name may cost by its manifests."""
         lifetimes: dict[str, Fraction] = {}
         for prepared in self._all:
             manifest = prepared.manifest
@@ -96,7 +96,10 @@ class KnownCollections:
         return lifetimes
 
     def ship(self, sources: Iterable[Source]) -> None:
-        """Take the manifests the app carries; ConfigurationError for one no device could use."""
+        """Take the manifests that the app ships.
+
+        Raises ConfigurationError if no device could use one of them.
+        """
         if isinstance(sources, str | bytes | os.PathLike):
             raise ConfigurationError("manifests must be a list of paths or bytes, got a single one")
         offers = [self._read_shipped(source) for source in sources]
@@ -104,10 +107,9 @@ class KnownCollections:
         self._arrange(offer.manifest for offer in self._shipped)
 
     def load(self) -> Sequence[ClientError]:
-        """Store the shipped manifests, then prepare all stored ones; a second call does nothing.
+        """Store the shipped manifests, then prepare all stored ones. A second call does nothing.
 
-        Returns an error for each manifest that was refused. After a StorageError the next call
-        tries again.
+        Returns an error for each refused manifest. After a StorageError the next call tries again.
         """
         if self.loaded:
             return []
@@ -119,7 +121,10 @@ class KnownCollections:
         return refused
 
     def add(self, envelope: bytes, name_or_id: str) -> RefusedError | LogForkedError | None:
-        """Take a manifest that was fetched under a name or id; the reason if it is refused."""
+        """Take a manifest that was fetched under a name or id.
+
+        Returns the error if it is refused.
+        """
         try:
             offer = self._read(None, envelope)
         except RefusedError as error:
@@ -133,7 +138,7 @@ class KnownCollections:
         return refusal
 
     def find(self, name_or_id: str, now: float) -> PreparedCollection | Outcome:
-        """The newest collection of that name that is live now, or why there is none to answer."""
+        """The newest collection of that name that runs now, or the outcome if there is none."""
         candidates = self._by_name_or_id.get(name_or_id, ())
         for prepared in candidates:
             if prepared.live(now):
@@ -156,7 +161,10 @@ class KnownCollections:
             raise ConfigurationError(f"manifest {label}: {error}") from error
 
     def _read(self, db: sqlite3.Connection | None, envelope: bytes) -> Offer:
-        """RefusedError also for what requires more of a report than this app can bring."""
+        """Return the manifest.
+
+        Raises RefusedError also if it requires a voucher and the app has none.
+        """
         offer = manifests.read_offer(db, envelope, trust=self._trust, origins=self._origins)
         require_able(offer.manifest.requires, offer.manifest.collection, self._vouchers)
         return offer

@@ -1,8 +1,8 @@
-"""The manifests this installation goes by: verified once, checked against earlier ones, kept.
+"""The manifests of this installation: verified once, checked against earlier ones, stored.
 
-Whatever offers a manifest, the app's own files or the aggregator, the same checks follow: the
-operator's signature, the rules of `deniable_shared.manifest`, origins the app was built with, one
-body for ever for one (collection, version), and a newer version that only changes what may change.
+Manifests from the app's files and from the aggregator pass the same checks: the operator's
+signature, the rules of `deniable_shared.manifest`, only origins that the app was built with, one
+body for one (collection, version), and only allowed changes in a newer version.
 """
 
 from __future__ import annotations
@@ -40,14 +40,17 @@ _BODY = "SELECT body FROM manifest WHERE collection = ? AND version = ?"
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A manifest whose signature and own rules hold, and the SHA-256 of the envelope it came in."""
+    """A manifest that was verified and follows its own rules, and the SHA-256 of its envelope."""
 
     manifest: Manifest
     envelope: bytes
 
 
 def trust_digest(trust: Sequence[str]) -> bytes:
-    """Names a set of trusted keys: what one set verified is not verified for another."""
+    """Return a name for a set of trusted keys.
+
+    A signature that was verified for one set says nothing about another.
+    """
     return sha256("\n".join(sorted(trust)).encode()).digest()
 
 
@@ -58,10 +61,10 @@ def read_offer(
     trust: tuple[str, ...],
     origins: tuple[str, ...],
 ) -> Offer:
-    """The manifest in a signed envelope; RefusedError says what is wrong with it.
+    """Return the manifest in a signed envelope. Raises RefusedError if a check fails.
 
-    An envelope this installation verified before under the same trust is recognised by its SHA-256,
-    without loading any cryptography. `db` is None while the state cannot be read.
+    The SHA-256 of an envelope that was verified before under the same trust is enough: no
+    cryptography is loaded. `db` is None while the state cannot be read.
     """
     digest = sha256(envelope).digest()
     verified = db is not None and _is_verified(db, digest, trust_digest(trust))
@@ -79,10 +82,10 @@ def read_offer(
 
 
 def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes, now: float) -> None:
-    """Remember an offer, in the caller's transaction, and begin its keys.
+    """Store a manifest, in the caller's transaction, and start its keys.
 
-    RefusedError for a rollback or a change that is not allowed, LogForkedError for a second body of
-    a known version.
+    Raises RefusedError for a rollback or a change that is not allowed, and LogForkedError for a
+    second body of a known version.
     """
     manifest = offer.manifest
     stored_body = _read_body(db, manifest.collection, manifest.version)
@@ -98,7 +101,7 @@ def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes, now: float) -> No
 
 
 def newest(db: sqlite3.Connection, trust: bytes, origins: Collection[str]) -> list[Manifest]:
-    """The newest version of every collection of these keys, if only these origins collect it.
+    """Return the newest version of each collection with these keys and only these origins.
 
     A version that this program cannot read is left out.
     """
@@ -112,9 +115,9 @@ def newest(db: sqlite3.Connection, trust: bytes, origins: Collection[str]) -> li
 
 
 def forget_damaged(db: sqlite3.Connection) -> None:
-    """Delete copies that are not what was written; the shipped manifest takes their place.
+    """Delete stored copies that have changed. The shipped manifest replaces them.
 
-    Reports that wait under a version that only the aggregator has wait until it is fetched again.
+    If only the aggregator has a version, reports of that version wait until it is fetched again.
     """
     rows = db.execute(
         "SELECT rowid, CAST(collection AS BLOB) AS collection, version,"
@@ -126,12 +129,15 @@ def forget_damaged(db: sqlite3.Connection) -> None:
 
 
 def required(db: sqlite3.Connection, collection: str, version: int) -> tuple[str, ...]:
-    """The extensions that reports of a stored manifest carry."""
+    """Return the extensions that reports of a stored manifest carry."""
     return _read_stored(db, collection, version).requires
 
 
 def ingest(db: sqlite3.Connection, collection: str) -> tuple[str, ...]:
-    """Where the newest version known lets reports of a collection go; nowhere if none is known."""
+    """Return the origins that may take reports of a collection, by the newest known version.
+
+    Empty if no version is known.
+    """
     row = db.execute(
         "SELECT body FROM manifest WHERE collection = ? ORDER BY version DESC LIMIT 1",
         (collection,),

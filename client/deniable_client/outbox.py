@@ -1,12 +1,12 @@
-"""The queue of randomized answers. A row is kept for ever; being done or dropped only empties it.
+"""The queue of randomized answers. Rows stay: a row that is done or dropped is only emptied.
 
-A row's times are unix seconds. `send_at` spreads reports over the epoch, `retry_at` is this
-device's own back-off, `floor` is the aggregator's Retry-After, `closes_at` is when the epoch takes
-no more reports. A row is late once this device's clock is past `closes_at`; its `send_at` is then
-when that was first seen.
+A row's times are unix seconds. `send_at` is a random time in the epoch, `retry_at` is this device's
+back-off, `floor` is the aggregator's Retry-After, `closes_at` is when the epoch stops taking
+reports. A row is late once this device's clock is past `closes_at`. Its `send_at` is then the time
+at which this was noticed.
 
-A late row is not sent. It is kept for a while all the same, since the clock may have jumped: until
-the aggregator's clock is past `closes_at` too, or this one has been for a week.
+A late row is not sent. Because the clock may have jumped, it is kept until the aggregator's clock
+is past `closes_at` too, or this device's clock has been past it for a week.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ __all__ = [
 ]
 
 MAX_WAITING = 1_000
-"""Most answers that wait: far more than an app ever asks between two uploads."""
+"""Most waiting answers: far more than an app records between two uploads."""
 
 MAX_WAITING_HERE = 256
-"""Most answers of one collection: no other loses its place to one that is asked every hour."""
+"""Most waiting answers of one collection, so that an hourly one cannot crowd out the others."""
 
 LATE_SECONDS = 7 * 86_400.0
-"""How long a row stays that is late by this device's clock alone."""
+"""Seconds for which a row is kept that is late only by this device's clock."""
 
 _LONGEST_SECONDS = 12 * 3600 + 1
 """Retry-After and back-off last six hours each: a longer wait was written under another clock."""
 
 
 class OutboxRow(NamedTuple):
-    """When a row may be sent."""
+    """The times of one row."""
 
     collection: str
     epoch: int
@@ -61,24 +61,24 @@ class OutboxRow(NamedTuple):
 
     @property
     def was_late(self) -> bool:
-        """Whether it was noted as late; no row is scheduled after its epoch."""
+        """Whether the row was marked as late: no schedule puts `send_at` after the epoch."""
         return self.send_at > self.closes_at
 
     def late(self, now: float) -> bool:
-        """Whether the epoch takes no more reports, by this device's clock."""
+        """Whether the epoch no longer takes reports, by this device's clock."""
         return self.closes_at < now
 
     def due(self, now: float) -> bool:
-        """Whether the schedule lets it go."""
+        """Whether the schedule allows sending now."""
         return self.send_at <= now and _passed(self.retry_at, now) and self.allowed(now)
 
     def allowed(self, now: float) -> bool:
-        """Whether the aggregator lets it come; the schedule aside."""
+        """Whether the aggregator allows it now; ignores the schedule."""
         return _passed(self.floor, now)
 
 
 class QueuedReport(NamedTuple):
-    """What is needed to seal and send one row; the same for every attempt."""
+    """The contents needed to seal and send one row; the same for every attempt."""
 
     collection: str
     epoch: int
@@ -90,7 +90,7 @@ class QueuedReport(NamedTuple):
 
 
 def waiting_rows(db: sqlite3.Connection) -> list[OutboxRow]:
-    """Everything that is not sent for good yet."""
+    """Return all rows with a report that may still be sent."""
     rows = db.execute(
         "SELECT collection, epoch, attempts, send_at, retry_at, floor, closes_at FROM outbox"
         " WHERE payload IS NOT NULL"
@@ -99,13 +99,13 @@ def waiting_rows(db: sqlite3.Connection) -> list[OutboxRow]:
 
 
 def waiting_count(db: sqlite3.Connection) -> int:
-    """How many rows wait."""
+    """Return the number of waiting rows."""
     row = db.execute("SELECT count(*) FROM outbox WHERE payload IS NOT NULL").fetchone()
     return int(row[0])
 
 
 def read_report(db: sqlite3.Connection, collection: str, epoch: int) -> QueuedReport | None:
-    """What there is to seal in a row, or None."""
+    """Return the contents of a row, or None if it is empty."""
     row = db.execute(
         "SELECT o.collection, o.epoch, o.manifest_version, m.digest AS manifest_digest,"
         " o.report_id, o.payload, o.attempts FROM outbox o JOIN manifest m"
@@ -119,9 +119,9 @@ def read_report(db: sqlite3.Connection, collection: str, epoch: int) -> QueuedRe
 def mark_sending(
     db: sqlite3.Connection, report: QueuedReport, request: bytes
 ) -> QueuedReport | None:
-    """Note that the first byte of this request is about to leave; None if it must not any more.
+    """Note that a request is about to leave. Returns None if it must not leave any more.
 
-    What is kept of it is its SHA-256 and its size: enough to recognise it, nothing to link it by.
+    Only its SHA-256 and its size are kept: enough to recognise it, nothing to link it by.
     """
     cursor = db.execute(
         "UPDATE outbox SET state = 'sending', attempts = attempts + 1, request_digest = ?,"
@@ -133,31 +133,31 @@ def mark_sending(
 
 
 def finish(db: sqlite3.Connection, report: QueuedReport) -> None:
-    """The aggregator has it."""
+    """Empty a row that the aggregator accepted."""
     _empty(db, "done", None, "collection = ? AND epoch = ?", (report.collection, report.epoch))
 
 
 def drop(db: sqlite3.Connection, report: QueuedReport, reason: str) -> int:
-    """The aggregator will never take it; the number of rows dropped."""
+    """Empty a row that the aggregator rejected permanently. Returns the number of rows."""
     return _empty(
         db, "dropped", reason, "collection = ? AND epoch = ?", (report.collection, report.epoch)
     )
 
 
 def drop_collection(db: sqlite3.Connection, collection: str, reason: str) -> int:
-    """The aggregator takes nothing of this collection; the number of rows dropped."""
+    """Empty all rows of a collection. Returns the number of rows."""
     return _empty(db, "dropped", reason, "collection = ?", (collection,))
 
 
 def drop_closed(db: sqlite3.Connection, now: float) -> int:
-    """Drop what is late at that moment; the number of rows."""
+    """Drop the rows that are late at `now`. Returns the number of rows."""
     return _empty(db, "dropped", "epoch-closed", "closes_at < ?", (now,))
 
 
 def watch_late(db: sqlite3.Connection, now: float) -> int:
-    """Note since when rows are late; drop those that have been for a week; the number dropped.
+    """Mark late rows and drop those that were late for a week. Returns the number dropped.
 
-    A row that is in time again, or was noted under a clock further ahead, starts again.
+    The week starts again if a row is in time again, or was marked under a clock further ahead.
     """
     db.execute(
         "UPDATE outbox SET send_at = :now WHERE payload IS NOT NULL"
@@ -169,9 +169,9 @@ def watch_late(db: sqlite3.Connection, now: float) -> int:
 
 
 def judge_late(db: sqlite3.Connection, *, now: float, date: float) -> int:
-    """Drop what is late by this clock and by the aggregator's; the number dropped.
+    """Drop rows that are late by this clock and by the aggregator's `date`. Returns the number.
 
-    What is late by this clock alone is kept for another week.
+    Rows that are late by this clock alone are kept for another week.
     """
     dropped = drop_closed(db, min(now, date))
     db.execute(
@@ -195,7 +195,7 @@ def postpone(
 def _empty(
     db: sqlite3.Connection, state: str, reason: str | None, which: str, values: tuple[object, ...]
 ) -> int:
-    """Empty the rows `which` names, a condition written in this module."""
+    """Empty the waiting rows for which `which` holds, a condition written in this module."""
     cursor = db.execute(
         "UPDATE outbox SET state = ?, reason = ?, payload = NULL, report_id = NULL"  # noqa: S608  (the names in it are fixed)
         f" WHERE payload IS NOT NULL AND {which}",

@@ -1,4 +1,4 @@
-"""A manifest made ready to be answered: everything `record()` needs, worked out once."""
+"""A manifest with everything that `record()` needs, computed once."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ _SHORTEST_WINDOW = 3_600
 
 @dataclass(frozen=True, slots=True)
 class PreparedCollection:
-    """One collection, ready. Millionths of ε: cost of an answer, limit. Unix seconds: starts, ends.
+    """One prepared collection. Costs and limits are in millionths of ε, times in unix seconds.
 
-    `sampling` is of 2^64, None if every device takes part; `open`: part of an answer is public.
+    `sampling` is a threshold out of 2^64, None if every device takes part. `open`: part of an
+    answer is public.
     """
 
     manifest: Manifest
@@ -51,49 +52,52 @@ class PreparedCollection:
 
     @property
     def always(self) -> bool:
-        """Whether the default speaks when the app records nothing."""
+        """Whether the default is sent when the app records nothing."""
         return self.default is not None
 
     def live(self, now: float) -> bool:
-        """Whether it has started and is not over."""
+        """Whether the collection has started and has not ended."""
         return self.starts <= now < self.ends
 
     def encode(self, value: object) -> tuple[Encoded, bytes]:
-        """What is randomized, and what keys its coins; DomainError for no value of the domain."""
+        """Return the encoded value and the bytes that key its coins.
+
+        Raises DomainError if the domain does not have the value.
+        """
         return encode(self.manifest.domain, value)
 
     def epoch(self, now: float) -> int:
-        """The epoch a report of this moment belongs to."""
+        """The epoch of a report made at `now`."""
         return epoch_at(now, self.manifest.epoch_seconds)
 
     def period(self, epoch: int) -> ReportingPeriod:
-        """The epoch as the rules of repetition see it."""
+        """Return the epoch as the rules of `repeat` see it."""
         return ReportingPeriod(epoch, self.schedule.hold_at(epoch), self.paid)
 
     def closes_at(self, epoch: int) -> int:
-        """When reports of the epoch are no longer taken."""
+        """When the aggregator stops taking reports of the epoch."""
         return closes_at(epoch, self.manifest.epoch_seconds, self.manifest.grace_seconds)
 
     def latest_send(self, epoch: int) -> float:
-        """Until when reports of the epoch are spread: its end and half the grace."""
+        """The latest random sending time of an epoch: its end plus half the grace."""
         return epoch_end(epoch, self.manifest.epoch_seconds) + self.manifest.grace_seconds / 2
 
     def settles_at(self, epoch: int) -> float:
-        """When the default speaks for an epoch in which nothing was recorded.
+        """When the default is recorded for an epoch without an answer.
 
-        Its end; earlier only if half the grace is shorter than the time that sending needs.
+        This is the end of the epoch. It is earlier only if half the grace is too short for sending.
         """
         window = min(self.manifest.epoch_seconds / 2, _SHORTEST_WINDOW)
         end = float(epoch_end(epoch, self.manifest.epoch_seconds))
         return min(end, self.latest_send(epoch) - window)
 
     def window(self, epoch: int, now: float) -> tuple[float, float]:
-        """Between which moments a report is sent: the same for a default and a recorded answer."""
+        """Return the first and last moment to send a report: the same for defaults and answers."""
         earliest = self.settles_at(epoch) if self.always else now
         return earliest, max(earliest, self.latest_send(epoch))
 
     def overdue(self, joined: int, highest: int | None, *, now: float) -> Sequence[int]:
-        """Epochs for which the default should have spoken and still can."""
+        """Return the epochs that need a default and can still get one."""
         manifest, newest = self.manifest, self.epoch(now)
         lowest = max(joined, self.schedule.first_epoch)
         if highest is not None:
@@ -107,7 +111,7 @@ class PreparedCollection:
 
 
 def prepare(manifest: Manifest, ceiling: Ceiling) -> PreparedCollection:
-    """Work out a manifest under the app's ceiling."""
+    """Prepare a manifest under the app's ceiling."""
     threshold = manifest.sampling_threshold
     schedule = manifest.schedule_under(ceiling.epsilon_lifetime)
     return PreparedCollection(

@@ -1,7 +1,7 @@
 """Randomizes one epoch's report: from a state and a value to the next state and a payload.
 
-A pure function: nothing is read or written here, and the same state, collection and value give the
-same report, on this device, its clone or its restored backup.
+Pure functions: nothing is read or written. The same state, collection and value give the same
+report on this device, on its clone and on its restored backup.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["EpochResult", "begins_hold", "randomize"]
 
 
 class EpochResult(NamedTuple):
-    """What one epoch gave: `paid` if ε was charged, a report unless the outcome says otherwise."""
+    """The result of one epoch. `paid`: ε was charged. `outcome` says whether there is a report."""
 
     outcome: Outcome
     state: CollectionState
@@ -32,7 +32,7 @@ class EpochResult(NamedTuple):
 
 
 def begins_hold(state: CollectionState, period: ReportingPeriod) -> bool:
-    """Whether the period begins a hold; otherwise the permanent answer is there."""
+    """Whether the period starts a hold. Otherwise its permanent answer exists."""
     return state.permanent is None or state.hold != period.hold
 
 
@@ -44,9 +44,9 @@ def randomize(
     *,
     pays: bool,
 ) -> EpochResult:
-    """The report of an epoch that the rule of repetition does not refuse.
+    """Return the report of an epoch that the rule of repetition admits.
 
-    Where the budget does not pay (`pays`), the last permanent answer serves.
+    If the budget does not pay for a new toss (`pays`), the last permanent answer is used.
     """
     if not begins_hold(state, period):
         outcome = Outcome.HELD if state.tossed == period.hold else Outcome.REPEATED
@@ -107,7 +107,7 @@ def _memoize(
 def _derive_coins(
     prepared: PreparedCollection, key: bytes, period: ReportingPeriod, canonical: bytes
 ) -> tuple[Coins, Coins | None]:
-    """The coins of the value, and those of the public part of an answer if it has one."""
+    """Return the coins of the value, and those of the public part of an answer if it has one."""
     identity, hold = prepared.identity, period.hold
     coins = keychain.coins(key, identity=identity, hold=hold, value=canonical)
     if not prepared.open:

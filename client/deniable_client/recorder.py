@@ -1,6 +1,6 @@
-"""From a value to a randomized payload in the queue: the only place that randomizes.
+"""Turns a value into a randomized payload in the queue. The only module that randomizes.
 
-One transaction reads, randomizes, charges, queues and overwrites the keys; whatever interrupts it,
+One transaction reads, randomizes, charges, queues and overwrites the keys. After any interruption,
 either all of that happened or nothing did. The value itself is never stored, logged or put into an
 error.
 """
@@ -42,7 +42,7 @@ _FINAL = frozenset({Outcome.ALREADY_ANSWERED, Outcome.NOT_SAMPLED})
 
 
 class _Eligibility(NamedTuple):
-    """What decides whether this installation may answer one collection. ε in millionths."""
+    """The state that decides whether this installation may answer a collection. ε in millionths."""
 
     consent: str
     forked: str | None
@@ -101,7 +101,7 @@ _COLUMNS = {
     "at": "coalesce(c.at, 0)",
     "highest": "(SELECT max(epoch) FROM outbox WHERE collection = :collection)",
 }
-"""Field → SQL. The fields themselves order the statement: looking 17 names up costs 8 µs a call."""
+"""Field → SQL. The fields order the statement: looking up 17 names costs 8 µs a call."""
 
 _OWN_FIELDS = _Eligibility._fields[:-1]
 _ELIGIBILITY = f"""
@@ -113,7 +113,7 @@ _ELIGIBILITY = f"""
 
 @dataclass(frozen=True, slots=True)
 class EncodedAnswer:
-    """A value in its encoded form, on its way to the coins and no further."""
+    """A value in its encoded form, which is only ever passed to the randomizer."""
 
     prepared: PreparedCollection
     answer: tuple[Encoded, bytes]
@@ -121,12 +121,12 @@ class EncodedAnswer:
 
     @property
     def period(self) -> ReportingPeriod:
-        """The epoch it belongs to."""
+        """The epoch that the answer belongs to."""
         return self.prepared.period(self.prepared.epoch(self.now))
 
 
 class Recorder:
-    """Records answers of one installation. Every thread and process may have its own."""
+    """Records answers of one installation. Each thread and process may have its own Recorder."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Recorder:
         self._settled_scopes: dict[str, int] = {}
 
     def record(self, name_or_id: str, value: object) -> Outcome:
-        """See `Client.record`. StorageError when the state cannot be used."""
+        """See `Client.record`. Raises StorageError if the state cannot be used."""
         refusal = self._gate.refusal()
         if refusal is not None:
             return refusal
@@ -160,7 +160,7 @@ class Recorder:
         return self._answer(encoded)
 
     def examine(self, name_or_id: str, value: object) -> EncodedAnswer | Outcome:
-        """The value in its encoded form, or what is wrong with it or with the collection."""
+        """Return the encoded value, or the outcome if the value or the collection is wrong."""
         now = self._clock()
         prepared = self._collections.find(name_or_id, now)
         if isinstance(prepared, Outcome):
@@ -181,7 +181,7 @@ class Recorder:
                     )
 
     def _standing_refusal(self, encoded: EncodedAnswer) -> Outcome | None:
-        """The refusal, read without the write lock that other processes may be waiting for."""
+        """Return the refusal, read without the write lock that other processes may hold."""
         with self._state.reading() as db:
             eligibility = _read_eligibility(db, encoded.prepared)
         refusal = eligibility.refusal(encoded.prepared, encoded.period, self._lifetime_limit)
@@ -226,7 +226,7 @@ class Recorder:
         eligibility: _Eligibility,
         now: float,
     ) -> _Eligibility:
-        """Record the default for epochs that ended without an answer; the eligibility after."""
+        """Record the default for past epochs without an answer. Returns the new eligibility."""
         if eligibility.consent != Consent.GRANTED or eligibility.forked or prepared.default is None:
             return eligibility
         state = eligibility.collection_state
@@ -289,17 +289,17 @@ def _save(
 
 
 def _join_late(db: sqlite3.Connection, prepared: PreparedCollection, now: float) -> _Eligibility:
-    """Keys for a collection that lost its row: the file was replaced under a running app."""
+    """Make keys for a collection without a row: the file was replaced while the app ran."""
     join_account(db, prepared.manifest.name, prepared.manifest.ledger_group)
     collection_state.join(db, prepared.manifest, now)
     return _read_eligibility(db, prepared)
 
 
 def _refusal_scope(prepared: PreparedCollection, period: ReportingPeriod) -> int:
-    """What a refusal holds for: an epoch, or for ever."""
+    """Return what a refusal applies to: one epoch, or all."""
     return 0 if prepared.manifest.repeat == "once" else period.epoch
 
 
 def _random_moment(earliest: float, latest: float) -> float:
-    """A moment drawn uniformly: when a report arrives does not show when it was recorded."""
+    """Return a random moment: arrival must not reveal when a report was recorded."""
     return earliest + (latest - earliest) * Coins.system().below(_MOMENT_STEPS) / _MOMENT_STEPS

@@ -1,4 +1,4 @@
-"""Fetches manifests an app did not ship, and newer versions of those it did."""
+"""Fetches manifests that the app did not ship, and newer versions of those it did."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 
 class Refresher:
-    """Asks the aggregator for manifests and lets the known collections judge them."""
+    """Fetches manifests and hands them to the known collections, which check them."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Refresher:
         self._gate = gate
 
     def refresh(self, names: Iterable[str], timeout: float) -> RefreshResult:
-        """Ask for every collection known here and for these names."""
+        """Fetch the manifest of every known collection and of `names`."""
         transport = TimedTransport(self._transport, self._calls, self._permit, timeout)
         problems: list[ClientError] = []
         for name in sorted({*self._collections.names, *names}):
@@ -54,10 +54,10 @@ class Refresher:
     def fetch(
         self, name_or_id: str, transport: TimedTransport, *, tried: Address | None = None
     ) -> ClientError | None:
-        """Ask for one manifest; the reason if there is none or it is refused.
+        """Fetch one manifest. Returns the error if there is none or it is refused.
 
-        The next address is asked if one does not help, and `tried` is asked last. The reason is
-        that of the address that was asked first.
+        If an address fails, the next one is tried, and `tried` comes last. The returned error is
+        that of the first address.
         """
         if not _NAME.fullmatch(name_or_id):
             return RefusedError("a name must be 1…64 characters of a-z, 0-9 and -")
@@ -72,7 +72,7 @@ class Refresher:
         return problems[0]
 
     def _ordered_addresses(self, name_or_id: str) -> tuple[Address, ...]:
-        """All addresses, first those where the collection is as far as this device knows."""
+        """All addresses; those of the collection, as far as this device knows, come first."""
         manifests = [each.manifest for each in self._collections.prepared]
         named = [each for each in manifests if name_or_id in (each.name, each.collection)]
         return route(self._addresses, [origin for each in named for origin in each.ingest])
@@ -87,6 +87,4 @@ class Refresher:
 
     def _permit(self) -> None:
         if not self._gate.open():
-            raise HaltedError(
-                "nothing is fetched without consent, under a denying policy or after a fork"
-            )
+            raise HaltedError(f"nothing is fetched: {self._gate.pause()}")

@@ -1,11 +1,11 @@
 """How often one device answers one collection: the rules of `repeat`, as decisions without effects.
 
 once       one report ever.
-fresh      one report an epoch, each a new toss, in the first epochs that the lifetime pays. They
-           are counted by the calendar from the first one settled here, answered or not.
-memoized   one toss a hold, from the first value recorded in it; each epoch in which the app records
-           (`on_event`), or every epoch (`always`), sends it through the second round. When the
-           lifetime pays no more, the last permanent answer serves on.
+fresh      one report an epoch, each a new toss, in as many epochs as the lifetime pays for. The
+           calendar counts them from the first epoch settled here, answered or not.
+memoized   one toss a hold, from the first value recorded in it. Each epoch in which the app records
+           (`on_event`), or every epoch (`always`), sends it through the second round. Once the
+           lifetime is spent, the last permanent answer is used on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["REPEAT_RULES", "Fresh", "Memoized", "Once", "RepeatRule", "Reporting
 
 @dataclass(frozen=True, slots=True)
 class ReportingPeriod:
-    """One epoch, the hold it lies in, and how many tosses the effective lifetime pays."""
+    """One epoch, its hold, and the number of tosses that the effective lifetime pays for."""
 
     epoch: int
     hold: int
@@ -34,27 +34,27 @@ class ReportingPeriod:
 
 
 class RepeatRule(Protocol):
-    """One rule of repetition."""
+    """One rule of `repeat`."""
 
     def refusal(self, state: CollectionState, period: ReportingPeriod, /) -> Outcome | None:
-        """Why the epoch gets no report, or none any more; None if it may."""
+        """Why the epoch gets no report; None if it may have one."""
 
 
 class Once:
     """One report ever, one hold for all time: a copy of this device tosses the same coin."""
 
     def refusal(self, state: CollectionState, _period: ReportingPeriod) -> Outcome | None:
-        """Any answer, at any time, is the last."""
+        """Refuse everything after the first answer."""
         if state.highest is None and state.hold is None:
             return None
         return _refuse_settled(state)
 
 
 class Fresh:
-    """One toss an epoch; each epoch is a hold of its own."""
+    """One toss an epoch. Each epoch is a hold of its own."""
 
     def refusal(self, state: CollectionState, period: ReportingPeriod) -> Outcome | None:
-        """None at or below the highest epoch settled, none after the calendar's last."""
+        """Refuse epochs up to the highest one settled, and epochs that are not paid for."""
         if period.epoch == state.hold:
             return _refuse_settled(state)
         if _passed(state, period) or period.epoch < state.at:
@@ -67,7 +67,7 @@ class Memoized:
     """One toss a hold, one renewal an epoch."""
 
     def refusal(self, state: CollectionState, period: ReportingPeriod) -> Outcome | None:
-        """None at or below the highest epoch answered, or where the permanent answer was wiped."""
+        """Refuse epochs up to the highest one answered, and those without a permanent answer."""
         if period.hold == state.hold and not state.asked:
             return Outcome.NOT_SAMPLED
         if _passed(state, period) or period.epoch < (state.epoch_at or 0):

@@ -1,4 +1,4 @@
-"""What the client does about each answer of the aggregator, as data.
+"""What the client does after each reply of the aggregator, as data.
 
 | answer                          | action                                                   |
 | 200, id not listed              | done                                                     |
@@ -11,12 +11,12 @@
 | `unsupported-media-type`        |                                                          |
 | `collection-closed`             | drop the collection's queue                              |
 | no voucher to send it with      | keep, ask again within 15 minutes                        |
-| anything else                   | back off: only these answers may take a report away      |
+| anything else                   | back off: no other reply may drop a report               |
 
-Each of these answers is the aggregator's own: see `deniable_shared.wire.replies`. The last
-line is for every other problem of the aggregator, 404 too, since an empty server at the right
-address says it; and for all that is not the aggregator: redirects, sign-in pages, the error pages
-of proxies. Backing off ends when the epoch closes. No action randomizes anything again.
+All but the last line apply only to replies of the aggregator itself: see
+`deniable_shared.wire.replies`. The last line covers its other problems (404 too: an empty server at
+the right address sends it), and every reply of something else: redirects, sign-in pages, error
+pages of proxies. Backing off ends when the epoch closes. No action randomizes anything again.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ BACK_OFF_BASE_SECONDS = 30.0
 BACK_OFF_CAP_SECONDS = 6 * 3600.0
 TOO_EARLY_SECONDS = 6 * 3600.0
 VOUCHER_SPAN_SECONDS = 900.0
-"""Seconds among which the wait is drawn where the app's backend has no voucher."""
+"""The longest wait, in seconds, while the app's backend has no voucher."""
 
 _LAST_DOUBLING = 10  # 30 s doubled ten times is past the cap
 
 
 class Action(StrEnum):
-    """What becomes of the report."""
+    """What happens to the report."""
 
     DONE = "done"
     RESEAL = "reseal"
@@ -85,16 +85,16 @@ BY_PROBLEM: Mapping[str, Action] = MappingProxyType(
 
 
 def for_code(code: int) -> Action:
-    """The action for a report the aggregator listed as failed."""
+    """Return the action for a report that the aggregator listed as failed."""
     return BY_CODE.get(code, Action.DROP)
 
 
 def for_problem(slug: str) -> Action:
-    """The action for a request that the aggregator refused as a whole."""
+    """Return the action for a request that the aggregator rejected as a whole."""
     return BY_PROBLEM.get(slug, Action.BACK_OFF)
 
 
 def back_off_span(attempts: int) -> float:
-    """Seconds among which the wait before the next attempt is drawn (full jitter)."""
+    """Return the longest wait before the next attempt, in seconds; the wait is drawn below it."""
     doubled = BACK_OFF_BASE_SECONDS * (1 << min(max(attempts - 1, 0), _LAST_DOUBLING))
     return min(doubled, BACK_OFF_CAP_SECONDS)

@@ -1,7 +1,6 @@
-"""The background thread: at start-up, then every 15 minutes or so, one run of the uploader.
+"""The background thread: it runs the uploader at start-up, then about every 15 minutes.
 
-A daemon thread, started when there is something to send and started again in a forked copy of the
-process.
+It is a daemon thread. It starts when there is something to send, and again in a forked child.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _PATIENCE_SECONDS = 1.0
 
 
 class Scheduler:
-    """Calls `work` on a thread of its own; `work` must not raise."""
+    """Calls `work` on its own thread. `work` must not raise."""
 
     def __init__(
         self,
@@ -43,14 +42,14 @@ class Scheduler:
                 self._start()
 
     def stop(self) -> None:
-        """Ask the thread to end, and wait a second for it; a request under way may outlive that."""
+        """Ask the thread to end and wait one second. A request in progress may take longer."""
         self._stop.set()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(_PATIENCE_SECONDS)
 
     def after_fork(self) -> None:
-        """No thread came along, and nobody holds the lock."""
+        """Reset a forked child: it has no thread, and the lock is free."""
         self._starting = threading.Lock()
         self._stop = threading.Event()
         self._thread = None

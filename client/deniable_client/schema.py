@@ -1,19 +1,19 @@
-"""What the state file holds, and how it came to hold it: one migration a version, never edited.
+"""The schema of the state file: one migration for each version, never edited afterwards.
 
 * installation   consent, the operator's key list and log as last seen, the uploader's lease
 * name           one row a name the app calls: account (shared by a ledger group), ε spent
 * course         one row a collection: its keys, the hold settled last, the permanent answer
 * manifest       every (collection, version) ever accepted, with its verified body
 * verified       SHA-256 of every signed envelope verified, by the keys that were trusted
-* outbox         one row a (collection, epoch) ever answered: kept for ever, emptied once it is
-                 done but for the SHA-256 and the size of the last request it left in
-* checksum       one row, of all rows of installation, name, course and outbox: see `checksum`
+* outbox         one row a (collection, epoch) ever answered. It is never deleted. Once it is done,
+                 only the SHA-256 and the size of its last request are kept
+* checksum       one row, over all rows of installation, name, course and outbox: see `checksum`
 
 ε is counted in integer millionths: a manifest's decimals have no more places, so every sum is
 exact.
 
 Version 2 moved the keys from names to collections. A collection not answered under version 1 keeps
-the key it had, so a backup of that time, restored and migrated, tosses the same coin.
+its key, so a restored and migrated backup of that time tosses the same coin.
 
 Version 3 added the checksum.
 """
@@ -95,7 +95,7 @@ _SECOND = (
         tossed INTEGER,
         permanent BLOB
     )""",
-    # Every collection of version 1 was asked once: hold 0, settled by any answer.
+    # In version 1 every collection had `repeat = "once"`: hold 0, settled by any answer.
     """INSERT INTO course (collection, key, at, first, hold, asked)
         SELECT m.collection, max(n.key), min(1, count(o.epoch)), min(o.epoch),
             iif(count(o.epoch), 0, NULL), iif(count(o.epoch), 1, NULL)
@@ -116,7 +116,7 @@ _SECOND = (
 
 
 def _part_keys(db: sqlite3.Connection) -> None:
-    """Two collections of one name shared its key: one of them keeps it, the others move away."""
+    """Give each collection its own key: one keeps the shared key, the others derive one."""
     rows = db.execute(
         "SELECT collection, key, hold IS NOT NULL FROM course WHERE key IS NOT NULL ORDER BY 3, 1"
     ).fetchall()
@@ -146,10 +146,10 @@ VERSION = len(_MIGRATIONS)
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Bring the file to VERSION in one transaction; nothing happens when it is there already.
+    """Bring the file to VERSION in one transaction. Does nothing if it is there already.
 
-    Raises StorageError for a file that a later version wrote or that is damaged,
-    ConfigurationError for another program's database.
+    Raises StorageError if a later version wrote the file or it is damaged, and ConfigurationError
+    if it is another program's database.
     """
     if _version(db) == VERSION:
         return

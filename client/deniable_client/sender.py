@@ -1,4 +1,4 @@
-"""Sends one report: sealed late, posted once or twice, and the reply decides what follows."""
+"""Seals and sends one report, and decides by the reply what happens next."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _KEEPING = (Action.BACK_OFF, Action.LATER, Action.RESEAL, Action.AWAIT_VOUCHER)
 class Decision:
     """What a reply means for one report: the action, why, and Retry-After in seconds.
 
-    `date` is the Date of the reply, if the reply is the aggregator's own.
+    `date` is the Date of the reply; None if the reply is not the aggregator's own.
     """
 
     action: Action
@@ -66,7 +66,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """What became of one row in one run."""
+    """The result for one row in one run."""
 
     sent: int = 0
     accepted: int = 0
@@ -77,16 +77,16 @@ class SendResult:
 
 
 class FetchManifest(Protocol):
-    """Asks for a collection's newest manifest, at the address that was tried last."""
+    """Fetches a collection's newest manifest, from the address that was tried last."""
 
     def __call__(
         self, name_or_id: str, transport: TimedTransport, *, tried: Address | None = None
     ) -> ClientError | None:
-        """The reason if there is none or it is refused."""
+        """Return the error if there is none or it is refused."""
 
 
 class ReportSender:
-    """Sends rows of the outbox, one by one; nothing here randomizes a payload."""
+    """Sends rows of the outbox, one by one. Never randomizes a payload again."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class ReportSender:
         self._clock = clock
 
     def send(self, row: OutboxRow, transport: TimedTransport) -> SendResult:
-        """Seal and send one row; a ClientError when there is no key to seal to."""
+        """Seal and send one row. Raises ClientError if there is no key to seal to."""
         addresses = self._ordered_addresses(row)
         key = self._server_keys.active(transport, addresses)
         with self._state.reading() as db:
@@ -129,7 +129,7 @@ class ReportSender:
         return self._conclude(report, decision, sent, transport)
 
     def _ordered_addresses(self, row: OutboxRow) -> Sequence[Address]:
-        """The addresses in the order of this attempt: the first takes the report."""
+        """Return the addresses in the order of this attempt."""
         if len(self._addresses) == 1:
             return self._addresses
         with self._state.reading() as db:
@@ -143,7 +143,7 @@ class ReportSender:
         transport: TimedTransport,
         address: Address,
     ) -> tuple[Decision | None, int]:
-        """The answer and the number of requests made; None if the row may not be sent any more."""
+        """Return the decision, None if sending is forbidden, and the number of requests."""
         url = address.reports(report.collection)
         try:
             request = _seal(report, extensions, key)
@@ -227,12 +227,12 @@ class ReportSender:
 
 
 def _may_have_moved(decision: Decision) -> bool:
-    """Whether this address took no report and did not merely ask for patience."""
+    """Whether to try the next address: this one took no report and did not merely ask to wait."""
     return decision.action is Action.BACK_OFF and decision.problem not in _BUSY
 
 
 def read_reply(reply: Reply, report_id: bytes) -> Decision:
-    """The answer to a request with this one report."""
+    """Return the decision for the reply to a request with one report."""
     statuses = read_statuses(reply.status, reply.headers, reply.body)
     if statuses is None:
         return _read_refusal(reply)
@@ -246,7 +246,7 @@ def read_reply(reply: Reply, report_id: bytes) -> Decision:
 
 
 def _read_refusal(reply: Reply) -> Decision:
-    """The answer to a request that failed as a whole, or that the aggregator did not answer."""
+    """Return the decision for a request that failed, or that something else answered."""
     problem = read_problem(reply.status, reply.headers, reply.body)
     if problem is None:
         why = f"http-{reply.status}, which is not the aggregator's own answer"

@@ -23,7 +23,7 @@ __all__ = ["ServerKeys"]
 
 
 class ServerKeys:
-    """Gives the key to seal to; a ClientError says why there is none."""
+    """Provides the key to seal to. Raises ClientError if there is none."""
 
     def __init__(self, state: State, *, trust: tuple[str, ...], clock: Clock) -> None:
         self._state = state
@@ -32,9 +32,9 @@ class ServerKeys:
         self._list: KeyList | None = None
 
     def active(self, transport: TimedTransport, addresses: Sequence[Address]) -> PublicKey:
-        """The strongest active key; the network is used only if the stored list is over.
+        """Return the strongest active key. Uses the network only if the stored list has expired.
 
-        Of `addresses` the first counts that gives a list which this device can follow.
+        Takes the first list from `addresses` that this device accepts.
         """
         if self._list is None:
             self._list = self._read_stored()
@@ -43,7 +43,7 @@ class ServerKeys:
         return _active_key(self._list)
 
     def renew(self, transport: TimedTransport, addresses: Sequence[Address]) -> PublicKey:
-        """The same, asking the network in any case."""
+        """Return the strongest active key of a newly fetched list."""
         self._list = self._fetch(transport, addresses)
         return _active_key(self._list)
 
@@ -96,7 +96,7 @@ def _active_key(key_list: KeyList) -> PublicKey:
 def _store(
     db: sqlite3.Connection, snapshot: LogSnapshot, offered: KeyList, envelope: bytes
 ) -> None:
-    """Go on from this list, unless another process has gone on from the same one meanwhile."""
+    """Store this list, unless another process has stored one meanwhile."""
     db.execute(
         "UPDATE installation SET keys_version = ?, keys_envelope = ?, log_size = ?, log_head = ?"
         " WHERE keys_version = ? AND log_size = ?",
@@ -106,4 +106,4 @@ def _store(
         ),
     )
     if not db.execute("SELECT changes()").fetchone()[0]:
-        raise HaltedError("another process learned of a newer key list")
+        raise HaltedError("another process has stored a newer key list")

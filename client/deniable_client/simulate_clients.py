@@ -53,7 +53,7 @@ _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 
 @dataclass(slots=True)
 class Totals:
-    """What became of some users."""
+    """The sums over some users."""
 
     done: int = 0
     sent: int = 0
@@ -63,7 +63,7 @@ class Totals:
     outcomes: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Totals) -> None:
-        """Count others in."""
+        """Add the totals of others."""
         self.done += other.done
         self.sent += other.sent
         self.accepted += other.accepted
@@ -72,7 +72,7 @@ class Totals:
         self.outcomes += other.outcomes
 
     def to_json(self) -> dict[str, object]:
-        """One line of progress."""
+        """Return one line of progress."""
         reports = self.outcomes[Outcome.QUEUED]
         return {
             "done": self.done,
@@ -87,9 +87,10 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class ClientSimulation:
-    """Whom the users answer, and how many at once; ConfigurationError for what cannot be.
+    """The service that the users report to, and how many run at once.
 
-    Before each user a worker waits `spacing` seconds.
+    Each worker waits `spacing` seconds before each user. Raises ConfigurationError if `workers` is
+    out of range.
     """
 
     url: str
@@ -106,7 +107,7 @@ class ClientSimulation:
             raise ConfigurationError(f"workers must be 1…{_MOST_WORKERS}, got {self.workers}")
 
     def answer(self, answers: Mapping[str, object]) -> Totals:
-        """One user's whole life."""
+        """Run one user: consent, record and flush."""
         if self.spacing:
             self.pause(self.spacing)
         with Client(
@@ -115,6 +116,7 @@ class ClientSimulation:
             manifests=self.manifests,
             state=":memory:",
             ceiling=_HIGHEST_CEILING,
+            environ={},  # the opt-outs of this machine are not the users'
             transport=self.transport,
             clock=self.clock,
             background=False,
@@ -139,7 +141,7 @@ class ClientSimulation:
 
 
 class CachingTransport:
-    """A transport whose GETs are answered from memory for some seconds; uploads go through."""
+    """A transport that answers GETs from memory for some seconds. Uploads go through."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -174,7 +176,7 @@ def run(
     answers: Iterable[Mapping[str, object]],
     report: Callable[[Totals], None],
 ) -> Totals:
-    """Let every user answer; `report` hears the sums about every 100 users."""
+    """Run all users. Calls `report` with the totals about every 100 users."""
     total = Totals()
     with ThreadPoolExecutor(simulation.workers, thread_name_prefix="simulated-client") as pool:
         for totals in pool.map(simulation.answer, answers):
@@ -185,7 +187,10 @@ def run(
 
 
 def main(source: TextIO, target: TextIO) -> None:
-    """Read the document, run the clients, write the lines; ConfigurationError for a wrong one."""
+    """Read the document, run the clients, write the lines.
+
+    Raises ConfigurationError if the document is wrong.
+    """
 
     def write(totals: Totals, **more: object) -> None:
         print(json.dumps(totals.to_json() | more), file=target, flush=True)
@@ -216,9 +221,9 @@ def _parse(text: str) -> tuple[ClientSimulation, list[dict[str, object]]]:
 
 
 def _end_without_reader(descriptor: int) -> None:
-    """End this process once nobody reads its lines: users who wait must not outlive who asked."""
+    """End this process when the reader of its output is gone, even while users wait."""
     waiting = select.poll()
-    waiting.register(descriptor, 0)  # errors and hang-ups are always reported
+    waiting.register(descriptor, 0)  # poll always reports errors and hang-ups
     waiting.poll()
     os._exit(1)
 

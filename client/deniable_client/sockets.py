@@ -1,8 +1,8 @@
-"""Connections that keep to the time limit of a whole call. Loaded once something is sent.
+"""Connections that obey the time limit of a whole call. Loaded with the first request.
 
-They go over httpx2 where it is installed, and over httpx otherwise; either is called httpx here,
-and its lower half httpcore. httpcore gives every read and write the same time-out, so a peer that
-sends a byte a second holds a request for as long as it likes. Here each gets the time that is left.
+They use httpx2 if it is installed, and httpx otherwise; both are called httpx here, and their lower
+half httpcore. httpcore gives each read and write the same time-out, so a peer that sends one byte a
+second could hold a request forever. Here each read and write gets only the time that is left.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _Address = tuple[Any, ...]  # what getaddrinfo gives: family, type, protocol, na
 
 
 def library_of(inner: object) -> Any:
-    """httpx or httpx2: that of the transport `inner`, which takes no other's requests."""
+    """Return httpx or httpx2, the library of the transport `inner`."""
     modules = {each.__module__.partition(".")[0] for each in type(inner).__mro__}
     return next((sys.modules[name] for name in ("httpx", "httpx2") if name in modules), httpx)
 
 
 def failures(library: Any) -> tuple[type[Exception], ...]:
-    """All that a request of this library can end with where there is no whole answer."""
+    """Return all exceptions of this library that can end a request without a whole reply."""
     return (
         OSError,
         httpcore.NetworkError,
@@ -59,13 +59,13 @@ def failures(library: Any) -> tuple[type[Exception], ...]:
 
 
 class Sockets(httpx.BaseTransport):
-    """One call's connection, closed with its answer."""
+    """The connection of one call, closed with its reply."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send it; the body is read as it is iterated over."""
+        """Send the request. The body of the reply is read while it is iterated over."""
         url = request.url
         if not url.host:
             raise httpx.InvalidURL("the address names no host")
@@ -99,7 +99,7 @@ class _Body(httpx.SyncByteStream):
 
 
 class _Backend(httpcore.NetworkBackend):
-    """The connections of one call."""
+    """Opens the connections of one call."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -112,14 +112,14 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """A connection to the first address of the host that accepts one."""
+        """Connect to the first address of the host that accepts."""
         with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError):
             addresses = _addresses(host, port, self._call)
             return _Stream(_connected(addresses, self._call), self._call)
 
 
 class _Stream(httpcore.NetworkStream):
-    """One connection. httpcore's own time-outs are left aside: the call's is never longer."""
+    """One connection. Ignores httpcore's time-outs: the call's limit is never longer."""
 
     def __init__(self, connection: socket.socket, call: Call) -> None:
         self._connection = connection
@@ -171,7 +171,7 @@ def _connected(addresses: list[_Address], call: Call) -> socket.socket:
         connection = socket.socket(family, kind, protocol)
         try:
             call.hold(connection)
-            # One address that never answers must leave time for the next.
+            # An address that never answers must leave time for the next one.
             connection.settimeout(call.left() / (len(addresses) - at))
             connection.connect(address)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -185,9 +185,9 @@ def _connected(addresses: list[_Address], call: Call) -> socket.socket:
 
 
 def _addresses(host: str, port: int, call: Call) -> list[_Address]:
-    """The addresses of a host. The system's resolver has no time limit, so a thread waits for it.
+    """Return the addresses of a host. Uses a thread, as the system's resolver has no time limit.
 
-    Raises OSError if there are none.
+    Raises OSError if there are none, and TimeoutError if the resolver does not answer in time.
     """
     outcome: list[list[_Address] | OSError] = []
 
@@ -214,9 +214,10 @@ def _addresses(host: str, port: int, call: Call) -> list[_Address]:
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """With certifi's authorities over either library, unless SSL_CERT_FILE or SSL_CERT_DIR is set.
+    """Return a context with certifi's authorities, unless SSL_CERT_FILE or SSL_CERT_DIR is set.
 
-    By itself httpx2 trusts the system's: what is installed must not decide whom a device trusts.
+    By default httpx2 would trust the system's authorities. Which library is installed must not
+    change whom a device trusts.
     """
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if not file and not folder:
@@ -226,7 +227,7 @@ def _ssl_context() -> ssl.SSLContext:
 
 @contextmanager
 def _mapped(late: type[Exception], failed: type[Exception]) -> Iterator[None]:
-    """httpcore goes by its own exceptions: it reads on after a WriteError, for one."""
+    """Raise httpcore's exceptions instead of Python's: httpcore handles only its own."""
     try:
         yield
     except TimeoutError as error:

@@ -1,13 +1,12 @@
 """The state of one installation: one SQLite file, safe for many threads, processes and forks.
 
-All access goes through `transaction()` (read, then write) and `reading()` (one look). What SQLite
-raises becomes a StorageError, and a transaction that does not reach its end never happened. A file
-is checked for damage each time it is opened.
+All access goes through `transaction()` (read and write) and `reading()` (single reads). SQLite's
+errors become a StorageError, and a transaction that does not finish is rolled back. A file is
+checked for damage each time it is opened.
 
-A connection must not live through a fork: SQLite's record of this process's locks would be a lie in
-the copy. So every file is closed before a fork and opened again on the next use, in parent and
-child alike. An in-memory state cannot be shared that way and is closed in the child: two devices
-must not have one key.
+A connection must not survive a fork: SQLite's record of this process's locks would be wrong in the
+child. So every file is closed before a fork and opened again on the next use, in parent and child.
+An in-memory state is closed in the child: two devices must not share one key.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ _BUSY_SECONDS = 0.5
 _LOOP_BUSY_SECONDS = 0.01
 _AUTO_CHECKPOINT_PAGES = 1_000
 _CHECKPOINT_PAUSE = 0.02
-# All statements are fixed: an unknown table or column means that the file changed by itself.
+# All statements are fixed: an unknown table or column means that something else changed the file.
 _DAMAGE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class State:
-    """The open state; opened on first use, so a disk that is not there yet is no error."""
+    """The state file. It is opened on first use, so a disk that is not mounted yet is no error."""
 
     def __init__(self, state: str | os.PathLike[str]) -> None:
         self.path: str = statefile.locate(state)
@@ -53,7 +52,7 @@ class State:
 
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """BEGIN IMMEDIATE … COMMIT. `durable`: on the disk when this returns."""
+        """Run BEGIN IMMEDIATE … COMMIT. With `durable`, the data is on the disk afterwards."""
         with self._exclusive_use(), _translated():
             db = self._ready()
             if durable:
@@ -67,14 +66,14 @@ class State:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """For single SELECTs."""
+        """Give a connection for single SELECTs."""
         with self._exclusive_use(), _translated():
             yield self._ready()
 
     def checkpoint(self, *, patience_seconds: float) -> bool:
         """Move the log into the file and empty it, so that no overwritten key is left.
 
-        False if other processes kept it busy all the time.
+        Returns False if other processes kept it busy for `patience_seconds`.
         """
         end = time.monotonic() + patience_seconds
         while not self._truncate_log():
@@ -84,7 +83,7 @@ class State:
         return True
 
     def close(self) -> None:
-        """Release the file; whatever comes later is refused with ClosedError."""
+        """Close the file. Later calls raise ClosedError."""
         with self._lock:
             self.closed = True
             self._drop()
@@ -99,13 +98,13 @@ class State:
                 statefile.remove(self.path)
 
     def before_fork(self) -> None:
-        """Let nobody be inside, and leave nothing of SQLite for the copy."""
+        """Wait until no thread uses the file, and close it."""
         self._lock.acquire()
         if self.path != statefile.MEMORY:
             self._drop()
 
     def after_fork(self, *, child: bool) -> None:
-        """Let everybody in again."""
+        """Let threads use the file again."""
         if child:
             self.closed = self.closed or self.path == statefile.MEMORY
             for renew in self.in_child:
@@ -114,23 +113,23 @@ class State:
 
     @contextmanager
     def _exclusive_use(self) -> Iterator[None]:
-        """Lets one thread in at a time. An event loop gives up soon: its other tasks wait."""
+        """Let one thread in at a time. An event loop waits only briefly, for its other tasks."""
         patience = _LOOP_BUSY_SECONDS if _in_event_loop() else -1
         if not self._lock.acquire(timeout=patience):
-            raise StorageError("another thread is at the state file")
+            raise StorageError("another thread is using the state file")
         try:
             yield
         finally:
             self._lock.release()
 
     def _ready(self) -> sqlite3.Connection:
-        """The connection, as patient as this thread may be."""
+        """Return the connection, with a busy time-out that suits this thread."""
         db = self._live()
         hurried = _in_event_loop()
         if hurried is not self._hurried:
             busy = _LOOP_BUSY_SECONDS if hurried else _BUSY_SECONDS
             db.execute(f"PRAGMA busy_timeout = {busy * 1000:.0f}")
-            # A checkpoint waits for the disk: it is left to threads that may.
+            # A checkpoint waits for the disk, which an event loop must not.
             db.execute(f"PRAGMA wal_autocheckpoint = {0 if hurried else _AUTO_CHECKPOINT_PAGES}")
             self._hurried = hurried
         return db
@@ -142,7 +141,7 @@ class State:
             self._db = self._open()
         elif self._pid != os.getpid():
             raise StorageError(
-                "this process was forked by something that hides it from Python: "
+                "this process was forked without Python's knowledge: "
                 "make the Client after the fork",
                 permanent=True,
             )
@@ -168,7 +167,7 @@ class State:
                 db.execute("ROLLBACK")
             if durable:
                 db.execute("PRAGMA synchronous = NORMAL")
-        except BaseException as error:  # a transaction left open would lock everybody out
+        except BaseException as error:  # an open transaction would block all other processes
             self.closed = self.closed or self.path == statefile.MEMORY
             self._drop()
             if not isinstance(error, sqlite3.Error):
@@ -205,17 +204,20 @@ def _translated() -> Iterator[None]:
     except sqlite3.Error as error:
         if _primary_code(error) in _DAMAGE:
             raise checksum.damaged() from error
-        raise StorageError(f"the state file is beyond use: {error}", permanent=True) from error
+        raise StorageError(f"the state file cannot be used: {error}", permanent=True) from error
     except UnicodeDecodeError as error:  # SQLite's message quotes a name that is no UTF-8
         raise checksum.damaged() from error
 
 
 def _primary_code(error: sqlite3.Error) -> int:
-    """Python itself raises without a code where a text is no UTF-8."""
+    """Return SQLite's primary error code.
+
+    Python itself raises without a code for a text that is no UTF-8.
+    """
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 
 
-# A fork copies the whole process, so the list of what to close before one is the process's too.
+# A fork copies the whole process, so the list of files to close before it is global.
 _states: weakref.WeakSet[State] = weakref.WeakSet()
 _forking = threading.Lock()
 _one_fork = threading.Lock()
@@ -223,7 +225,7 @@ _in_fork: list[State] = []
 
 
 def _in_event_loop() -> bool:
-    """Whether asyncio, if it is here at all, is running this very thread."""
+    """Return whether asyncio, if it is loaded, runs in this thread."""
     asyncio = sys.modules.get("asyncio.events")
     if asyncio is None:
         return False

@@ -1,4 +1,4 @@
-"""The state file on disk: made readable by its owner alone, opened, taken away."""
+"""The state file on disk: makes it private to its owner, opens it, deletes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 
 def locate(state: str | os.PathLike[str]) -> str:
-    """The path as SQLite will use it; ConfigurationError for what can never be a state file."""
+    """Return the path as SQLite will use it.
+
+    Raises ConfigurationError if it can never be a state file.
+    """
     given = os.fspath(state)
     if given == MEMORY:
         return MEMORY
@@ -27,7 +30,7 @@ def locate(state: str | os.PathLike[str]) -> str:
             f'state must be a path or ":memory:", got {given!r}: '
             "name a file in the app's own directory"
         )
-    # No link is followed, and a home that is not there is a folder named ~.
+    # Links are not followed. Without a home directory, ~ stays as it is.
     path = os.path.abspath(os.path.expanduser(given))  # noqa: PTH100, PTH111  (see above)
     if Path(path).is_dir():
         raise ConfigurationError(
@@ -38,7 +41,7 @@ def locate(state: str | os.PathLike[str]) -> str:
 
 
 def connect(path: str, *, busy_seconds: float) -> sqlite3.Connection:
-    """A connection in autocommit mode to a file that is 0600: WAL, secure_delete, NORMAL."""
+    """Return a connection in autocommit mode. The file gets mode 0600, WAL and secure_delete."""
     if path != MEMORY:
         _prepare(path)
     db = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
@@ -55,7 +58,7 @@ def connect(path: str, *, busy_seconds: float) -> sqlite3.Connection:
 
 
 def remove(path: str) -> None:
-    """Delete the file and what SQLite keeps beside it."""
+    """Delete the file and SQLite's files next to it."""
     for suffix in _SUFFIXES:
         Path(path + suffix).unlink(missing_ok=True)
 

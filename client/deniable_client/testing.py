@@ -1,33 +1,50 @@
-"""For the tests of applications that embed the client, and for our own.
+"""Test helpers for applications that embed the client, and for deniable's own tests.
 
-with deniable_client.testing.recorded() as reports:
-    app.toggle_dark_mode()
-assert reports[0].collection == "settings"
+with deniable_client.testing.client() as telemetry:
+    App(telemetry).toggle_dark_mode()
+assert telemetry.answers[0].collection == "settings"
 """
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from deniable_client.ceiling import Ceiling
 from deniable_client.client import Client
 from deniable_client.errors import TransportError
+from deniable_client.outcome import Outcome
 from deniable_client.transport import Reply
 from deniable_shared.wire.report import ERRORS_MEDIA_TYPE
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator
+    from typing import Literal
 
-    from deniable_client.outcome import Outcome
+    from deniable_shared.manifest.epochs import Clock
 
-__all__ = ["FakeClock", "Recorded", "RecordingTransport", "Request", "accepted", "recorded"]
+__all__ = [
+    "ClientForTests",
+    "FakeClock",
+    "Recorded",
+    "RecordingTransport",
+    "Request",
+    "accepted",
+    "client",
+    "recorded",
+]
+
+_HIGHEST = Ceiling(epsilon_per_report=20, epsilon_permanent=20, epsilon_lifetime=99)
+_NO_KEY = "ed25519:" + "A" * 43
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One call of `Client.record` under test: the collection, the true value, what it came to."""
+    """One call of `Client.record` in a test: the collection, the true value and the outcome."""
 
     collection: str
     value: object
@@ -38,8 +55,9 @@ class Recorded:
 def recorded() -> Iterator[list[Recorded]]:
     """Catch every `record` of every client in this process instead of randomizing it.
 
-    Consent, policies and budgets are left aside: the outcome is QUEUED, or says what is wrong with
-    the collection or the value. Nothing is stored, charged or sent.
+    Consent, policies and budgets are ignored: the outcome is QUEUED each time, or says what is
+    wrong with the collection or the value. Nothing is stored, charged or sent. Use it for clients
+    that the app makes itself; `client()` behaves as a device does.
     """
     caught: list[Recorded] = []
 
@@ -52,24 +70,74 @@ def recorded() -> Iterator[list[Recorded]]:
         yield caught
 
 
+class ClientForTests(Client):
+    """A real client in memory that sends nothing. `answers` holds every call of `record`.
+
+    Without an app file it takes any question and any value: the first time in a day as `queued`,
+    then as `already-answered`, as a device does.
+    """
+
+    answers: list[Recorded]
+
+    def _record(self, collection: str, value: object) -> Outcome:
+        outcome = super()._record(collection, value)
+        if outcome is Outcome.UNKNOWN_COLLECTION and not self._collections.names:
+            again = any(each.collection == collection for each in self.answers)
+            outcome = Outcome.ALREADY_ANSWERED if again else Outcome.QUEUED
+        self.answers.append(Recorded(collection, value, outcome))
+        return outcome
+
+
+def client(
+    file: str | os.PathLike[str] | bytes | None = None,
+    *,
+    consent: Literal["granted", "denied", "unknown"] = "granted",
+    ceiling: Ceiling = _HIGHEST,
+    clock: Clock = time.time,
+) -> ClientForTests:
+    """Return a client for an app's tests, of a person with this consent.
+
+    `file` is the app file for `Client.from_file`. With it, values are checked against the
+    questions, and a wrong file raises ConfigurationError. Policies and environment variables of the
+    machine are ignored.
+    """
+    seams: dict[str, Any] = {
+        "state": ":memory:",
+        "ceiling": ceiling,
+        "environ": {},
+        "clock": clock,
+        "transport": RecordingTransport(),
+        "background": False,
+        "strict": True,
+    }
+    if file is None:
+        made = ClientForTests("https://telemetry.invalid", trust=_NO_KEY, **seams)
+    else:
+        made = ClientForTests.from_file(file, app="tests", **seams)
+    made.answers = []
+    if consent != "unknown":
+        made.consent(consent)
+    return made
+
+
 @dataclass(slots=True)
 class FakeClock:
-    """A clock that stands still until it is moved; unix seconds."""
+    """A clock that moves only on `advance`; in unix seconds."""
 
     now: float
 
     def __call__(self) -> float:
-        """The time it shows."""
+        """Return its time in unix seconds."""
         return self.now
 
     def advance(self, seconds: float) -> None:
-        """Move it, backwards too."""
+        """Move the clock by `seconds`, which may be negative."""
         self.now += seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What would have crossed the network."""
+    """A request as it would have been sent."""
 
     method: str
     url: str
@@ -78,7 +146,7 @@ class Request:
 
 
 def accepted(body: bytes = b"", **more: str) -> Reply:
-    """The aggregator's own reply to an upload: accepted, but for the reports that `body` names.
+    """Return the aggregator's reply to an upload: all accepted but the reports in `body`.
 
     `more` are further header fields, like `Date`.
     """
@@ -87,13 +155,13 @@ def accepted(body: bytes = b"", **more: str) -> Reply:
 
 
 def offline(request: Request) -> Reply:
-    """The answer of no network."""
+    """Reply as if there were no network. Raises TransportError."""
     raise TransportError(f"{request.method} {request.url}: offline")
 
 
 @dataclass(slots=True)
 class RecordingTransport:
-    """A transport without a network: keeps every request and lets `answer` reply to it."""
+    """A transport without a network. It keeps every request, and `answer` makes the replies."""
 
     answer: Callable[[Request], Reply] = offline
     requests: list[Request] = field(default_factory=list)

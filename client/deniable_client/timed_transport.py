@@ -1,4 +1,4 @@
-"""Requests of one run: each is permitted first, and all share one time limit."""
+"""The requests of one run: each needs permission first, and all share one time limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_REQUEST = 10.0
 
 
 class TimedTransport:
-    """One run's requests. `permit` raises HaltedError when no socket may be opened any more."""
+    """One run's requests. `permit` raises HaltedError if no socket may be opened now."""
 
     def __init__(
         self, transport: Transport, calls: Calls, permit: Callable[[], None], seconds: float
@@ -35,20 +35,20 @@ class TimedTransport:
         return self._end - time.monotonic()
 
     def get(self, url: str) -> bytes:
-        """The body of a 200; TransportError for any other answer or none."""
+        """Return the body of a 200. Raises TransportError for any other reply or none."""
         reply = self._request("GET", url, None, None)
         if reply.status != 200:
             raise TransportError(f"GET {url}: the answer was {reply.status}")
         return reply.body
 
     def post(self, url: str, body: bytes, content_type: str) -> Reply:
-        """The answer, whatever it is; TransportError if there is none."""
+        """Return the reply, with any status. Raises TransportError if there is none."""
         return self._request("POST", url, body, content_type)
 
     def _request(
         self, method: str, url: str, body: bytes | None, content_type: str | None
     ) -> Reply:
-        # Begun before it is permitted: a denial meanwhile either forbids it or cuts it off.
+        # Registered before the check: a denial meanwhile either forbids the call or cuts it off.
         with self._calls.begin(min(self.left, _LONGEST_REQUEST)) as call:
             if self._calls.closed:
                 raise HaltedError("the client was closed")

@@ -1,12 +1,13 @@
-"""The operator's log as this device knows it: what a new key list says of it, held against the old.
+"""Checks the operator's log: compares a new key list with what this device knows.
 
-Every key list is signed over the log's size and head. A list that speaks of more is believed once
-`GET /v1/log` shows entries that lead from the known head to the new one.
+Every key list is signed over the log's size and head. A list with a larger log is accepted once
+`GET /v1/log` returns entries that lead from the known head to the new one. Two kinds of failure:
 
-* the log shrank, ends in two ways, does not extend, or two lists cannot follow each other: the
-  operator has shown two stories. `LogForkedError`, for good
-* an older list, or pages that are late, cut short or not JSON: a replica that lags, a cache, or
-  somebody on the way, and nothing that is signed. `RefusedError`, until the next time
+* `LogForkedError`, permanently: the log shrank, ends in two ways or does not extend the known one,
+  or two lists cannot follow each other. The operator has shown two stories.
+* `RefusedError`, until the next attempt: an older list, or pages that are late, cut short or not
+  JSON. The cause may be a replica that lags, a cache, or an attacker on the way. None of it is
+  signed.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _MOST_PAGES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LogSnapshot:
-    """What was seen last: nothing, or the log's size and head and the list that was signed over it.
+    """What was seen last: the log's size and head and the list that was signed over it, or nothing.
 
-    `key_list` is None, too, when the app trusts other keys than it did.
+    `key_list` is also None if the app now trusts other keys.
     """
 
     version: int
@@ -46,7 +47,7 @@ class LogSnapshot:
 
 
 def read_snapshot(db: sqlite3.Connection, trust: tuple[str, ...]) -> LogSnapshot:
-    """What the state file remembers."""
+    """Return the snapshot in the state file."""
     row = db.execute(
         "SELECT keys_version, keys_envelope, log_size, log_head FROM installation"
     ).fetchone()
@@ -56,7 +57,7 @@ def read_snapshot(db: sqlite3.Connection, trust: tuple[str, ...]) -> LogSnapshot
 
 
 def check_list(snapshot: LogSnapshot, offered: KeyList) -> None:
-    """Whether the list may follow, by itself; see above for the errors."""
+    """Check the list alone. The module says which errors it raises."""
     if snapshot.head is None:
         return
     if offered.version < snapshot.version:
@@ -72,7 +73,7 @@ def check_list(snapshot: LogSnapshot, offered: KeyList) -> None:
 def check_log(
     snapshot: LogSnapshot, offered: KeyList, transport: TimedTransport, address: Address
 ) -> None:
-    """Ask for the entries since then, and follow them to the head the list speaks of."""
+    """Fetch the new entries, and follow them to the head that the list names."""
     if snapshot.head is None:
         return
     size, head = snapshot.size, snapshot.head
@@ -95,8 +96,8 @@ def _follow_page(size: int, head: bytes, offered: KeyList, data: bytes) -> tuple
         raise RefusedError(f"the log is refused: {error}") from error
     if page.size < offered.log_size:
         raise RefusedError(
-            f"the log is refused: the key list speaks of {offered.log_size} entries, "
-            f"shown are {page.size}"
+            f"the log is refused: the key list names {offered.log_size} entries, "
+            f"the log has {page.size}"
         )
     entries = page.entries[: offered.log_size - size]
     return size + len(entries), extend(head, entries)
@@ -109,7 +110,7 @@ def _check_older_list(snapshot: LogSnapshot, offered: KeyList) -> None:
             check_successor_keys(offered, snapshot.key_list)
         except ForkError as error:
             raise LogForkedError(f"{fell}, and could not have come before: {error}") from error
-    raise RefusedError(f"{fell}: a replica that lags, or somebody who holds newer lists back")
+    raise RefusedError(f"{fell}: a replica lags, or an attacker holds newer lists back")
 
 
 def _check_newer_list(old: KeyList, offered: KeyList) -> None:
@@ -124,7 +125,7 @@ def _check_newer_list(old: KeyList, offered: KeyList) -> None:
 
 
 def _decode_list(envelope: bytes | None, trust: tuple[str, ...]) -> KeyList | None:
-    """The list that was remembered, whether it is over by now or not."""
+    """Return the stored list, expired or not."""
     if envelope is None:
         return None
     try:

@@ -1,8 +1,10 @@
-"""How bytes reach the aggregator. Alone knows the HTTP library, and only once something is sent.
+"""Sends bytes to the aggregator.
 
-Every request is alike and has its own connection: no keep-alive, resumption, redirects, cookies,
-authorization, validators or proxies of the environment, one User-Agent for all. An answer is read
-up to 1 MiB, and the time-out is that of the whole exchange.
+Only this module knows the HTTP library, and loads it on first use.
+
+All requests look alike, and each has its own connection: no keep-alive, resumption, redirects,
+cookies, authorization, validators or proxies of the environment, one User-Agent for all. At most
+1 MiB of a reply is read. The time limit covers the whole exchange.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ _TIMEOUTS = ("connect", "read", "write", "pool")  # as httpx passes them on
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer: the status, the whole body as it came, and every header field by its name.
+    """A reply: the status, the whole body unchanged, and every header field by its name.
 
-    The header fields decide whose answer it is, so a transport leaves none of them out.
+    Header fields show whether the aggregator itself sent the reply, so a transport must keep them
+    all.
     """
 
     status: int
@@ -43,12 +46,12 @@ class Reply:
 
     @property
     def retry_after(self) -> float | None:
-        """Retry-After in seconds from now; None if there is none that can be read."""
+        """Retry-After in seconds from now; None if it is missing or cannot be read."""
         return _seconds(header_field(self.headers, "retry-after"))
 
 
 class Transport(Protocol):
-    """The seam between this client and a network."""
+    """The interface between this client and a network."""
 
     def request(
         self,
@@ -59,19 +62,21 @@ class Transport(Protocol):
         content_type: str | None = None,
         timeout: float = 10.0,
     ) -> Reply:
-        """One request on its own connection, not answered with less than the whole reply.
+        """Send one request on its own connection, and return the whole reply.
 
-        Raises TransportError if `timeout` seconds, from name look-up to last byte, give none.
+        Raises TransportError if there is no whole reply within `timeout` seconds, name look-up
+        included.
         """
         ...
 
 
 class HttpTransport:
-    """HTTP/1.1. `inner` replaces the sockets: a proxy, or an app in this process.
+    """Sends requests over HTTP/1.1.
 
-    It is a transport of httpx or of httpx2.
+    `inner` replaces the sockets: a proxy, or an app in this process.
 
-    With `inner`, the time-out is that of each read until the header fields are there.
+    `inner` is a transport of httpx or of httpx2. With it, the time-out applies to each read until
+    the header fields are complete.
     """
 
     def __init__(self, inner: httpx.BaseTransport | httpx2.BaseTransport | None = None) -> None:
@@ -98,7 +103,7 @@ class HttpTransport:
         body: bytes | None = None,
         content_type: str | None = None,
     ) -> Reply:
-        """The same, within the call's time; `Call.cut` ends it at once."""
+        """Send a request within the call's time limit; `Call.cut` ends it at once."""
         from deniable_client.sockets import Sockets, failures, library_of
 
         inner = self._inner or Sockets(call)
@@ -132,7 +137,7 @@ def _read(chunks: Iterable[bytes], call: Call) -> bytes:
 
 
 def _seconds(value: str) -> float | None:
-    """Seconds from now, of a number or of an HTTP date."""
+    """Return the seconds from now that a number or an HTTP date means."""
     if value.isascii() and value.isdigit():
         return float(value[:9])
     from email.utils import parsedate_to_datetime

@@ -1,7 +1,7 @@
-"""Drains the outbox: a wake-up sends one new report and three retries, a flush all that may go.
+"""Sends the queue. A wake-up sends one new report and three retries, a flush all that may be sent.
 
-One run at a time: threads of a process take turns, processes take a lease. A run that dies leaves
-nothing worse than a report sent twice under one id, which is counted once.
+One run at a time: threads of a process take turns, processes take a lease. If a process dies during
+a run, the worst result is a report sent twice under one id, which the aggregator counts once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from deniable_client import installation, opt_outs, outbox
+from deniable_client import installation, outbox
 from deniable_client.errors import (
     ClientError,
     ClosedError,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from deniable_client.sender import ReportSender, SendResult
     from deniable_client.state import State
     from deniable_client.timed_transport import TimedTransport
+    from deniable_client.waiting import WaitingReports
     from deniable_shared.manifest.epochs import Clock
 
 __all__ = ["Uploader"]
@@ -43,17 +44,17 @@ _CHECKPOINT_SECONDS = 0.2
 
 @dataclass(slots=True)
 class _Run:
-    """A run's sums."""
+    """The sums of a run."""
 
     sent: int = 0
     accepted: int = 0
     dropped: int = 0
     problems: list[ClientError] = field(default_factory=list)
     date: str = ""
-    """The Date of the aggregator's last own reply."""
+    """The Date of the last reply by the aggregator itself."""
 
     def add(self, result: SendResult) -> None:
-        """Count one row in."""
+        """Add the result of one row."""
         self.sent += result.sent
         self.accepted += result.accepted
         self.dropped += result.dropped
@@ -61,16 +62,31 @@ class _Run:
             self.problems.append(result.problem)
         self.date = result.date or self.date
 
-    def result(self, waiting: int) -> FlushResult:
-        """The sums, closed."""
-        return FlushResult(self.sent, self.accepted, self.dropped, waiting, tuple(self.problems))
+    def result(self, waiting: WaitingReports | None) -> FlushResult:
+        """Return the finished sums."""
+        if waiting is None:
+            return FlushResult(
+                self.sent, self.accepted, self.dropped, 0, problems=tuple(self.problems)
+            )
+        return FlushResult(
+            sent=self.sent,
+            accepted=self.accepted,
+            dropped=self.dropped,
+            waiting=waiting.count,
+            problems=tuple(self.problems),
+            next_due=waiting.next_due,
+            why="; ".join(filter(None, (waiting.why, waiting.advice))),
+        )
 
 
 _Choice = Callable[[list[OutboxRow], float], list[OutboxRow]]
 
 
 class Uploader:
-    """Runs uploads of one state file. `stopped`: the aggregator refuses this process's messages."""
+    """Uploads the queue of one state file.
+
+    `stopped`: the aggregator rejects this process's messages.
+    """
 
     def __init__(
         self,
@@ -95,17 +111,17 @@ class Uploader:
         self.stopped: bool = False
 
     def after_fork(self) -> None:
-        """A copied process is another uploader; no thread of the original releases its lock."""
+        """Make a forked child an uploader of its own: no thread of the parent frees its lock."""
         self._holder = os.urandom(16)
         self._leased_at = None
         self._run_lock = threading.Lock()
 
     def wake_up(self) -> FlushResult:
-        """One new report and at most three retries, of those that are due."""
+        """Send one new report and at most three retries, of those that are due."""
         return self._run(_choose_for_wake_up, _WAKE_UP_SECONDS)
 
     def flush(self, timeout: float, *, early: bool) -> FlushResult:
-        """Every report that is due; `early`: every one not asked to come later."""
+        """Send every report that is due; with `early`, every one that the server did not defer."""
         return self._run(_choose_allowed if early else _choose_due, timeout)
 
     def release(self) -> None:
@@ -121,7 +137,7 @@ class Uploader:
         transport = self._timed(self._permit, seconds)
         if not self._run_lock.acquire(timeout=max(0.0, seconds)):
             run.problems.append(HaltedError("another thread is uploading"))
-            return run.result(self._count_waiting(run))
+            return run.result(self._waiting(run))
         try:
             self._upload(run, transport, choose)
             self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
@@ -131,13 +147,13 @@ class Uploader:
             run.problems.append(error)
         finally:
             self._run_lock.release()
-        return run.result(self._count_waiting(run))
+        return run.result(self._waiting(run))
 
     def _upload(self, run: _Run, transport: TimedTransport, choose: _Choice) -> None:
         if not self._gate.open():
             if self._gate.forked:
                 raise LogForkedError(self._gate.forked)
-            if path := opt_outs.unreadable():
+            if path := self._gate.opt_outs.unreadable():
                 raise HaltedError(f"nothing is sent: the policy file {path} is not readable JSON")
             return
         self._record_defaults()
@@ -157,7 +173,7 @@ class Uploader:
             self._judge_late(run)
 
     def _read_waiting(self, run: _Run) -> list[OutboxRow]:
-        """What waits; what this clock has called late for too long is dropped."""
+        """Return the waiting rows, and drop those that are late for too long."""
         now = self._clock()
         with self._state.reading() as db:
             rows = outbox.waiting_rows(db)
@@ -168,7 +184,7 @@ class Uploader:
             return outbox.waiting_rows(db)
 
     def _judge_late(self, run: _Run) -> None:
-        """Drop what is late by the aggregator's clock too; keep what only this clock calls late.
+        """Drop rows that are late by the aggregator's clock, too; keep those late only here.
 
         The Date of the aggregator's reply decides nothing else.
         """
@@ -189,9 +205,9 @@ class Uploader:
                 return
 
     def _permit(self) -> None:
-        """Asked before every request: all still allows it, and no other process uploads."""
+        """Raise HaltedError if sending is not allowed now, or another process uploads."""
         if not self._gate.open():
-            raise HaltedError("uploading was stopped: no consent, a policy, or a forked log")
+            raise HaltedError(f"uploading was stopped: {self._gate.pause()}")
         now = self._clock()
         if self._leased_at is not None and 0 <= now - self._leased_at < LEASE_SECONDS / 3:
             return
@@ -203,14 +219,20 @@ class Uploader:
                 )
         self._leased_at = now
 
-    def _count_waiting(self, run: _Run) -> int:
+    def _waiting(self, run: _Run) -> WaitingReports | None:
         try:
             with self._state.reading() as db:
-                return outbox.waiting_count(db)
+                rows = outbox.waiting_rows(db)
         except StorageError as error:
             if not isinstance(error, ClosedError):
                 run.problems.append(error)
-            return 0
+            rows = []
+        if not rows:
+            return None
+        from deniable_client.waiting import explain_waiting  # loaded only if reports wait
+
+        refused = "the service refuses the messages of this version" if self.stopped else None
+        return explain_waiting(rows, self._clock(), self._gate.pause() or refused)
 
 
 def _choose_allowed(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
@@ -229,7 +251,7 @@ def _choose_for_wake_up(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
 
 
 def _shuffle(rows: list[OutboxRow]) -> list[OutboxRow]:
-    """In an order that shows nothing of when they were recorded."""
+    """Return the rows in an order that does not depend on when they were recorded."""
     coins = Coins.system()
     for last in range(len(rows) - 1, 0, -1):
         other = coins.below(last + 1)

@@ -1,7 +1,7 @@
-"""Vouchers: fetched from the app's own backend when a report is about to leave, never before.
+"""Vouchers: fetched from the app's backend just before a report is sent.
 
-The app gives `vouchers=`, a function of the collection's id and the report's epoch. What it answers
-goes into the sealed plaintext and is kept nowhere; a report without an answer waits.
+The app gives `vouchers=`, a function of the collection's id and the report's epoch. The voucher is
+put into the sealed plaintext and is not stored. A report without a voucher waits.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from deniable_shared.wire.report import Extension
 __all__ = ["Vouchers", "extensions_for", "require_able"]
 
 Vouchers = Callable[[str, int], "str | None"]
-"""(collection id, epoch) → the voucher that the backend issued for it, or None for none yet."""
+"""(collection id, epoch) → the voucher of the app's backend, or None if there is none yet."""
 
 
 def require_able(required: Sequence[str], collection: str, vouchers: Vouchers | None) -> None:
-    """RefusedError for a collection whose reports this app could never send."""
+    """Raises RefusedError if this app could never send the collection's reports."""
     if required and vouchers is None:
         raise RefusedError(
             f"{collection} requires {', '.join(required)}: give Client vouchers=, a function that "
@@ -31,7 +31,10 @@ def require_able(required: Sequence[str], collection: str, vouchers: Vouchers | 
 def extensions_for(
     required: Sequence[str], collection: str, epoch: int, vouchers: Vouchers | None
 ) -> tuple[Extension, ...]:
-    """What the plaintext carries; RefusedError, to try again later, where there is no voucher."""
+    """Return the extensions of the plaintext.
+
+    Raises RefusedError if there is no voucher now; the report is tried again later.
+    """
     if not required:
         return ()
     require_able(required, collection, vouchers)
@@ -39,7 +42,7 @@ def extensions_for(
 
 
 def _voucher(vouchers: Vouchers | None, collection: str, epoch: int) -> bytes:
-    from deniable_shared.wire.voucher import decode_voucher  # only who needs one loads it
+    from deniable_shared.wire.voucher import decode_voucher  # loaded only if it is needed
 
     try:
         given = None if vouchers is None else vouchers(collection, epoch)
