@@ -1,13 +1,13 @@
-"""The audit log: who did what that took a privilege, in a chain of hashes.
+"""The audit log: every privileged act and its actor, in a chain of hashes.
 
     head after an entry = SHA-256(head before ‖ "act" ‖ SHA-256(entry))      at first: 32 zero bytes
 
-The entry of an act is an argument of what does it. The store appends it in the very transaction
-that does the act, so that neither is ever there without the other. What changes nothing leaves no
-entry. An entry holds names, ids and times: no token, no password, no address, no answer.
+The entry is an argument of the method that does the act. The store appends it in the same
+transaction as the act, so that neither exists without the other. An act that changes nothing leaves
+no entry. An entry has names, ids and times, but no token, password, address or answer.
 
-A method that does a privileged act takes `audit=` without a default. It is None where no person is
-behind the act, as in housekeeping.
+A method that does a privileged act takes `audit=` without a default. It is None for acts without a
+person, as in the maintenance.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.rows import AuditRow
 
 ACTS = (
+    "alert-ended",
+    "alert-failed",
+    "alert-made",
+    "alert-sent",
     "clock-confirmed",
     "collection-archived",
     "collection-closed",
@@ -36,7 +40,11 @@ ACTS = (
     "keys-delegated",
     "ledger-reconciled",
     "manifest-applied",
+    "note-added",
+    "note-removed",
     "question-asked",
+    "read-link-ended",
+    "read-link-made",
     "release-asked",
     "restored",
     "schema-migrated",
@@ -53,12 +61,12 @@ ACTS = (
     "voucher-key-replaced",
     "voucher-key-shown",
 )
-"""Every privileged act there is."""
+"""The names of all privileged acts."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """Who did what, when (unix seconds), and to what; `act` is one of ACTS."""
+    """An act (one of ACTS), its actor, its time in Unix seconds, and its details."""
 
     act: str
     actor: str
@@ -67,24 +75,24 @@ class AuditEntry:
 
     @classmethod
     def of(cls, act: str, /, *, actor: str, at: float, **details: object) -> AuditEntry:
-        """An entry that is about to be written. ValueError unless `act` is one of ACTS."""
+        """A new entry. Raises ValueError unless `act` is one of ACTS."""
         if act not in ACTS:
             raise ValueError(f"act must be one of {', '.join(ACTS)}, got {act!r}")
         return cls(act, actor, int(at), _texts(details))
 
     def with_details(self, **details: object) -> AuditEntry:
-        """It says these too; those that are None are left out."""
+        """The entry with more details; those that are None are left out."""
         return replace(self, details={**self.details, **_texts(details)})
 
     def encode(self) -> bytes:
-        """As canonical JSON."""
+        """The entry as canonical JSON."""
         return canonical_json(
             {"act": self.act, "actor": self.actor, "at": self.at, "details": self.details}
         )
 
 
 def with_details(entry: AuditEntry | None, /, **details: object) -> AuditEntry | None:
-    """The entry with these details too; None where there is no entry."""
+    """The entry with more details; None if there is no entry."""
     return None if entry is None else entry.with_details(**details)
 
 
@@ -94,7 +102,7 @@ def link(head: bytes, entry: bytes) -> bytes:
 
 
 def parse(row: AuditRow) -> AuditEntry:
-    """The entry of a row; DecodeError for what this program never wrote."""
+    """The entry of a row. Raises DecodeError if this program did not write it."""
     document = strict_json(row.entry)
     if not isinstance(document, dict) or document.keys() != {"act", "actor", "at", "details"}:
         raise DecodeError("an entry of the audit log must have act, actor, at and details")
@@ -102,24 +110,24 @@ def parse(row: AuditRow) -> AuditEntry:
 
 
 def verify(rows: Iterable[AuditRow]) -> tuple[int, bytes]:
-    """(entries, head) of the whole log; ForkError where the chain is broken."""
+    """(entries, head) of the whole log. Raises ForkError if the chain is broken."""
     size, head = 0, GENESIS
     for row in rows:
         head, size = link(head, row.entry), size + 1
         if head != row.head:
             raise ForkError(
-                f"entry {size:,} of the audit log is not the one that was written: "
-                "it, or one before it, was changed"
+                f"entry {size:,} of the audit log differs from the one that was written: "
+                "it, or an earlier one, was changed"
             )
     return size, head
 
 
 def continues(rows: Sequence[AuditRow], noted: str) -> None:
-    """ForkError unless SIZE:HEAD, noted before, is on the way to the end of these rows."""
+    """Raises ForkError unless these rows contain SIZE:HEAD, which was noted earlier."""
     size, _, head = noted.strip().partition(":")
     heads = [GENESIS.hex(), *(row.head.hex() for row in rows)]
     if not size.isdecimal() or int(size) >= len(heads) or heads[int(size)] != head:
-        raise ForkError(f"the audit log is not the one of {noted[:80]}, continued")
+        raise ForkError(f"the audit log does not continue the one of {noted[:80]}")
 
 
 def _texts(details: Mapping[str, object]) -> dict[str, str]:

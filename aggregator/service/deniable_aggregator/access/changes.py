@@ -1,4 +1,4 @@
-"""What an administrator does about access, by the API or by a page: one function an act.
+"""The acts of an administrator on access, for the API and the pages: one function each.
 
 A Problem says what is wrong in the caller's words. The caller gives the audit entry; the store
 appends it with the act.
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from deniable_aggregator.access.sessions import LINK_SECONDS, SignInSessions
 from deniable_aggregator.documents.access import (
     CreatedLinkDocument,
+    CreatedReadLinkDocument,
     CreatedTokenDocument,
     NewLink,
+    NewReadLink,
     NewToken,
     NewUser,
 )
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.users import Users
 
 DAY_SECONDS = 86_400
+SHARED_PATH = "/shared"
 _NOT_IN_PATHS = frozenset("/\\%")
 
 
@@ -37,9 +40,9 @@ def make_token(
     now: float,
     audit: AuditEntry | None,
 ) -> CreatedTokenDocument:
-    """The token itself is in this document and nowhere else.
+    """Make a token. Only the returned document has the token itself.
 
-    `scope` has the ids of the collections that it is limited to; None: all. `now` in unix seconds.
+    `scope`: ids of the collections that it is limited to, None for all. `now`: Unix seconds.
     """
     _require_printable("label", new.label)
     expires = None
@@ -58,8 +61,36 @@ def make_token(
     )
 
 
+def make_read_link(
+    tokens: Tokens, new: NewReadLink, *, collection: str, now: float, audit: AuditEntry | None
+) -> CreatedReadLinkDocument:
+    """Make a read-only link to a collection. Only the returned document has its secret.
+
+    The secret is after a #, which browsers do not send to servers, so no log contains it.
+    """
+    body = NewToken(role="viewer", label=new.label, expires_days=new.expires_days)
+    made = make_token(tokens, body, scope=[collection], now=now, audit=audit)
+    path = f"{SHARED_PATH}#{made.token}"
+    return CreatedReadLinkDocument(
+        id=made.id, label=made.label, path=path, expires=made.expires or 0
+    )
+
+
+def end_read_link(
+    tokens: Tokens, collection: str, link_id: str, *, audit: AuditEntry | None
+) -> None:
+    """End a link, and the sessions that it began. Raises Problem("not-found")."""
+    links = tokens.read_links(collection)
+    if link_id not in {link.id for link in links} or not tokens.revoke(link_id, audit=audit):
+        raise Problem(
+            "not-found",
+            f"{collection} has no read-only link {link_id[:64]!r}; "
+            f"GET /v1/collections/{collection}/links lists them",
+        )
+
+
 def revoke_token(tokens: Tokens, token_id: str, *, audit: AuditEntry | None) -> None:
-    """Make a token invalid from now on. Raises Problem("not-found")."""
+    """Make a token invalid at once. Raises Problem("not-found")."""
     if not tokens.revoke(token_id, audit=audit):
         raise Problem(
             "not-found", f"no token has the id {token_id[:64]!r}; GET /v1/tokens lists them"
@@ -69,15 +100,15 @@ def revoke_token(tokens: Tokens, token_id: str, *, audit: AuditEntry | None) -> 
 def add_user(
     users: Users, new: NewUser, *, scope: Sequence[str] | None, audit: AuditEntry | None
 ) -> None:
-    """Let a person sign in with a password. Raises Problem("conflict") where the name is taken."""
+    """Add a person with a password. Raises Problem("conflict") if the name is taken."""
     _require_printable("name", new.name)
     _require_removable(new.name)
     if not users.add(new.name, new.role, new.password, collections=scope, audit=audit):
-        raise Problem("conflict", f"there is a user {new.name!r} already: remove that one first")
+        raise Problem("conflict", f"there is already a user {new.name!r}: remove that one first")
 
 
 def remove_user(users: Users, name: str, *, audit: AuditEntry | None) -> None:
-    """Remove a name with its sessions and links. Raises Problem("not-found")."""
+    """Remove a person with their sessions and links. Raises Problem("not-found")."""
     if not users.remove(name, audit=audit):
         raise Problem(
             "not-found",
@@ -103,20 +134,20 @@ def make_link(
     path_of: Callable[[str], str],
     audit: AuditEntry | None,
 ) -> CreatedLinkDocument:
-    """The link is in this document and nowhere else; `path_of` spells its secret as a path."""
+    """Make a one-time link. Only the returned document has it; `path_of` makes its path."""
     _require_printable("name", new.name)
     secret = sessions.make_link(new.name, new.role, scope, audit=audit)
     return CreatedLinkDocument(path=path_of(secret), expires=int(now) + LINK_SECONDS)
 
 
 def _require_printable(argument: str, text: str) -> None:
-    """What is shown in lists and logs must not forge a line of them."""
+    """Raises Problem for text that could forge lines of lists or logs."""
     if not text.isprintable():
         raise refuse(argument, accepted="printable characters only", given=text)
 
 
 def _require_removable(name: str) -> None:
-    """Refuses a name that `DELETE /v1/users/{name}` cannot spell."""
+    """Raises Problem for a name that `DELETE /v1/users/{name}` cannot address."""
     if name in {".", ".."} or not _NOT_IN_PATHS.isdisjoint(name):
         raise refuse(
             "name",

@@ -1,6 +1,6 @@
-"""What is kept of tokens, users, sessions, one-time links and the audit log.
+"""Stored rows of tokens, users, sessions, one-time links and the audit log.
 
-Secrets come as hashes only.
+They have only hashes of secrets.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ AUDIT_PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What the store knows of a token: everything but the token. Times are unix seconds.
+    """A stored token, without the token itself. Times are Unix seconds.
 
-    `collections` are the ids it is limited to, None for all.
+    `collections`: the ids that it is limited to, None for all.
     """
 
     id: str
@@ -35,17 +35,23 @@ class Token:
 
     @property
     def identity(self) -> Identity:
-        """Whoever carries it."""
+        """The identity of requests with this token."""
         return Identity(self.label, self.role, self.collections, f"token {self.id}")
 
+    @property
+    def is_read_link(self) -> bool:
+        """Whether it is a read-only link, which opens the pages of one collection."""
+        one = self.collections is not None and len(self.collections) == 1
+        return self.role == "viewer" and one and self.expires is not None
+
     def valid(self, now: float) -> bool:
-        """Neither revoked nor expired."""
+        """Whether it is neither revoked nor expired."""
         return self.revoked is None and (self.expires is None or now < self.expires)
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person with a password, of which only scrypt's output is kept."""
+    """A person with a password, stored as a scrypt hash."""
 
     name: str
     role: str
@@ -60,9 +66,9 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """Somebody signed in; `hash` is the SHA-256 of the cookie. Times in unix seconds.
+    """A signed-in person; `hash` is the SHA-256 of the cookie. Times are Unix seconds.
 
-    `via` says how: "password", "link" or "oidc".
+    `via`: "password", "link", "oidc", or "shared" and the id of a read-only link.
     """
 
     id: str
@@ -81,7 +87,7 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """A link that signs one person in, once."""
+    """A one-time sign-in link."""
 
     hash: bytes
     name: str
@@ -96,7 +102,7 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One link of the chain: the entry as canonical JSON, and the head after it."""
+    """One entry of the chain as canonical JSON, and the head after it."""
 
     entry: bytes
     head: bytes

@@ -1,12 +1,13 @@
 """Sessions of pages and one-time links: secrets go to the browser, their SHA-256 to the store.
 
-A session is looked up at every request: ended, it is over at the next one, in every process.
+Every request reads its session from the store, so an ended session stops at once in every process.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.access.audit import AuditEntry, with_details
@@ -16,31 +17,38 @@ from deniable_aggregator.base.roles import Identity, scope_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from deniable_aggregator.access.rows import Token
     from deniable_shared.manifest.epochs import Clock
 
 SESSION_SECONDS = 12 * 3_600
-"""How long a person stays signed in."""
+"""Seconds that a person stays signed in."""
 
 LINK_SECONDS = 900
-"""How long a one-time link holds."""
+"""Seconds that a one-time link is valid."""
 
 SECRET_CHARACTERS = 43
+
+SHARED = "shared "
+"""Prefix of `via` in sessions from a read-only link, followed by the link's id."""
 
 
 class SessionStore(Protocol):
     """The part of a store that keeps sessions and links."""
 
     def add_session(self, row: SessionRow, *, audit: AuditEntry | None) -> bool:
-        """Keep it. One that began with a password is kept only while the user is there."""
+        """Store a session; returns False and stores nothing if its origin has ended.
+
+        The origin of a session is its user, if it began with a password, or its read-only link.
+        """
 
     def sessions(self) -> Sequence[SessionRow]:
-        """Oldest first, those over included until they are forgotten."""
+        """Every session, oldest first, including expired ones that are not yet deleted."""
 
     def find_session(self, session_hash: bytes) -> SessionRow | None:
-        """The one of this cookie's hash."""
+        """The session with this cookie hash, or None."""
 
     def end_session(self, session_id: str, *, audit: AuditEntry | None) -> bool:
-        """False if there is no such session."""
+        """Delete a session; returns False if there is none of that id."""
 
     def add_link(self, row: LinkRow, *, audit: AuditEntry | None) -> None:
         """Keep one more."""
@@ -48,13 +56,14 @@ class SessionStore(Protocol):
     def use_link(
         self, link_hash: bytes, session: SessionRow, *, now: float, audit: AuditEntry | None
     ) -> bool:
-        """Delete a link that still holds and keep the session it begins, in one transaction.
+        """Delete a valid link and store the session that it begins, in one transaction.
 
-        False, and nothing kept, for a link that is unknown, used or over: of many at once one wins.
+        Returns False and stores nothing for a link that is unknown, used or expired. Of several
+        concurrent calls only one succeeds.
         """
 
     def find_link(self, link_hash: bytes) -> LinkRow | None:
-        """The one of this hash."""
+        """The link with this hash, or None."""
 
 
 class SignInSessions:
@@ -67,15 +76,23 @@ class SignInSessions:
     def begin(
         self, name: str, role: str, collections: Iterable[str] | None, *, via: str
     ) -> str | None:
-        """The cookie of a new session; None where a local user was removed meanwhile."""
+        """The cookie of a new session; None if the local user has just been removed."""
         now = self._clock()
         secret = secrets.token_urlsafe(32)
         row = self._row(secret, name, role, scope_of(collections), via)
         entry = AuditEntry.of("sign-in", actor=_actor(row), at=now, via=via, role=role)
         return secret if self._store.add_session(row, audit=entry) else None
 
+    def begin_shared(self, token: Token) -> str | None:
+        """The cookie of a session that ends with its read-only link; None if that has ended."""
+        now, secret = self._clock(), secrets.token_urlsafe(32)
+        row = self._row(secret, token.label, token.role, token.collections, shared_via(token.id))
+        row = replace(row, expires=min(row.expires, token.expires or row.expires))
+        entry = AuditEntry.of("sign-in", actor=_actor(row), at=now, via=row.via, role=row.role)
+        return secret if self._store.add_session(row, audit=entry) else None
+
     def find(self, secret: str | None) -> tuple[SessionRow, Identity] | None:
-        """The session of a cookie, while it lasts."""
+        """The valid session of a cookie and its identity, or None."""
         if secret is None or not _is_secret(secret):
             return None
         row = self._store.find_session(_hash(secret))
@@ -84,12 +101,12 @@ class SignInSessions:
         return row, Identity(row.name, row.role, row.collections, f"session {row.id}")
 
     def list(self) -> list[SessionRow]:
-        """Those that last, oldest first."""
+        """The valid sessions, oldest first."""
         now = self._clock()
         return [row for row in self._store.sessions() if now < row.expires]
 
     def end(self, session_id: str, *, audit: AuditEntry | None) -> bool:
-        """Over from now on; False if there is no such session."""
+        """End a session at once; returns False if there is none of that id."""
         return self._store.end_session(session_id, audit=audit)
 
     def make_link(
@@ -100,7 +117,7 @@ class SignInSessions:
         *,
         audit: AuditEntry | None,
     ) -> str:
-        """The secret of a link that signs in once, within LINK_SECONDS."""
+        """The secret of a new one-time link, valid for LINK_SECONDS."""
         secret = secrets.token_urlsafe(32)
         expires = int(self._clock()) + LINK_SECONDS
         row = LinkRow(_hash(secret), name, role, scope_of(collections), expires)
@@ -109,12 +126,12 @@ class SignInSessions:
         return secret
 
     def holds(self, link: str) -> bool:
-        """Whether a link could be used now."""
+        """Whether a link is valid now."""
         row = self._store.find_link(_hash(link)) if _is_secret(link) else None
         return row is not None and self._clock() < row.expires
 
     def use_link(self, link: str) -> str | None:
-        """The cookie of the session that the link begins; None unless it still holds."""
+        """The cookie of the session that the link begins; None if the link is not valid."""
         link_row = self._store.find_link(_hash(link)) if _is_secret(link) else None
         if link_row is None:
             return None
@@ -138,6 +155,11 @@ class SignInSessions:
             created=now,
             expires=now + SESSION_SECONDS,
         )
+
+
+def shared_via(link_id: str) -> str:
+    """`via` of the sessions of a read-only link."""
+    return SHARED + link_id
 
 
 def _actor(row: SessionRow) -> str:

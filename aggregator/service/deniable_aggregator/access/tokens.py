@@ -1,7 +1,7 @@
-"""Bearer tokens. Only SHA-256 hashes are stored; a token is shown once.
+"""Bearer tokens. Only SHA-256 hashes are stored; a token is shown only once.
 
-A token is looked up in the store at every request: revoked, it is refused from the next one on,
-whichever process answers that. Devices carry no token.
+Every request reads its token from the store, so a revoked token is refused at once in every
+process. Devices have no token.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class TokenStore(Protocol):
         """Every token ever made, oldest first."""
 
     def revoke_token(self, token_id: str, now: float, *, audit: AuditEntry | None) -> bool:
-        """Invalid from now on; False if there is no such token. The first time stays."""
+        """Revoke a token; returns False if there is none. The time of the first call stays."""
 
     def find_token(self, token_hash: bytes) -> Token | None:
-        """The one of this hash, valid or not."""
+        """The token with this hash, valid or not, or None."""
 
 
 class Tokens:
@@ -54,14 +54,14 @@ class Tokens:
         collections: Iterable[str] | None = None,
         audit: AuditEntry | None,
     ) -> tuple[str, str]:
-        """(id, token). The token is not stored: make another if it is lost.
+        """Make a token; returns (id, token). If the token is lost, make another: it is not stored.
 
-        `expires` is in unix seconds; None never expires. `collections` are ids, None for all.
+        `expires`: Unix seconds, None for never. `collections`: ids, None for all.
         Raises ValueError for an unknown role, a bad label, an empty scope or an expiry in the past.
         """
         now = self._clock()
         if expires is not None and expires <= now:
-            raise ValueError(f"expires must lie after now ({int(now)}), got {int(expires)}")
+            raise ValueError(f"expires must be after now ({int(now)}), got {int(expires)}")
         secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
         token = Token(
             id=secrets.token_hex(6),
@@ -79,7 +79,7 @@ class Tokens:
         return token.id, secret
 
     def authenticate(self, header: str | None) -> Token | None:
-        """The valid token an Authorization header carries, or None."""
+        """The valid token in an Authorization header, or None."""
         wanted = presented_hash(header)
         if wanted is None:
             return None
@@ -88,10 +88,23 @@ class Tokens:
             return None
         return token if token.valid(self._clock()) else None
 
+    def read_link(self, secret: str) -> Token | None:
+        """The valid read-only link of this secret, or None."""
+        token = self.authenticate(f"Bearer {secret}")
+        return token if token is not None and token.is_read_link else None
+
+    def read_links(self, collection: str) -> Sequence[Token]:
+        """Every read-only link to this collection, oldest first."""
+        return [
+            token
+            for token in self._store.tokens()
+            if token.is_read_link and token.collections == (collection,)
+        ]
+
     def list(self) -> Sequence[Token]:
         """Every token ever made, oldest first."""
         return self._store.tokens()
 
     def revoke(self, token_id: str, *, audit: AuditEntry | None) -> bool:
-        """Make a token invalid from now on; False when there is no such token."""
+        """Make a token invalid at once; returns False if there is none of that id."""
         return self._store.revoke_token(token_id, self._clock(), audit=audit)

@@ -1,8 +1,8 @@
-"""Local users: a name, a role, and scrypt's output of a password that nobody keeps.
+"""Local users: a name, a role, and a scrypt hash. The password itself is not stored.
 
     scrypt(N = 2^15, r = 8, p = 3), 32 bytes, salt of 16          OWASP's figures for 32 MiB
 
-Whoever guesses pays the same for a name that is there and one that is not.
+A guess costs the same for an existing name and for an unknown one.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 
 SHORTEST_PASSWORD = 12
 LONGEST_PASSWORD = 256
-"""In characters."""
+"""Length of a password in characters."""
 
 LOG2_N, R, P = 15, 8, 3
 _BYTES = 32
 _ROOM = 1 << 26
 _AT_ONCE = threading.Semaphore(2)
-"""Each computation takes 32 MiB: a crowd of guesses must not take them all at once."""
+"""Hashes computed at once. Each takes 32 MiB, so many guesses must not run together."""
 
 
 class UserStore(Protocol):
     """The part of a store that keeps users."""
 
     def add_user(self, user: User, *, audit: AuditEntry | None) -> bool:
-        """False, and nothing stored, if a user has the name."""
+        """Store a user; returns False and stores nothing if the name is taken."""
 
     def users(self) -> Sequence[User]:
-        """In the order they were added."""
+        """Every user, in the order they were added."""
 
     def find_user(self, name: str) -> User | None:
-        """The user of this name."""
+        """The user of this name, or None."""
 
     def remove_user(self, name: str, *, audit: AuditEntry | None) -> bool:
-        """With all sessions and links of that name; False where there was none of the three."""
+        """Remove user, sessions and links of that name; returns False if there were none."""
 
 
 class Users:
@@ -68,34 +68,34 @@ class Users:
         collections: Iterable[str] | None = None,
         audit: AuditEntry | None,
     ) -> bool:
-        """False where the name is taken. ValueError for a bad name, role, scope or password."""
+        """Add a user; False if the name is taken. Raises ValueError for an invalid argument."""
         scope = scope_of(collections)
-        User(name, role, scope, "", 0)  # its checks come before the long computation
+        User(name, role, scope, "", 0)  # check the arguments before the slow hash
         check_password(password)
         audit = with_details(audit, user=name, role=role, collections=scope)
         user = User(name, role, scope, hash_password(password), int(self._clock()))
         return self._store.add_user(user, audit=audit)
 
     def recognize(self, name: str, password: str) -> User | None:
-        """The user of this name and password."""
+        """The user of this name and password, or None."""
         user = self._store.find_user(name) if name.isprintable() else None
         kept = _NOBODY if user is None else user.password
         return user if _matches(password, kept) and user is not None else None
 
     def list(self) -> Sequence[User]:
-        """In the order they were added."""
+        """Every user, in the order they were added."""
         return self._store.users()
 
     def remove(self, name: str, *, audit: AuditEntry | None) -> bool:
-        """End everything under this name: password, sessions and unused links, in one transaction.
+        """Remove password, sessions and unused links of this name, in one transaction.
 
-        False where there was none of them. Whom a provider lets in may sign in again.
+        Returns False if there were none. A person may sign in again through a provider.
         """
         return self._store.remove_user(name, audit=audit)
 
 
 def check_password(password: str) -> None:
-    """ValueError unless it is long enough; nothing else makes a password good."""
+    """Raises ValueError unless the password has an accepted length; there are no other rules."""
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         raise ValueError(
             f"password must be {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters, "
@@ -104,7 +104,7 @@ def check_password(password: str) -> None:
 
 
 def hash_password(password: str) -> str:
-    """What is kept of it: "scrypt$15$8$3$salt$output"."""
+    """The stored text: "scrypt$15$8$3$salt$output"."""
     cost = Cost(LOG2_N, R, P)
     salt = secrets.token_bytes(16)
     output = cost.output(password, salt)
@@ -115,14 +115,14 @@ def hash_password(password: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """scrypt's parameters, kept beside each output so that they can rise."""
+    """scrypt's parameters, stored with each output so that they can be raised later."""
 
     log2_n: int
     r: int
     p: int
 
     def output(self, password: str, salt: bytes) -> bytes:
-        """32 bytes; the same for every way to write an accented letter."""
+        """The 32-byte hash; equal for all Unicode forms of the same text."""
         text = unicodedata.normalize("NFC", password).encode("utf-8", "replace")
         with _AT_ONCE:
             return hashlib.scrypt(
@@ -147,4 +147,4 @@ def _read(text: str) -> bytes:
 
 
 _NOBODY = f"scrypt${LOG2_N}${R}${P}${_spelled(bytes(16))}${_spelled(bytes(_BYTES))}"
-"""Nobody's output: compared with where there is no such user, at the same cost."""
+"""A hash that no password has: unknown names are compared with it, at the same cost."""

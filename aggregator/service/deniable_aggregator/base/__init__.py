@@ -1,1 +1,1 @@
-"""What every room of the service may use: settings, errors, roles, logs."""
+"""Settings, errors, roles and logs, for every package of the service."""

@@ -1,4 +1,4 @@
-"""What is said of stored counts and entries that differ from their checksum."""
+"""Messages about stored counts and entries that differ from their checksum."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def sentence(error: DamagedError, newest: Manifest | None) -> str:
-    """What is damaged, by its date where the collection is known, and what to do."""
+    """What is damaged and what to do, with a date if the collection is known."""
     period = ""
     if error.epoch is not None and newest is not None:
         period = f" of {_date(error.epoch, newest.epoch_seconds)}"
@@ -26,12 +26,12 @@ def sentence(error: DamagedError, newest: Manifest | None) -> str:
 
 
 def problem_of(error: DamagedError, newest: Manifest | None) -> Problem:
-    """The refusal of a request that needs what is damaged."""
+    """The refusal of a request that needs damaged data."""
     return Problem("damaged", sentence(error, newest), collection=error.collection)
 
 
 def _date(epoch: int, epoch_seconds: int) -> str:
-    """When the epoch began; a number that is no date is damaged itself."""
+    """The day when the epoch began. A damaged number may be no date at all."""
     try:
         begun = datetime.fromtimestamp(epoch_start(epoch, epoch_seconds), UTC)
     except (ValueError, OverflowError, OSError):

@@ -1,16 +1,16 @@
-"""What deniable_aggregator raises besides `Problem` (a refused request); a branch of DeniableError.
+"""Exceptions of deniable_aggregator besides `Problem` (a refused request); all are DeniableErrors.
 
 `deniable_gateway.errors` has the others: of settings, directories, spools and missing extras.
 
 * AggregatorError
-  x KeyFileError          a key file that is missing, open to others or not what it claims to be
-  x ScaleError            workers of a tally that died, or an engine that is not here
-  * SignInError           a provider that does not say, as it must, who somebody is
-    x ProviderUnavailableError   it cannot be reached now: later it may
-  * StoreError            the database refuses, or is of another version
-    x StoreReplacedError      its file was removed or replaced while it was open
-    x DamagedError            what is stored is not what was written
-    x StoreUnavailableError   it does not answer, or cannot serve now: later it may
+  x KeyFileError          a key file is missing, readable by others or broken
+  x ScaleError            workers of a tally died, or its engine is not installed
+  * SignInError           a provider did not identify a person as the standard requires
+    x ProviderUnavailableError   the provider cannot be reached now
+  * StoreError            the database refuses, or has another schema version
+    x StoreReplacedError      the file was removed or replaced while it was open
+    x DamagedError            stored data differs from what was written
+    x StoreUnavailableError   the database cannot serve now
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from deniable_shared.errors import DeniableError
 
 
 class AggregatorError(DeniableError):
-    """The root of the tree."""
+    """The root of the exceptions of this package."""
 
 
 class KeyFileError(AggregatorError):
-    """A key file that is missing, open to others or not what it claims to be."""
+    """A key file is missing, readable by others or broken."""
 
 
 class ScaleError(AggregatorError):
-    """Workers of a tally that died, or an engine that is not here."""
+    """Workers of a tally died, or its engine is not installed."""
 
 
 class SignInError(AggregatorError):
-    """A provider that does not say, as it must, who somebody is."""
+    """A provider did not identify a person as the standard requires."""
 
 
 class ProviderUnavailableError(SignInError):
-    """The provider cannot be reached now; worth trying again after `retry_after_seconds`."""
+    """The provider cannot be reached now. Retry after `retry_after_seconds`."""
 
     def __init__(self, message: str, *, retry_after_seconds: float = 60.0) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class ProviderUnavailableError(SignInError):
 
 
 class StoreError(AggregatorError):
-    """The database refuses, or is of another version."""
+    """The database refuses, or has another schema version."""
 
 
 class StoreReplacedError(StoreError):
@@ -51,9 +51,9 @@ class StoreReplacedError(StoreError):
 
 
 class DamagedError(StoreError):
-    """Stored counts, or an entry, that differ from their checksum or cannot be right.
+    """Stored counts or an entry differ from their checksum, or are impossible.
 
-    `epoch` is None where what is damaged belongs to no epoch; `what` names it in words.
+    `what` names the damaged data in words; `epoch` is None if it belongs to no epoch.
     """
 
     def __init__(self, collection: str, epoch: int | None = None, what: str = "counts") -> None:
@@ -67,4 +67,4 @@ class DamagedError(StoreError):
 
 
 class StoreUnavailableError(StoreError):
-    """The database does not answer, or cannot serve now: later it may."""
+    """The database does not answer or cannot serve now. A later attempt may succeed."""

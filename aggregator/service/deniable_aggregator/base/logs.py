@@ -1,9 +1,9 @@
-"""How the service logs: JSON lines for programs, coloured ones on a terminal, no person's data.
+"""Log formats: JSON lines for programs, coloured lines on a terminal, no personal data.
 
-granian reads `logging.json` in its own process and in every worker, which names what is here;
-modules log through the standard library. Of an exception a line says where it was raised and of
-which type. What it says is left out unless it is ours or the system's: the words of a driver
-may hold rows, those of a parser what was sent.
+granian reads `logging.json` in its own process and in every worker; that file names the functions
+below. Modules log through the standard library. For an exception the log has its type and place.
+It has the message only of our own exceptions and of system errors: the message of a database
+driver may contain rows, and that of a parser may contain the request.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def formatter() -> logging.Formatter:
-    """Of everything but requests."""
+    """The format of every log line except requests."""
     return _formatter([structlog.processors.TimeStamper("%Y-%m-%dT%H:%M:%SZ", utc=True)])
 
 
 def request_formatter() -> logging.Formatter:
-    """Of the access log, without a time: the epoch is the only time a report has."""
+    """The format of the access log, without a time: the epoch is the only time of a report."""
     return _formatter([])
 
 
@@ -61,7 +61,7 @@ def _add_exception(_logger: WrappedLogger, _method: str, event: EventDict) -> Ev
 
 
 def _flat_exception(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """One line an exception, for people."""
+    """Turn each exception into one line for people."""
     if "exception" in event:
         event["exception"] = "\n".join(
             f"{each['type']}: {each.get('said', '')}\n    " + "\n    ".join(each["at"])

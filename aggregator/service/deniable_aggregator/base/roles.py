@@ -1,8 +1,8 @@
-"""The five roles, and who somebody turned out to be.
+"""The five roles, and the identity that a request has.
 
-viewer reads estimates, analyst may also spend budget, admin may do everything. Two are for machines
-and stand apart: relay may only upload more than one report a request, metrics may only read
-`/metrics`. Devices are nobody.
+A viewer reads estimates, an analyst may also spend budget, an admin may do everything. Two roles
+are only for machines: relay may upload more than one report a request, metrics may read
+`/metrics`. Devices have no identity.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _RANK = {"viewer": 1, "analyst": 2, "admin": 3}
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whoever made a request: a token or a person's session.
+    """The token or the person's session that made a request.
 
-    `collections` are the ids it is limited to, None for all; `source` says by what it was
-    recognized ("token 3f9a01c2b4de").
+    `collections`: ids that it is limited to, None for all. `source`: how it was recognized, like
+    "token 3f9a01c2b4de".
     """
 
     name: str
@@ -37,11 +37,11 @@ class Identity:
     source: str
 
     def may(self, role: str) -> bool:
-        """Whether its role covers `role`."""
+        """Whether this identity's role covers `role`."""
         return allows(self.role, role)
 
     def may_see(self, collection: str) -> bool:
-        """Whether its scope has the collection of this id."""
+        """Whether this identity may see the collection of this id."""
         return self.collections is None or collection in self.collections
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Identity:
 def allows(role: str, needed: str) -> bool:
     """Whether `role` covers `needed`: viewer < analyst < admin; relay and metrics only themselves.
 
-    What a metrics token reads, an admin may read, too.
+    An admin may also read what a metrics token reads.
     """
     if role == needed:
         return True
@@ -61,13 +61,13 @@ def allows(role: str, needed: str) -> bool:
 
 
 def checked_role(role: str, accepted: tuple[str, ...] = ROLES) -> None:
-    """ValueError unless `role` is one of those accepted."""
+    """Raises ValueError unless `role` is accepted."""
     if role not in accepted:
         raise ValueError(f"role must be one of {', '.join(accepted)}, got {role!r}")
 
 
 def checked_name(argument: str, name: str) -> None:
-    """ValueError unless it is short and printable: it is shown in lists and logs."""
+    """Raises ValueError unless `name` is short and printable: lists and logs show it."""
     if not (0 < len(name) <= MAX_NAME_CHARACTERS and name.isprintable()):
         raise ValueError(
             f"{argument} must be 1 to {MAX_NAME_CHARACTERS} printable characters, "
@@ -76,7 +76,7 @@ def checked_name(argument: str, name: str) -> None:
 
 
 def scope_of(collections: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Ids in order, each once; ValueError for a scope of nothing, which is a mistake."""
+    """Sorted ids without duplicates, None for all. Raises ValueError for none or too many."""
     if collections is None:
         return None
     scope = tuple(sorted(set(collections)))

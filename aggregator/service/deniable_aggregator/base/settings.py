@@ -1,4 +1,4 @@
-"""What an operator may set: in the environment, else in deniable.toml, else the default."""
+"""Settings of the operator: from the environment, else deniable.toml, else the default."""
 
 from __future__ import annotations
 
@@ -33,41 +33,54 @@ _SWITCH = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Each field is a key of deniable.toml and, upper case behind DENIABLE_, a variable.
+    """Each field is a key of deniable.toml. Its variable is DENIABLE_ and the name in upper case.
 
-    `public_url` is where devices reach the service: by default the address it listens on, which
-    moves with host and port.
-    `reports_per_minute_per_prefix` is what one network (/24, /48) may send: by default a quarter of
-    the 20,000 reports a second that one process can open. `rotate_keys_days` is how long a key that
-    reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
-    `reports_per_minute_per_collection` bounds what one collection takes from all; 0 does not.
-    `relay_batch` is the least number of reports that the relays in front pass on together: with it
-    only relays may send reports, and estimates say what that adds; 0 takes reports from anybody.
-    The `oidc_…` settings name a provider that people may sign in with. `oidc_claims` is what is
-    asked of it and read, as in "role=groups, name=email"; the claim of the role must hold one of
-    the values that `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
-    `metrics` says who reads /metrics: "admin" (with a token), "loopback" (also programs on this
-    machine), "off" (nobody).
-    `store` and `oidc_client_secret` are not shown; `workers` processes serve.
+    `store` and `oidc_client_secret` are left out of the repr: they may contain passwords.
     """
 
     data: Path = Path("data")
+    """The data directory."""
     store: str = field(default="", repr=False)
+    """Where the database is. Empty: SQLite in the data directory; `sqlite:///PATH`: SQLite
+    elsewhere; `postgresql://…`: a PostgreSQL server."""
     public_url: str = ""
+    """Where devices reach the service; manifests that name no `ingest` contain it. The default is
+    the address that the service listens on, which follows host and port."""
     host: str = "127.0.0.1"
+    """The address to listen on."""
     port: Annotated[int, Meta(ge=1, le=65_535)] = 8000
+    """The port to listen on."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
+    """The number of serving processes (`serve --workers`). More than one needs PostgreSQL."""
     trusted_proxy: bool = False
+    """Whether a proxy in front limits requests by address. Then this process reads no address."""
     reports_per_minute_per_prefix: Annotated[int, Meta(ge=1, le=10**9)] = 300_000
+    """How many reports one network (/24, /48) may send to one worker. The default is a quarter of
+    the 20,000 reports a second that one worker can open."""
     reports_per_minute_per_collection: Annotated[int, Meta(ge=0, le=10**9)] = 0
+    """How many reports one worker accepts for one collection from all senders, relays included.
+    0: no limit."""
     relay_batch: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    """The least number of reports that relays pass on together. Then only relays may send reports,
+    and estimates show the privacy that this adds. 0: anyone may send."""
     rotate_keys_days: Annotated[int, Meta(ge=0, le=3_650)] = 90
+    """Days after which the key that reports are sealed to is replaced. 0: only by
+    `deniable keys rotate`."""
     metrics: Literal["admin", "loopback", "off"] = "admin"
+    """Who may read `/metrics`. `admin`: with a token of role admin or metrics; `loopback`: also
+    programs on this machine; `off`: no one."""
     oidc_issuer: str = ""
+    """A provider that people may sign in with (extra `oidc`), spelled as in its own document."""
     oidc_client_id: str = ""
+    """What the provider calls this service."""
     oidc_client_secret: str = field(default="", repr=False)
+    """The secret that the provider gave. Empty: a public client, by PKCE alone."""
     oidc_claims: str = ""
+    """The claims to request and read, instead of
+    `role=groups, name=preferred_username, scope=openid profile email`: any of the three. Dots lead
+    into a claim, as in `role=realm_access.roles`."""
     oidc_roles: str = ""
+    """Which values of the claim mean which role: `deniable-admins=admin, staff=viewer`."""
 
     def __post_init__(self) -> None:
         for name in _NAMES:
@@ -80,7 +93,7 @@ class Settings:
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ, file: Path | None = None) -> Self:
-        """Variables win over the file, the file over defaults; SettingsError for any other name.
+        """Variables win over the file, the file over defaults. Other names raise SettingsError.
 
         Without `file`, deniable.toml in the data directory is read if it is there.
         """
@@ -88,52 +101,54 @@ class Settings:
         path = file or Path(from_variables.get("data", "data").strip()).expanduser() / FILE_NAME
         document = from_file(path, _NAMES, must_exist=file is not None)
         if file is None and "data" in document:
-            raise SettingsError(f"data cannot be set in {path}, which is looked for in it")
+            raise SettingsError(
+                f"data cannot be set in {path}: that file is itself in the data directory"
+            )
         settings = cls(**{**_without_own_address(document), **from_variables})  # type: ignore[arg-type]  # one dict has values of many types
         _check_sign_in_libraries(settings.oidc_issuer)
         return settings
 
     @property
     def own_address(self) -> str:
-        """How this machine reaches the service, without any proxy."""
+        """The address at which this machine reaches the service, without a proxy."""
         host = _EVERYWHERE.get(self.host, self.host)
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     def listening(self, host: str, port: int) -> Self:
-        """The same at another place; a public URL that was the server's own address follows."""
+        """The settings at another address. A public URL that was the old address changes too."""
         follows = self.public_url == self.own_address
         url = "" if follows else self.public_url
         return replace(self, host=host, port=port, public_url=url)
 
     @property
     def operator_key(self) -> Path:
-        """Where the operator's key is looked for: beside the data directory, never in it."""
+        """The default place of the operator's key: next to the data directory, never in it."""
         return self.data.absolute().parent / "operator.key"
 
     @property
     def role_of(self) -> Mapping[str, str]:
-        """Value of the provider's claim → role, in the order they were written."""
+        """Value of the provider's claim → role, in the order of the setting."""
         return _pairs(self.oidc_roles)
 
     @property
     def oidc_request(self) -> Mapping[str, str]:
-        """Claim of the `role`, claim of the `name`, and the `scope` that asks for them."""
+        """Claim of the `role`, claim of the `name`, and the `scope` that requests them."""
         return {**OIDC_REQUEST, **_pairs(self.oidc_claims)}
 
     @property
     def shared(self) -> bool:
-        """Whether many processes may have the store open at once: all but SQLite's file."""
+        """Whether several processes may open the store at once. SQLite allows one."""
         return bool(self.store) and not self.store.startswith(_SQLITE)
 
     @property
     def database(self) -> Path:
-        """The SQLite file; SettingsError where the store is no file."""
+        """The SQLite file. Raises SettingsError if the store is not a file."""
         if self.shared:
             raise SettingsError("store is not SQLite: there is no database file")
         return Path(self.store.removeprefix(_SQLITE)) if self.store else self.data / "deniable.db"
 
     def environ(self) -> dict[str, str]:
-        """The variables that give a child process these very settings."""
+        """The variables that give a child process the same settings."""
         return variables({name: getattr(self, name) for name in _NAMES})
 
 
@@ -141,7 +156,7 @@ _NAMES = tuple(field.name for field in fields(Settings))
 
 
 def _without_own_address(document: Mapping[str, object]) -> Mapping[str, object]:
-    """A file's public URL that is only its own host and port follows those of the environment."""
+    """Drop a public URL that repeats the file's host and port: variables may change them."""
     place = {name: document[name] for name in ("host", "port") if name in document}
     own = Settings(**place)  # type: ignore[arg-type]  # one dict has values of many types
     if document.get("public_url") != own.own_address:
@@ -153,8 +168,8 @@ def _check_sign_in_libraries(issuer: str) -> None:
     libraries = ("authlib", "httpx2", "joserfc") if issuer else ()
     if missing := [name for name in libraries if find_spec(name) is None]:
         raise SettingsError(
-            f"oidc_issuer is {issuer}, and signing in there takes {' and '.join(missing)}, "
-            'not installed here: pip install "deniable-aggregator[oidc]"'
+            f"oidc_issuer is {issuer}, but signing in there needs {' and '.join(missing)}, "
+            'which is not installed: pip install "deniable-aggregator[oidc]"'
         )
 
 
@@ -164,7 +179,7 @@ def _types() -> Mapping[str, Any]:
 
 
 def _converted(name: str, value: object) -> object:
-    """The value of a setting, which variables give as text; SettingsError out of its range."""
+    """The value of a setting from text. Raises SettingsError if it is out of range."""
     kind = _types()[name]
     plain = value.strip() if isinstance(value, str) else value
     if kind is bool and isinstance(plain, str):
@@ -197,12 +212,12 @@ def _allowed(kind: object) -> str:
 
 
 def _check_together(settings: Settings) -> None:
-    """What one setting alone does not show."""
+    """Check settings that depend on each other."""
     if settings.relay_batch == 1:
-        raise SettingsError("relay_batch must be 0 or at least 2, got 1: one report is no batch")
+        raise SettingsError("relay_batch must be 0 or at least 2, got 1: one report is not a batch")
     if settings.metrics == "loopback" and settings.trusted_proxy:
         raise SettingsError(
-            "metrics must be admin or off behind a trusted_proxy, whose requests all come from "
+            "metrics must be admin or off behind a trusted_proxy, as all its requests come from "
             "this machine, got 'loopback'"
         )
     if settings.workers > 1 and not settings.shared:
@@ -222,7 +237,7 @@ def _check_provider(settings: Settings) -> None:
     given = [settings.oidc_issuer, settings.oidc_client_id, settings.oidc_roles]
     if any(given) and not all(given):
         raise SettingsError(
-            "oidc_issuer, oidc_client_id and oidc_roles must be set together, or none of them"
+            "oidc_issuer, oidc_client_id and oidc_roles must be set together: set all or none"
         )
     for name in settings.oidc_request:
         if name not in OIDC_REQUEST or not settings.oidc_request[name]:
@@ -244,7 +259,7 @@ def _check_provider(settings: Settings) -> None:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """`a=b, c=d` as a mapping, in the order it was written."""
+    """`a=b, c=d` as a mapping, in the same order."""
     pairs = [pair.partition("=") for pair in text.split(",") if pair.strip()]
     return {name.strip(): value.strip() for name, _, value in pairs}
 

@@ -1,4 +1,4 @@
-"""Where settings are written: variables, deniable.toml. Unknown and removed names are errors."""
+"""Reads settings from variables and deniable.toml. Unknown and removed names are errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REMOVED = {
 
 
 def from_environment(environ: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
-    """Name → value of each variable that is a setting. SettingsError for an unknown DENIABLE_…."""
+    """Name → value of each setting. Raises SettingsError for an unknown DENIABLE_… variable."""
     values = {}
     for variable, value in environ.items():
         if variable.startswith(PREFIX) and variable not in _OF_OTHERS:
@@ -51,7 +51,7 @@ def from_environment(environ: Mapping[str, str], names: Sequence[str]) -> dict[s
 
 
 def from_file(path: Path, names: Sequence[str], *, must_exist: bool) -> dict[str, object]:
-    """What deniable.toml sets; nothing where there is no file and none must be."""
+    """The settings in deniable.toml. A missing file is empty, or an error if it `must_exist`."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -66,7 +66,7 @@ def from_file(path: Path, names: Sequence[str], *, must_exist: bool) -> dict[str
 
 
 def variables(settings: Mapping[str, object]) -> dict[str, str]:
-    """The variables that give a child process these settings."""
+    """The variables that give a child process the same settings."""
     return {variable_of(name): _text(value) for name, value in settings.items()}
 
 
@@ -76,7 +76,7 @@ def variable_of(name: str) -> str:
 
 
 def keep(data: Path, settings: Mapping[str, str | int]) -> None:
-    """Write these to the directory's file, which only its owner may read; other lines stay."""
+    """Write settings to the directory's file, readable by its owner only; other lines stay."""
     path = data / FILE_NAME
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     lines_to_keep = [line for line in lines if line.partition("=")[0].strip() not in settings]

@@ -1,7 +1,7 @@
-"""What a span may say, and the seam through which the service makes spans.
+"""Spans of traces, and the protocol through which the service makes them.
 
-A span is one of four acts: how it ended, of which collection, how many reports. Nothing else can
-be said through here. `tracing/` sends spans to OpenTelemetry; without it NO_TRACER drops them.
+A span has an outcome, a collection and a number of reports. This interface allows no other
+content. `tracing/` sends spans to OpenTelemetry; without it NO_TRACER drops them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final, Literal, Protocol
 SpanName = Literal["upload", "commit", "estimate", "release"]
 
 FAILED = "failed"
-"""The outcome of a block that raised anything but a Problem."""
+"""The outcome of a block that raised an exception other than Problem."""
 
 
 @dataclass(slots=True)
 class Span:
-    """`collection` is the id of a registered one, `reports` how many a commit held."""
+    """`collection` is the id of a registered collection, `reports` the size of a commit."""
 
     outcome: str = FAILED
     collection: str | None = None
@@ -29,23 +29,23 @@ class Tracer(Protocol):
     """Makes spans. Thread-safe."""
 
     def span(self, name: SpanName, /) -> AbstractContextManager[Span]:
-        """A span of the block, which sets the outcome; a Problem's outcome is its slug."""
+        """A span around the block, which sets the outcome. A Problem's outcome is its slug."""
         ...
 
     def close(self) -> None:
-        """Send what waits."""
+        """Send the waiting spans."""
         ...
 
 
 class NoTracer:
-    """Makes no spans: the block sets the fields of an object that is dropped."""
+    """Makes no spans: it drops the object whose fields the block sets."""
 
     def span(self, _name: SpanName, /) -> AbstractContextManager[Span]:
-        """An empty context."""
+        """A context that does nothing."""
         return nullcontext(Span())
 
     def close(self) -> None:
-        """Nothing waits."""
+        """Does nothing."""
 
 
 NO_TRACER: Final = NoTracer()

@@ -1,4 +1,4 @@
-"""The service's keys: files on disk, lists signed and logged, states that only move forward."""
+"""The service's keys: files, signed and logged key lists, and states that only move forward."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Cohorts: disjoint groups that a collection's reports are tallied in, for the central releases.
+"""Cohorts: disjoint groups of a collection's reports, for central releases.
 
     cohort = HMAC-SHA256(key of the collection, report id) mod cohorts
     key of the collection = HMAC-SHA256(secret, "deniable/1 cohorts" ‖ collection id)
 
-The secret is a file: whoever holds the database, or a report id, cannot tell who is in one group.
-Groups are disjoint in reports; over several epochs one device's reports fall into several of them.
+The secret is a file, so the database or a report id does not reveal the group of a report. Groups
+are disjoint in reports; over several epochs the reports of one device fall into several groups.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FILE_NAME = "cohorts.key"
 
 _LABEL = b"deniable/1 cohorts"
-_BYTES = 8  # 64 bits: of 64 cohorts each is exactly as likely, of 256 too
+_BYTES = 8  # 64 bits: 64 cohorts are exactly equally likely, and so are 256
 
 
 class Cohorts:
@@ -38,7 +38,7 @@ class Cohorts:
 
     @classmethod
     def open(cls, folder: Path) -> Cohorts:
-        """With the secret in `folder`, which is made if it is missing."""
+        """Read the secret in `folder`, or make it if it is missing."""
         path = folder / FILE_NAME
         if not path.exists():
             with suppress(FileExistsError):
@@ -48,11 +48,11 @@ class Cohorts:
 
     @classmethod
     def read(cls, folder: Path) -> Cohorts:
-        """With the secret in `folder`, which must be there."""
+        """Read the secret in `folder`, which must exist."""
         return cls(key_files.read_private(folder / FILE_NAME, kind=key_files.COHORTS))
 
     def of(self, collection: str, report_id: bytes, cohorts: int) -> int:
-        """0 … cohorts − 1, always the same for one id."""
+        """The cohort of a report, 0 … cohorts − 1, always the same for one id."""
         if cohorts == 1:
             return 0
         mac = digest(self._key_of(collection), report_id, sha256)

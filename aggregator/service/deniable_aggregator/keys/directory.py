@@ -1,13 +1,13 @@
-"""The keys of a data directory: made once, opened with the service. Private ones are files only.
+"""Prepares the keys of a data directory. Private keys exist only as files.
 
-operator key (beside the data directory, offline later) → delegation → online key → key list
+operator key (next to the data directory, later offline) → delegation → online key → key list
 
     data/trust                  the operator's public key
     data/keys/online.key        signs key lists
-    data/keys/delegation.json   the operator's word for the online key (DSSE, public)
+    data/keys/delegation.json   the operator's signature over the online key (DSSE, public)
     data/keys/report-<id>.key   opens reports
-    data/keys/cohorts.key       tells which cohort a report belongs to
-    data/keys/vouchers*.key     the keys of vouchers, or what they are made of
+    data/keys/cohorts.key       assigns reports to cohorts
+    data/keys/vouchers*.key     the keys of vouchers, and the secret that makes them
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from deniable_aggregator.base.settings import Settings
 
 DELEGATION_SECONDS = 800 * 86_400
-"""How long the operator's word for the online key holds; `renew_delegation` gives it anew."""
+"""Seconds that the delegation of the online key is valid; `renew_delegation` renews it."""
 
 _HPKE = "hpke-1"
 _PREPARED = (
-    "{} is prepared already: `deniable serve` runs it; choose another directory with --data to "
-    "start afresh"
+    "{} is prepared already: `deniable serve` runs it. Choose another directory with --data to "
+    "start again"
 )
 _FIRST_REPORT_KEY = "report-1.key"
 _OURS = re.compile(
@@ -47,7 +47,7 @@ _OURS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class InitialisedDirectory:
-    """What `deniable init` has to tell: compile `trust` into the apps, keep `admin_token`."""
+    """The result of `deniable init`: `trust` for the apps, and the `admin_token`."""
 
     trust: str
     admin_token: str
@@ -57,8 +57,8 @@ class InitialisedDirectory:
 def initialise(settings: Settings, *, operator_key: Path, now: float) -> InitialisedDirectory:
     """Prepare the data directory, or finish what an interrupted run began.
 
-    An operator key that is there is used. DataDirectoryError if the directory is prepared already
-    or holds anything else.
+    Uses an existing operator key. Raises DataDirectoryError if the directory is prepared already
+    or has other files.
     """
     from deniable_aggregator.store.opening import require_known_kind
     from deniable_gateway.directory_lock import DirectoryLock
@@ -80,7 +80,7 @@ def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialis
     from deniable_aggregator.store.opening import open_store
     from deniable_aggregator.store.schema_version import current_version
 
-    if current_version(settings) not in (None, schema.HEAD):  # opening it would migrate it
+    if current_version(settings) not in (None, schema.HEAD):  # opening would migrate it
         raise DataDirectoryError(_PREPARED.format(settings.data))
     store = open_store(settings)
     try:
@@ -98,7 +98,7 @@ def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialis
 def renew_delegation(data: Path, *, operator_seed: bytes, now: float) -> None:
     """Write a new delegation of the online key; the next opening of the directory signs with it."""
     if dsse.public_key(operator_seed) != read_trust(data):
-        raise KeyFileError(f"this operator key is not the one that {data / 'trust'} names")
+        raise KeyFileError(f"this operator key does not match {data / 'trust'}")
     online = dsse.public_key(read_seed(data / "keys" / "online.key"))
     issued = int(now)
     signed = delegate(
@@ -111,17 +111,17 @@ def renew_delegation(data: Path, *, operator_seed: bytes, now: float) -> None:
 
 
 def _refuse_foreign_files(data: Path) -> None:
-    """A directory with a life of its own would be closed to the others who use it."""
+    """Raises DataDirectoryError for foreign files: init would lock out their other users."""
     names = sorted(path.name for path in data.iterdir()) if data.is_dir() else []
     foreign = [name for name in names if not _OURS.fullmatch(name)]
     if foreign:
         raise DataDirectoryError(
-            f"{data} must be an empty directory or a new one, it holds {foreign[0]!r}"
+            f"{data} must be an empty directory or a new one, but it has {foreign[0]!r}"
         )
 
 
 def _prepare_files(data: Path, operator_key: Path, now: float) -> str:
-    """Every key file that is missing; returns the operator's public key."""
+    """Make every missing key file; returns the operator's public key."""
     folder = data / "keys"
     key_files.make_directory(folder)
     operator_seed = _seed_at(operator_key)

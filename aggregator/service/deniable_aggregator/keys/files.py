@@ -2,7 +2,7 @@
 
 ed25519-seed:<base64url>     the operator's or the online key
 hpke-<suite>:<base64url>     opens reports
-cohort-secret:<base64url>    tells which cohort a report belongs to
+cohort-secret:<base64url>    assigns reports to cohorts
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEED = "ed25519-seed"
 COHORTS = "cohort-secret"
 VOUCHERS = "voucher-secret"
 SECRET_BYTES = 32
-"""Length of every private key."""
+"""Bytes of every private key."""
 
 _OWNER_ONLY = 0o600
 _LONGEST_FILE = 512
@@ -38,22 +38,22 @@ def make_directory(path: Path) -> None:
 
 
 def write_private(path: Path, raw: bytes, *, kind: str) -> None:
-    """A new key file, whole and on disk, or none; FileExistsError rather than overwrite a key.
+    """Write a new key file, complete on disk, or none. Raises FileExistsError if it exists.
 
-    Each writer has a draft of its own: of two at once one has written the file, whole.
+    Each writer has its own draft, so with two writers one writes the complete file.
     """
     text = base64.urlsafe_b64encode(raw).decode().rstrip("=")
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     _write(draft, f"{kind}:{text}\n", _OWNER_ONLY)
     try:
-        os.link(draft, path)  # unlike a rename it never replaces
+        os.link(draft, path)  # unlike a rename, a link never replaces a file
     finally:
         draft.unlink()
     _sync_directory(path.parent)
 
 
 def read_private(path: Path, *, kind: str) -> bytes:
-    """The key's bytes; KeyFileError if it is missing, readable by others or of another kind."""
+    """The key's bytes. Raises KeyFileError if it is missing, readable by others or wrong."""
     try:
         text = path.read_text(encoding="ascii")[:_LONGEST_FILE].strip()
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -68,7 +68,7 @@ def read_private(path: Path, *, kind: str) -> bytes:
         raw = b""
     if prefix != kind or len(raw) != SECRET_BYTES:
         raise KeyFileError(
-            f"{path} must hold one line “{kind}:” and 43 base64url characters; is it another file?"
+            f"{path} must have one line “{kind}:” and 43 base64url characters; is it another file?"
         )
     return raw
 
@@ -79,7 +79,7 @@ def read_seed(path: Path) -> bytes:
 
 
 def read_trust(data: Path) -> str:
-    """The operator's public key, as apps compile it in."""
+    """The operator's public key, as apps contain it."""
     path = data / "trust"
     try:
         trust = path.read_text(encoding="ascii").strip()
@@ -89,12 +89,12 @@ def read_trust(data: Path) -> str:
             f"{data} is not prepared ({path.name} is missing): run `deniable init` first"
         ) from None
     except (OSError, ValueError) as error:
-        raise KeyFileError(f"{path} must hold the operator's public key: {error}") from error
+        raise KeyFileError(f"{path} must contain the operator's public key: {error}") from error
     return trust
 
 
 def read_public(path: Path) -> bytes:
-    """The bytes of a file that is no secret."""
+    """The bytes of a public file. Raises KeyFileError."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -102,9 +102,9 @@ def read_public(path: Path) -> bytes:
 
 
 def destroy(path: Path) -> None:
-    """Overwrite a key file and remove it; one that is gone already is as good.
+    """Overwrite a key file and remove it; a missing file is no error.
 
-    What copies of it a file system, a disk or a backup keeps is beyond any program.
+    Copies in a file system, on a disk or in a backup are out of reach.
     """
     with suppress(FileNotFoundError):
         with path.open("r+b") as file:
@@ -116,7 +116,7 @@ def destroy(path: Path) -> None:
 
 
 def write_public(path: Path, content: bytes) -> None:
-    """Replace a file that is no secret in one step, as readable as its directory allows."""
+    """Replace a public file atomically, as readable as its directory allows."""
     draft = path.with_name(path.name + ".new")
     _write(draft, content.decode(), 0o644)
     draft.replace(path)
@@ -131,7 +131,7 @@ def _write(path: Path, content: str, mode: int) -> None:
 
 
 def _sync_directory(path: Path) -> None:
-    """Names last, too; Windows cannot open a directory and does so by itself."""
+    """Sync the names in a directory to disk. Windows cannot, and does it automatically."""
     if os.name == "posix":
         descriptor = os.open(path, os.O_RDONLY)
         try:

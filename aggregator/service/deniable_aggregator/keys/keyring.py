@@ -1,7 +1,7 @@
-"""The keys a service works with: what opens reports, what signs the list, what comes next.
+"""The keys of a service: they open reports and sign the key list, and are replaced over time.
 
-Files say which keys there are, the signed history of lists says in which state each is, the clock
-says what follows. Nothing else is kept.
+The files are the keys, the signed lists are their states, and the clock decides the next states.
+Nothing else is stored.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from deniable_shared.wire.envelope import Opener
 
     class KeyStore(Audit, Collections, Protocol):
-        """What signed lists are kept in, and the acts that made them."""
+        """The store of signed lists and of the audit log."""
 
 
 STEPS = 3
-"""Lists that take a key all the way."""
+"""The number of lists in which a key passes through all states."""
 
 logger = logging.getLogger(__name__)
 
 
 class Keys:
-    """The operator's public key, what opens reports, and the current key list. Thread-safe."""
+    """The operator's public key, the keys for reports, and the current key list. Thread-safe."""
 
     def __init__(
         self,
@@ -53,12 +53,12 @@ class Keys:
         shared: bool = False,
         believed: Callable[[], bool] = lambda: True,
     ) -> None:
-        """KeyFileError or DataDirectoryError where a file is missing or not what it should be.
+        """Raises KeyFileError or DataDirectoryError if a file is missing or not what it should be.
 
-        No list but the very first is signed while the clock is not `believed`.
+        While the clock is not `believed`, it signs no list except the very first.
 
-        `shared`: other processes sign lists of the same keys. Then a listed key whose file is not
-        here may be on another machine: it stays as it is listed.
+        `shared`: other processes sign lists of the same keys. Then the file of a listed key may be
+        on another machine, so the key keeps its listed state.
         """
         self._shared = shared
         self.trust = read_trust(data)
@@ -82,27 +82,27 @@ class Keys:
 
     @property
     def listed_keys(self) -> tuple[ListedKey, ...]:
-        """The keys of the current list, each in its state."""
+        """The keys of the current list with their states."""
         return self._lists.listed_keys
 
     @property
     def listed_until(self) -> int:
-        """The second from which devices refuse the current list."""
+        """Unix seconds from which devices refuse the current list."""
         return self._lists.expires
 
     @property
     def delegated_until(self) -> int:
-        """The second from which the online key may not sign lists."""
+        """Unix seconds from which the online key may not sign lists."""
         return self._lists.delegated_until
 
     def opener(self, key_id: int) -> Opener | None:
-        """Opens what was sealed to that key; None for one that is unknown or destroyed."""
+        """The opener of reports to that key; None if the key is unknown or destroyed."""
         return self._openers.get(key_id)
 
     def renew(self) -> bool:
-        """Take up files that have changed; sign and log a new key list if one is due.
+        """Reload changed files; sign and log a new key list if one is due.
 
-        True if one was: a key has become active, a list is half its life old, the log has grown.
+        Returns whether it signed one: a key became active, the list is old, or the log has grown.
         """
         with self._changing:
             self._files.reread()
@@ -112,7 +112,7 @@ class Keys:
     def rotate(
         self, suite: int = 1, *, at_once: bool = False, audit: AuditEntry | None
     ) -> ListedKey:
-        """A new key of that suite, pending, or the one that is; `at_once` makes it active.
+        """Make a pending key of that suite, or return the existing one; `at_once` activates it.
 
         Problem("conflict") where the online key is not delegated any more, where this machine has
         no such suite, or no id is free.
@@ -131,13 +131,13 @@ class Keys:
             return next(each for each in self._lists.listed_keys if each.key.id == key_id)
 
     def rotate_overdue(self, seconds: int) -> None:
-        """A pending successor for every active key that has been in use for so long."""
+        """Make a pending successor for every active key older than `seconds`."""
         old = rotation.overdue_suites(self._lists.listed_keys, now=self._clock(), seconds=seconds)
         for suite in old if self._lists.delegated else ():
             self.rotate(suite, audit=None)
 
     def destroy_expired(self, finished: Callable[[int], bool]) -> None:
-        """Destroy expired keys once `finished` says so of the second in which they expired."""
+        """Destroy expired keys if `finished` is true for the second in which they expired."""
         over = [
             each.key
             for each in self._lists.listed_keys
@@ -152,7 +152,7 @@ class Keys:
                 self._renew()
 
     def _renew(self, *, at_once: int | None = None, audit: AuditEntry | None = None) -> bool:
-        """One list after the other until every key is where it should be."""
+        """Sign lists until every key has the state that it should have."""
         has_signed = False
         for _ in range(STEPS):
             if not self._lists.renew(lambda: self._wanted(at_once), audit=audit):
@@ -165,12 +165,12 @@ class Keys:
         return has_signed
 
     def _wanted(self, at_once: int | None) -> tuple[PublicKey, ...]:
-        """Files are read after the list: a key has a file before it is listed."""
+        """The wanted keys. Reads files after the list: a key has a file before it is listed."""
         self._files.reread()
         return rotation.next_states(self._usable_keys(), now=self._clock(), at_once=at_once)
 
     def _usable_keys(self) -> list[ListedKey]:
-        """The keys of the list that have a file, and those with a file that are new."""
+        """The listed keys that have a file, and the new keys with a file."""
         now, files = int(self._clock()), self._files.all
         first = not self._lists.listed_keys
         usable = []
@@ -178,15 +178,15 @@ class Keys:
             file = files.get(each.key.id)
             if file is not None and file.public_key != each.key.public_key:
                 raise KeyFileError(
-                    f"report-{each.key.id}.key is not the key that is listed under this id: "
-                    "a new key takes a new id"
+                    f"report-{each.key.id}.key differs from the key that is listed under this id: "
+                    "give a new key a new id"
                 )
             if file is not None:
                 usable.append(each)
             elif self._shared:
                 usable += self._elsewhere(each)
             elif each.key.state == "active":
-                logger.error("report-%d.key is gone: reports sealed to it are lost", each.key.id)
+                logger.error("report-%d.key is missing: reports for it are lost", each.key.id)
                 usable.append(ListedKey(replace(each.key, state="expired"), now))
         listed_ids = {each.key.id for each in self._lists.listed_keys}
         for key in files.values():
@@ -197,16 +197,16 @@ class Keys:
         return usable
 
     def _elsewhere(self, listed: ListedKey) -> list[ListedKey]:
-        """A key whose file is not here stays listed, unless this process destroyed it."""
+        """A key without a file here stays listed, unless this process destroyed it."""
         key = listed.key
         if key.public_key in self._destroyed:
             return []
         if key.state != "expired":
-            logger.error("report-%d.key is not here: what is sealed to it cannot be opened", key.id)
+            logger.error("report-%d.key is not here: reports for it cannot be opened", key.id)
         return [listed]
 
     def _was_destroyed(self, key: ReportKey) -> bool:
-        """Whether the file is back from a backup: nothing may open what was sealed to it."""
+        """Whether a destroyed key's file is back, as from a backup: it must not open reports."""
         if key.public_key in self._new | self._retired:
             return key.public_key in self._retired
         if self._lists.listed_before(key.public_key) is None:
@@ -226,7 +226,7 @@ class Keys:
         except EnvelopeError as error:
             raise Problem("conflict", str(error)) from error
         except FileExistsError as error:
-            raise Problem("conflict", "another process is making a key: ask again") from error
+            raise Problem("conflict", "another process is making a key: try again") from error
         self._new.add(self._files.all[key_id].public_key)
         return key_id
 

@@ -1,9 +1,8 @@
-"""The signed, logged list of the keys that reports are sealed to, and when a new one is due.
+"""Signs and logs the list of keys that devices encrypt to, and decides when a new one is due.
 
-A list carries the size and head of the log and is an entry of the log itself. A new one is signed
-when half its life is over, when the keys or the delegation have changed, or when the log has grown
-by anything but the list and an hour has passed: an idle log gains one entry a week, a busy one at
-most 24 lists a day.
+A list has the size and head of the log, and is an entry of the log itself. A new one is signed
+after half its life, when the keys or the delegation change, or when the log has other new entries
+and an hour has passed. So an idle log gains one entry a week, a busy one at most 24 lists a day.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.epochs import Clock
 
 LIFE_SECONDS = 14 * 86_400
-"""How long devices take a list."""
+"""Seconds that devices accept a list."""
 
 LOG_MOVED_SECONDS = 3_600
-"""Least age of a list that is replaced only because the log has grown."""
+"""Least age in seconds of a list that is replaced only because the log has grown."""
 
 WARNING_SECONDS = 60 * 86_400
 ATTEMPTS = 10
@@ -52,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Who vouches for the list: the operator's public key, its delegation, the online key."""
+    """The signer of lists: the operator's public key, its delegation, the online key."""
 
     trust: str
     online_seed: bytes
@@ -63,21 +62,21 @@ class Signer:
 
     @property
     def delegated_until(self) -> int:
-        """The second from which devices refuse what the online key signs."""
+        """Unix seconds from which devices refuse signatures of the online key."""
         payload = dsse.unverified_payload(self.delegation, payload_type=DELEGATION_TYPE)
         body = strict_json(payload)
         return int(str(body["expires"])) if isinstance(body, dict) else 0
 
     def signed(self, envelope: bytes) -> bool:
-        """Whether an earlier list carries this very delegation."""
+        """Whether an earlier list has this delegation."""
         decoded = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
         return decoded.signatures[0].extra["delegation"] == strict_json(self.delegation)
 
 
 class KeyLists:
-    """Holds the current list and replaces it when `renew` finds one due.
+    """Holds the current list; `renew` replaces it when a new one is due.
 
-    `current` may be called at any time, from any thread; the caller orders the rest.
+    Any thread may call `current`; the caller must order other calls.
     """
 
     def __init__(
@@ -105,31 +104,31 @@ class KeyLists:
 
     @property
     def issued(self) -> int:
-        """When the newest list was signed; 0 before the first."""
+        """Unix seconds when the newest list was signed; 0 before the first."""
         return self._last.issued if self._last else 0
 
     @property
     def expires(self) -> int:
-        """From when on devices refuse it; 0 before the first."""
+        """Unix seconds from which devices refuse the newest list; 0 before the first."""
         return self._last.expires if self._last else 0
 
     @property
     def delegated_until(self) -> int:
-        """From when on devices refuse what is signed under this delegation."""
+        """Unix seconds from which devices refuse lists under this delegation."""
         return self._delegated_until
 
     @property
     def delegated(self) -> bool:
-        """Whether devices would take a list that is signed now."""
+        """Whether devices would accept a list that is signed now."""
         return self._clock() < self._delegated_until
 
     def delegate(self, delegation: bytes) -> None:
-        """Sign with this delegation from now on, if it is another one."""
+        """Use this delegation from now on, if it is a new one."""
         if delegation != self._signer.delegation:
             self._delegate(replace(self._signer, delegation=delegation))
 
     def listed_before(self, public_key: bytes) -> PublicKey | None:
-        """How a key that the newest list does not know was listed last; None for a new one."""
+        """The last listed form of a key that the newest list lacks; None for a new key."""
         version = self._last.version if self._last else 0
         for earlier in range(version - 1, 0, -1):
             for key in self._of_version(earlier).keys:
@@ -140,12 +139,13 @@ class KeyLists:
     def renew(
         self, wanted: Callable[[], tuple[PublicKey, ...]], *, audit: AuditEntry | None
     ) -> bool:
-        """Sign and log a list of the keys that are wanted if one is due; True if it was.
+        """Sign and log a list of the wanted keys if one is due; returns whether it was.
 
-        The list carries the entry; the first one under another delegation carries one of its own.
+        The audit entry is written with the list; the first list under a new delegation also gets an
+        entry of its own.
 
-        `wanted` is asked when the newest list is known, other processes' included: a list is signed
-        only if the log has not grown since, so that it follows the very list it was made from.
+        `wanted` is called after reading the newest list, also of other processes. The new list is
+        signed only if the log has not grown since, so that it follows the list it was made from.
         """
         for _ in range(ATTEMPTS):
             size, head = self._store.log_head()
@@ -155,7 +155,7 @@ class KeyLists:
                 return False
             if self._add(keys, log_size=size, log_head=head, audit=audit):
                 return True
-        raise StoreError(f"the log grew {ATTEMPTS} times while a key list was being signed")
+        raise StoreError(f"the log grew {ATTEMPTS} times while a key list was signed: try again")
 
     def _delegate(self, signer: Signer) -> None:
         self._signer = signer
@@ -169,7 +169,7 @@ class KeyLists:
         return self._last
 
     def _take(self, key_list: KeyList, envelope: bytes) -> None:
-        """A list that this process did not sign, or signed in an earlier life."""
+        """Use a list that another process or an earlier run has signed."""
         before = set(self._last.keys) if self._last else set()
         self._since = {
             key.id: self._since[key.id] if key in before else self._entered(key, key_list.version)
@@ -180,11 +180,11 @@ class KeyLists:
     def _of_version(self, version: int) -> KeyList:
         row = self._store.key_list(version)
         if row is None:
-            raise StoreError(f"key list {version} is missing in the database")
+            raise StoreError(f"key list {version} is missing in the database: restore a backup")
         return self._verified(row)
 
     def _verified(self, row: KeyListRow) -> KeyList:
-        # At its own moment: an expired list still says which version comes next.
+        # Verified at its own time: an expired list still defines the next version.
         try:
             return verify_key_list(row.envelope, trusted=[self._signer.trust], now=row.issued)
         except DeniableError as error:
@@ -194,7 +194,7 @@ class KeyLists:
             ) from error
 
     def _entered(self, key: PublicKey, last: int) -> int:
-        """The second since when a key has been in its state: states only follow one another."""
+        """Unix seconds since when a key has had its state."""
         first = 1
         while first < last:
             middle = (first + last) // 2
@@ -204,14 +204,14 @@ class KeyLists:
 
     def _due(self, last: KeyList, keys: tuple[PublicKey, ...], log_size: int) -> bool:
         if not self._believed() or not self.delegated:
-            return False  # undelegated: devices would refuse the next one too
+            return False  # without a delegation devices would refuse the next list, too
         now = self._clock()
         if now >= (last.issued + last.expires) / 2 or not self._signer.signed(self._envelope):
             return True
         if last.keys != keys:
             return True
-        others = log_size - (last.log_size + 1)  # its own entry comes right after its head
-        ahead = now < last.issued - CLOCKS_APART_SECONDS  # it would be in place for too long
+        others = log_size - (last.log_size + 1)  # its own entry follows its head
+        ahead = now < last.issued - CLOCKS_APART_SECONDS  # such a list would stay for too long
         return others > 0 and (ahead or now >= last.issued + LOG_MOVED_SECONDS)
 
     def _add(
@@ -244,14 +244,14 @@ class KeyLists:
         return True
 
     def _delegated(self, now: int) -> AuditEntry | None:
-        """The first list under another delegation says in the audit log that there was one."""
+        """The audit entry of a new delegation, for the first list under it; else None."""
         if self._last is None or self._signer.signed(self._envelope):
             return None
         until = self._delegated_until
         return AuditEntry.of("keys-delegated", actor=DELEGATOR, at=now, until=until)
 
     def _signed(self, key_list: KeyList) -> bytes:
-        """Checked as a device does: a list that is refused must not use up a version."""
+        """Sign a list and verify it as a device does: a refused list must not use up a version."""
         signer = self._signer
         envelope = sign_key_list(
             key_list, online_seed=signer.online_seed, delegation=signer.delegation
@@ -263,7 +263,7 @@ class KeyLists:
         except (SignatureError, ForkError) as error:
             raise KeyFileError(
                 f"devices would refuse the key list: {error}; "
-                "the operator key must delegate the online key anew"
+                "run `deniable keys delegate` with the operator's key"
             ) from error
         return envelope
 

@@ -1,8 +1,8 @@
-"""The keys that open reports, as files: which there are, one more, one less.
+"""The files of the keys that open reports: read, add and destroy them.
 
     data/keys/report-<id>.key    one line hpke-<suite>:<base64url>
 
-A file that somebody puts there, as for a second replica, is taken up by the next `reread`.
+The next `reread` also loads a file that an operator adds, as for a second replica.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HIGHEST_ID = 255
-"""A report's header has one byte for it."""
+"""Most keys: the id is one byte of a report's header."""
 
 _NAME = re.compile(r"report-(0|[1-9][0-9]{0,2})\.key")
 _KIND = re.compile(r"hpke-([1-9])")
@@ -29,7 +29,7 @@ _KIND = re.compile(r"hpke-([1-9])")
 
 @dataclass(frozen=True, slots=True)
 class ReportKey:
-    """One key: what is told of it, and what opens with it."""
+    """One key: its public part, and the opener of its reports."""
 
     id: int
     suite: int
@@ -38,36 +38,36 @@ class ReportKey:
 
 
 class ReportKeys:
-    """What `folder` holds. The caller sees to it that one thread at a time changes it."""
+    """The keys in `folder`. Only one thread may change it at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._keys: dict[int, ReportKey] = {}
         self.reread()
         if not self._keys:
-            raise KeyFileError(f"{folder} holds no report-<id>.key: no report could be opened")
+            raise KeyFileError(f"{folder} has no report-<id>.key: no report could be opened")
 
     @property
     def all(self) -> Mapping[int, ReportKey]:
-        """By id."""
+        """Every key, by id."""
         return self._keys
 
     def reread(self) -> None:
-        """Take up what is new, let go what is gone; KeyFileError for a file that is no key."""
+        """Read new key files and forget deleted ones. Raises KeyFileError for a broken file."""
         self._keys = {
             key_id: self._keys.get(key_id) or _read(key_id, path)
             for key_id, path in sorted(_paths(self._folder))
         }
 
     def make(self, key_id: int, suite: int) -> None:
-        """A new key of that id, on disk before anybody can seal to it."""
+        """Make a key with that id; it is on disk before any device can use it."""
         private, _ = envelope.generate(suite)
         path = self._folder / f"report-{key_id}.key"
         key_files.write_private(path, private, kind=f"hpke-{suite}")
         self._keys = {**self._keys, key_id: _read(key_id, path)}
 
     def destroy(self, key_id: int) -> None:
-        """Permanently: what was sealed to it can never be opened again."""
+        """Destroy a key permanently: its reports can never be opened again."""
         self._keys = {other_id: key for other_id, key in self._keys.items() if other_id != key_id}
         key_files.destroy(self._folder / f"report-{key_id}.key")
 
@@ -84,7 +84,7 @@ def _files(folder: Path) -> list[Path]:
         return list(folder.iterdir())
     except OSError as error:
         raise KeyFileError(
-            f"{folder} cannot be read ({error.strerror}): put back your copy of it; without the "
+            f"{folder} cannot be read ({error.strerror}): put back your copy of it. Without the "
             "keys in it no report can be opened"
         ) from error
 
@@ -96,7 +96,7 @@ def _read(key_id: int, path: Path) -> ReportKey:
 
 
 def _suite_of(path: Path) -> int:
-    """As the file says; 1 where it says nothing of ours, which reading it then refuses."""
+    """The suite in the file; 1 for an invalid file, which is refused when it is read."""
     try:
         with path.open(encoding="ascii") as file:
             match = _KIND.fullmatch(file.read(16).partition(":")[0])

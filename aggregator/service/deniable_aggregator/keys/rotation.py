@@ -1,11 +1,11 @@
-"""When a key that reports are sealed to is offered, replaced, and no longer needed.
+"""The life of a key for reports: when it is listed, used, replaced and destroyed.
 
-pending     listed, not used: every replica gets its private half meanwhile
-active      devices seal to the strongest suite that has one
-expired     replaced by a newer active key of its suite; opens what is still under way
-gone        destroyed, once the epochs that were current when it expired are closed
+pending     listed, not used: every replica gets its private half in this time
+active      devices encrypt to the strongest suite that has one
+expired     replaced by a newer active key of its suite; opens reports on their way
+gone        destroyed, after the epochs that were current when it expired are closed
 
-One list after the other takes each key at most one step further (`key_succession`).
+Each list moves a key at most one step further (`key_succession`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from deniable_shared.wire.key_list import PublicKey
 
 PENDING_SECONDS = 86_400
-"""How long a new key is listed before it is used."""
+"""Seconds that a new key is listed before it is used."""
 
 _IDS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class ListedKey:
-    """A key in its state, and the second since when it has been in it."""
+    """A key with its state, and Unix seconds since when it has this state."""
 
     key: PublicKey
     since: int
@@ -35,11 +35,11 @@ class ListedKey:
 def next_states(
     keys: Iterable[ListedKey], *, now: float, at_once: int | None = None
 ) -> tuple[PublicKey, ...]:
-    """Every key in the state it should have in the next list, by id.
+    """Every key with its state in the next list, by id.
 
-    Pending keys become active after their time, the one of id `at_once` without waiting. Of each
-    suite only the newest active key stays active. Without any active key devices could not seal at
-    all: then the newest pending one of the oldest suite is used early.
+    Pending keys become active after their time, the one with id `at_once` at once. Of each suite
+    only the newest active key stays active. Without an active key devices could not encrypt, so
+    then the newest pending key of the oldest suite is used early.
     """
     ordered = sorted(keys, key=_age)
     early = {at_once, _needed_early(ordered)}
@@ -69,13 +69,13 @@ def _with_state(key: PublicKey, *, in_use: bool) -> PublicKey:
 
 
 def newest(keys: Iterable[ListedKey], *, suite: int, state: str) -> ListedKey | None:
-    """Of that suite and state, the one that has been in it for the shortest time."""
+    """The key of that suite that has had that state for the shortest time."""
     matching = [each for each in keys if (each.key.suite, each.key.state) == (suite, state)]
     return max(matching, key=_age, default=None)
 
 
 def overdue_suites(listed: Iterable[ListedKey], *, now: float, seconds: int) -> list[int]:
-    """Suites whose active key has been in use for so long and has no successor on its way."""
+    """Suites whose active key is older than `seconds` and has no pending successor."""
     keys = list(listed)
     waiting = {each.key.suite for each in keys if each.key.state == "pending"}
     return sorted(
@@ -88,9 +88,9 @@ def overdue_suites(listed: Iterable[ListedKey], *, now: float, seconds: int) -> 
 
 
 def next_id(used: Sequence[int]) -> int | None:
-    """The one after the highest, or the lowest that is free; None if all 256 are in use.
+    """The next id after the highest, or the lowest free one; None if all 256 are in use.
 
-    An id comes back as late as possible: a report sealed to a key that is gone is then told so.
+    An id is reused as late as possible, so that a report to a destroyed key gets a clear refusal.
     """
     after = max(used, default=0) + 1
     if after < _IDS:

@@ -1,14 +1,14 @@
-"""The keys that vouchers are made with: one a collection and epoch, all in secret files.
+"""The keys that sign vouchers: one for each collection and epoch, all in secret files.
 
     first key of a collection = HMAC-SHA256(secret, "deniable/1 voucher key" ‖ collection id)
-    a key that replaces it    = 32 random bytes, from an epoch on that nobody can have reported in
+    a key that replaces it    = 32 random bytes, from an epoch on that has no report yet
 
     vouchers.key                        the secret
-    vouchers-<collection>-<epoch>.key   the key that counts from this epoch on
+    vouchers-<collection>-<epoch>.key   the key that is valid from this epoch on
 
-The operator's backend is given the keys of its own collections, never the secret: see
-`deniable keys vouchers show`. Every epoch has one key for ever, so that nobody gets two vouchers
-for it. The folder is looked into each time: a key that another process made counts here at once.
+The operator's backend gets the keys of its own collections, never the secret: see
+`deniable keys vouchers show`. The key of an epoch never changes, so that a person cannot get two
+vouchers for it. The folder is read each time, so a key of another process is valid here at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FILE_NAME = "vouchers.key"
 CLOCKS_APART_SECONDS = 300
-"""How far the clocks of machines that serve one database may differ."""
+"""Seconds that the clocks of machines with one database may differ."""
 
 _LABEL = b"deniable/1 voucher key"
 _PREFIX, _SUFFIX = "vouchers-", ".key"
@@ -57,7 +57,7 @@ class VoucherKeys:
 
     @classmethod
     def open(cls, folder: Path) -> VoucherKeys:
-        """With the secret in `folder`, which is made if it is missing."""
+        """Read the secret in `folder`, or make it if it is missing."""
         path = folder / FILE_NAME
         if not path.exists():
             with suppress(FileExistsError):
@@ -66,13 +66,13 @@ class VoucherKeys:
         return cls(folder, key_files.read_private(path, kind=key_files.VOUCHERS))
 
     def of(self, collection: str, epoch: int) -> bytes:
-        """The one key of this epoch; KeyFileError where its file cannot be read."""
+        """The one key of this epoch. Raises KeyFileError if its file cannot be read."""
         first = self.period(collection, epoch).first
         path = self._path(collection, first)
         return self._read(path) if first else self._first(collection)
 
     def period(self, collection: str, epoch: int) -> VoucherPeriod:
-        """Which epochs have the key of this one."""
+        """The epochs that share the key of this one."""
         firsts = self._firsts(collection)
         return VoucherPeriod(
             max((first for first in firsts if first <= epoch), default=0),
@@ -80,9 +80,9 @@ class VoucherKeys:
         )
 
     def replace(self, collection: str, first: int) -> int:
-        """Another key from epoch `first` on, unless one from then or later on is there already.
+        """Make a new key from epoch `first` on, unless one from then or later on exists.
 
-        The first epoch of that key. Of two who replace at once both get the same.
+        Returns the first epoch of that key. Two concurrent calls get the same key.
         """
         newest = max(self._firsts(collection), default=0)
         if newest >= first:
@@ -96,7 +96,7 @@ class VoucherKeys:
         return self._folder / f"{_PREFIX}{collection}-{first}{_SUFFIX}"
 
     def _firsts(self, collection: str) -> list[int]:
-        """The epochs from which on a further key counts."""
+        """The first epochs of the further keys."""
         start = f"{_PREFIX}{collection}-"
         ends = (
             path.name[len(start) : -len(_SUFFIX)]
@@ -107,5 +107,5 @@ class VoucherKeys:
 
 
 def next_first(now: float, epoch_seconds: int) -> int:
-    """The first epoch of which no report can have been taken yet, on any machine."""
+    """The first epoch for which no machine can have accepted a report yet."""
     return epoch_at(now + EARLY_SECONDS + CLOCKS_APART_SECONDS, epoch_seconds) + 1

@@ -1,1 +1,1 @@
-"""Where counts live: the protocols of a store, and its two implementations."""
+"""The store of counts: its protocols, and the two implementations."""

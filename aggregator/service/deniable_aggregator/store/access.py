@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from deniable_aggregator.access.audit import AuditEntry, with_details
 from deniable_aggregator.access.rows import LinkRow, SessionRow, Token, User
+from deniable_aggregator.access.sessions import SHARED, shared_via
 from deniable_aggregator.store import audit_log
 from deniable_aggregator.store.common_tables import CommonTables
 from deniable_aggregator.store.statements import Rows, Statements, read_rows
@@ -21,6 +22,8 @@ _FIND_LINK = "select hash, name, role, collections, expires from sign_in_links"
 _ADD_TOKEN = """
 insert into tokens (id, role, label, hash, created, expires, revoked, collections)
 values (?, ?, ?, ?, ?, ?, ?, ?)"""  # noqa: S105  (SQL, not a secret)
+_REVOKE_TOKEN = "update tokens set revoked = coalesce(revoked, ?) where id = ?"  # noqa: S105  (SQL, not a secret)
+_VALID_LINK = "select 1 from tokens where revoked is null and 'shared ' || id = ?"
 _ADD_USER = """
 insert into users (name, role, collections, password, created) values (?, ?, ?, ?, ?)
 on conflict do nothing"""
@@ -50,8 +53,12 @@ class AccessTables(CommonTables):
             return _scoped(Token, db.execute(f"{_FIND_TOKEN} order by rowid"))
 
     def revoke_token(self, token_id: str, now: float, *, audit: AuditEntry | None) -> bool:
-        statement = "update tokens set revoked = coalesce(revoked, ?) where id = ?"
-        return self._changes(statement, (int(now), token_id), audit)
+        with self._connections.write() as db:
+            revoked = bool(db.execute(_REVOKE_TOKEN, (int(now), token_id)).rowcount)
+            if revoked:
+                db.execute("delete from sessions where via = ?", (shared_via(token_id),))
+                audit_log.append(db, audit)
+        return revoked
 
     def find_token(self, token_hash: bytes) -> Token | None:
         with self._connections.read() as db:
@@ -86,6 +93,8 @@ class AccessTables(CommonTables):
         with self._connections.write() as db:
             user_rows = db.execute("select 1 from users where name = ?", (row.name,)).fetchall()
             if row.via == "password" and not user_rows:
+                return False
+            if row.via.startswith(SHARED) and not db.execute(_VALID_LINK, (row.via,)).fetchall():
                 return False
             _add_session(db, row)
             audit_log.append(db, audit)
@@ -141,7 +150,7 @@ class AccessTables(CommonTables):
     def _changes(
         self, statement: str, parameters: tuple[object, ...], audit: AuditEntry | None
     ) -> bool:
-        """Whether it changed a row; where it did not, no act was done and none is recorded."""
+        """Run the statement; returns whether it changed a row. If so, adds the audit entry."""
         with self._connections.write() as db:
             changed = bool(db.execute(statement, parameters).rowcount)
             if changed:
@@ -158,7 +167,7 @@ def _add_session(db: Statements, row: SessionRow) -> None:
 
 
 def _scoped(make: Callable[..., Scoped], rows: Rows) -> list[Scoped]:
-    """Rows of what is limited to collections."""
+    """Rows that may be limited to collections."""
     return [replace(row, collections=_read(row.collections)) for row in read_rows(make, rows)]
 
 

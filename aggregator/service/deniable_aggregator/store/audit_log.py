@@ -1,4 +1,4 @@
-"""The audit log as a chain, in SQL. The functions are called inside the store's transactions."""
+"""The audit log as a chain of hashes, in SQL. Called inside the store's transactions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from deniable_shared.wire.transparency_log import GENESIS
 def append(db: Statements, entry: AuditEntry | None) -> None:
     """Add an entry to the chain; None adds nothing.
 
-    To be called in the transaction that does the act, which no other writer of the audit log may
-    overlap.
+    Call it in the transaction that does the act. No other writer of the audit log may overlap it.
     """
     if entry is None:
         return
@@ -26,7 +25,7 @@ def append(db: Statements, entry: AuditEntry | None) -> None:
 
 
 def head(db: Statements) -> LogHead:
-    """Of the whole chain."""
+    """The size and head of the whole chain."""
     statement = "select position as size, head from audit order by position desc limit 1"
     [*heads] = read_rows(LogHead, db.execute(statement))
     return heads[0] if heads else LogHead(0, GENESIS)

@@ -1,20 +1,20 @@
-"""Reports of one batch, by epoch and by cell; and blocks that were tallied elsewhere.
+"""Groups reports of one batch by epoch and cell, and blocks that were tallied elsewhere.
 
-What of a block was counted before is taken off its tally again:
+Reports of a block that were counted before are subtracted from its tally:
 
     tally(new) = tally(part) − tally(reports of the part whose ids were known)
 
-One transaction counts many blocks: random ids touch a page of the index each, and pages are
-written once a transaction. Of an id that several of its blocks hold the first block counts.
+One transaction counts many blocks, because each random id touches one page of the index, and pages
+are written once for each transaction. If several blocks have the same id, the first one counts it.
 
 A voucher is for one report. Its serial is redeemed in the transaction that inserts the report's id:
 
-    insert ids, on conflict nothing        an id that was there is a duplicate, whatever it carries
+    insert ids, on conflict nothing        a known id is a duplicate, with any serial
     insert serials of the new ones, too    on conflict: another report has redeemed that voucher
-    take back the ids of those refused     and count the others
+    delete the ids of refused reports      and count the others
 
-So a serial is there if and only if a report that carried it was counted, and the same report again
-is a duplicate. Which report a serial came with is not kept.
+So a serial is stored if and only if a report with it was counted, and the same report again
+is a duplicate. The connection of serial and report is not stored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def group_by_epoch(reports: Sequence[AcceptedReport]) -> dict[tuple[str, int], list[int]]:
-    """(collection, epoch) → positions in the batch, rising."""
+    """(collection, epoch) → ascending positions in the batch."""
     positions: dict[tuple[str, int], list[int]] = {}
     for position, report in enumerate(reports):
         key = report.key
@@ -52,13 +52,13 @@ def group_by_epoch(reports: Sequence[AcceptedReport]) -> dict[tuple[str, int], l
 
 
 def tally_payloads(key: TallyKey, payloads: Sequence[bytes], tally: TallyKernel) -> Counts:
-    """The kernel over payloads of one cell."""
+    """The tally of the payloads of one cell: int64[tally_size]."""
     joined = np.frombuffer(b"".join(payloads), np.uint8)
     return tally(key, joined.reshape(len(payloads), -1))
 
 
 def length_error(key: TallyKey, length: int) -> StoreError:
-    """A cell's tally has one length for good."""
+    """The error of a cell whose tally has another length than before."""
     return StoreError(f"the tally of {key} has changed its length to {length}")
 
 
@@ -83,7 +83,7 @@ class BlockBatch:
         numbers: Mapping[str, int],
         blocks: Sequence[tuple[BlockId, Sequence[PartialTally]]],
     ) -> None:
-        """Note the blocks as counted. One that was counted before has None as its status counts."""
+        """Note the blocks as counted. One that was counted before gets None as status counts."""
         self.status_counts: list[Counter[tuple[str, CommitStatus]] | None] = []
         self.new_tallies: dict[TallyKey, tuple[int, Counts]] = {}
         self._partials: dict[
@@ -101,11 +101,11 @@ class BlockBatch:
 
     @property
     def epoch_keys(self) -> list[EpochKey]:
-        """Epochs of the reports, in the one order in which all transactions lock them."""
+        """Epochs of the reports, in the order in which all transactions lock them."""
         return sorted(self._partials)
 
     def ids(self, epoch_key: EpochKey) -> list[bytes]:
-        """Ids of its reports, rising, each once."""
+        """Ids of the epoch's reports, ascending, without duplicates."""
         return sorted(set(chain.from_iterable(part.ids for _, part in self._partials[epoch_key])))
 
     def refuse(self, epoch_key: EpochKey) -> None:
@@ -134,7 +134,7 @@ class BlockBatch:
 
 
 def _new_of(part: PartialTally, new: Container[bytes], tally: TallyKernel) -> tuple[int, Counts]:
-    """How many of the part's reports have an id that is new, and their tally."""
+    """The number of the part's reports with a new id, and their tally."""
     duplicates = [position for position, report_id in enumerate(part.ids) if report_id not in new]
     if not duplicates:
         return len(part.ids), part.tally
@@ -150,10 +150,10 @@ def find_spent(
     new: Mapping[ScopedId, int],
     redeem: Callable[[list[ScopedId]], Collection[ScopedId]],
 ) -> list[ScopedId]:
-    """Those of the new ids, given with their positions, whose voucher is another report's.
+    """The new ids whose voucher another report has already used.
 
-    Of two in one batch the first has it. `redeem` inserts serials, which come in order, and returns
-    those that were not there.
+    Of two reports in one batch the first gets the voucher. `redeem` inserts ordered serials, and
+    returns the new ones.
     """
     if all(reports[position].serial is None for position in new.values()):
         return []
@@ -176,7 +176,7 @@ def mark_spent(
     positions: Sequence[int],
     refused: Sequence[ScopedId],
 ) -> None:
-    """SPENT for these reports, wherever in the batch they are: none of them is counted."""
+    """Set the status of these reports to SPENT: none of them is counted."""
     spent = {report_id for _, _, report_id in refused}
     for position in positions:
         if reports[position].report_id in spent:

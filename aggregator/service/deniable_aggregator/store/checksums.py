@@ -1,17 +1,17 @@
-"""Checksums of stored counts and entries, so that damage is refused and never shown as a number.
+"""Checksums of stored counts and entries: damaged data is refused, never returned as a number.
 
     body of a tally     Σ w_i·count_i mod 2^62              w_i odd, by the place of the count
     seal of a row       (c + Σ v_j·(column_j mod p)) mod p  p = 2^31 − 1
     checksum of a row   CRC-32 of its columns as JSON       for rows that never change
 
-Body and seal are linear: what is added to a tally adds its own body and seal, so that an upload
-reads nothing back to keep them. For the same reason damage stays visible: the difference between
-a stored checksum and the right one is the same after every addition and after the roll-up.
+Body and seal are linear: an addition to a tally adds its own body and seal, so an upload reads
+nothing back. For the same reason damage stays visible: the difference between a stored checksum
+and the right one is the same after every addition and after the roll-up.
 
-A change of one bit is never missed: weights are odd, and p is prime. The two highest bits of a
-count are not in its body, but no number of reports gives such a count. A change of more bits is
-missed with a chance of about 2^-62 in counts and 2^-31 in a row. The databases compute seals
-themselves, in queries and views. The formulas are part of the schema: they never change.
+A change of one bit is always detected, because weights are odd and p is prime. The body does not
+cover the two highest bits of a count, but no number of reports gives such a count. A change of more
+bits is missed with a probability of about 2^-62 in counts and 2^-31 in a row. The databases compute
+seals themselves, in queries and views. The formulas are part of the schema and never change.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ def body(tally: Counts, page: int = 0) -> int:
 
 
 def seal(n: int, *columns: int) -> int:
-    """The checksum of a row: its number first, then what never changes."""
+    """The checksum of a row: `n` first, then the columns that never change."""
     return (_seal_of_none(columns) + seal_increment(n)) % PRIME
 
 
 def seal_increment(n: int) -> int:
-    """What n more reports add to the seal of a row."""
+    """The increment of a row's seal for n more reports."""
     return n % PRIME * _FACTORS[0] % PRIME
 
 
-@lru_cache(maxsize=1_024)  # uploads add to few cells, again and again
+@lru_cache(maxsize=1_024)  # uploads add to the same few cells repeatedly
 def _seal_of_none(columns: tuple[int, ...]) -> int:
     """The seal of a row with n = 0."""
     pairs = zip(columns, _FACTORS[1:], strict=False)
@@ -69,9 +69,9 @@ def _seal_of_none(columns: tuple[int, ...]) -> int:
 
 
 def seal_check_sql(*columns: str) -> str:
-    """SQL of both databases: 1 where the column `seal` is that of these columns, else 0.
+    """SQL for both databases: 1 if the column `seal` matches these columns, else 0.
 
-    A prefix of the columns ("cells.n") is that of the seal, too.
+    A table prefix of the columns ("cells.n") is also used for `seal`.
     """
     pairs = zip(columns, _FACTORS, strict=False)
     terms = " + ".join(f"cast({name} as bigint) % {PRIME} * {factor}" for name, factor in pairs)
@@ -88,14 +88,14 @@ CELL_IS_SEALED = seal_check_sql(
     "cells.cohort",
     "cells.tally_size",
 )
-"""SQL: 1 where a row of `cells` is as it was written."""
+"""SQL: 1 if a row of `cells` matches its seal."""
 
 DELTA_IS_SEALED = seal_check_sql("deltas.n", "deltas.cell")
-"""SQL: 1 where a row of `deltas` is as it was written."""
+"""SQL: 1 if a row of `deltas` matches its seal."""
 
 
 def charge_checksum(row: ChargeRow, runs: str) -> int:
-    """The checksum of an entry of the ledger, whose epochs are spelled as they are stored."""
+    """The checksum of an entry of the ledger; `runs` are its epochs as stored."""
     exact = (row.epsilon, row.rho, row.delta, row.adjacency, row.created)
     return _crc(row.collection, row.release, row.request, row.terms, runs, *exact)
 
@@ -109,9 +109,9 @@ def _crc(*columns: int | str | bytes | None) -> int:
     return crc32(msgspec.json.encode(columns))
 
 
-@lru_cache(maxsize=64)  # 2 MiB: a larger tally computes its weights again
+@lru_cache(maxsize=64)  # 2 MiB; a larger tally computes its weights again
 def _weights(page: int) -> Counts:
-    """Odd 64-bit numbers for the places of a page: SplitMix64 of the place."""
+    """Odd 64-bit numbers for the counts of a page: SplitMix64 of the index, uint64[PAGE_SIZE]."""
     first = page * PAGE_SIZE + 1
     mixed = np.arange(first, first + PAGE_SIZE, dtype=np.uint64) * np.uint64(_STEP)
     for shift, factor in zip((30, 27), _MIX, strict=True):

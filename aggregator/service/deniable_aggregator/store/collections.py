@@ -1,4 +1,4 @@
-"""Collections, which of them lists leave out or were deleted, key lists, and the log of both."""
+"""Tables of collections, archived and deleted ones, key lists, and the log of both."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ from manifests where collection = ?"""
 _DELETE_ALL = (
     "delete from rejections where collection = ?",
     "delete from shown_collections where collection = ?",
+    "delete from notes where collection = ?",
+    "delete from deliveries where alert in (select id from alerts where collection = ?)",
+    "delete from alerts where collection = ?",
     "delete from manifests where collection = ?",
     "delete from collections where number = ?",
 )
@@ -117,14 +120,14 @@ class CollectionTables(CommonTables):
 
 
 def _set_archived(db: Statements, number: int, *, archived: bool) -> bool:
-    """False where it was so before."""
+    """Set the flag; returns False if nothing changed."""
     return bool(db.execute(_ARCHIVE, (int(archived), number, int(archived))).rowcount)
 
 
 def _delete(db: Statements, number: int, collection: str, may: DeletionCheck) -> None:
-    """Note its manifests as deleted, then delete all that there is of it before its first report.
+    """Note the manifests as deleted, then delete the collection, which has no report yet.
 
-    Foreign keys refuse to delete a collection that has more.
+    Foreign keys refuse to delete a collection with reports.
     """
     may(bool(db.execute(_USED, (number,) * 3).fetchall()))
     db.execute(_NOTE, (collection, number))
@@ -133,5 +136,5 @@ def _delete(db: Statements, number: int, collection: str, may: DeletionCheck) ->
 
 
 def _read_deleted(db: Statements) -> list[DeletedManifest]:
-    """In the order of deleting."""
+    """Every deleted manifest, in the order of deletion."""
     return list(read_rows(DeletedManifest, db.execute(_DELETED)))

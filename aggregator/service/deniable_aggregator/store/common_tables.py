@@ -1,6 +1,6 @@
-"""What the classes of tables share; each implements one of `protocols`.
+"""The base of all classes of tables; each class implements one of `protocols`.
 
-Rejections are counted in memory until they are written, so that a flood costs the disk nothing.
+Rejections are counted in memory and written later, so that a flood causes no disk writes.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _READ = "select reason, n from rejections where collection = ?"
 
 @dataclass(slots=True)
 class Rejections:
-    """Of all collections; a collection is its number."""
+    """Counts of rejected reports of all collections, by row number of the collection."""
 
     connections: Connections
     _waiting: Counter[tuple[int, str]] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, number: int, counts: Mapping[str, int]) -> None:
-        """By reason."""
+        """Add counts by reason."""
         with self._lock:
             self._waiting.update({(number, reason): n for reason, n in counts.items()})
 
     def of(self, number: int) -> dict[str, int]:
-        """By reason, those not yet written included."""
-        # Under the lock that `flush` holds: a counter on its way to disk is seen once.
+        """Counts by reason, including those not yet written."""
+        # Same lock as `flush`, so that a counter that is being written is counted once.
         with self._lock, self.connections.read() as db:
             rows = read_rows(Row, db.execute(_READ, (number,)))
             counts = Counter({row["reason"]: row["n"] for row in rows})
@@ -50,13 +50,13 @@ class Rejections:
         return dict(counts)
 
     def forget(self, number: int) -> None:
-        """Those not yet written of a collection that was deleted."""
+        """Forget unwritten counts of a deleted collection."""
         with self._lock:
             for each in [each for each in self._waiting if each[0] == number]:
                 del self._waiting[each]
 
     def flush(self) -> None:
-        """Write them; those of collections that another process has deleted are lost."""
+        """Write the counts; those of collections that another process deleted are lost."""
         with self._lock:
             if not self._waiting:
                 return
@@ -67,9 +67,9 @@ class Rejections:
 
 
 class CommonTables:
-    """Connections, the numbers of collections, and rejections that are not yet written.
+    """Connections, row numbers of collections, and unwritten rejections.
 
-    A store is one object that has all the tables, so they share these. None calls another.
+    A store is one object with all classes of tables, so they share these. None calls another.
     """
 
     def __init__(self, connections: Connections) -> None:
@@ -84,7 +84,7 @@ class CommonTables:
         return rows
 
     def _number(self, collection: str) -> int:
-        """The collection's number in the tables; another process may have registered it."""
+        """The collection's row number; reads it if another process has registered it."""
         if collection not in self._numbers:
             self._collections()
         try:
@@ -94,7 +94,7 @@ class CommonTables:
 
 
 def _read_collections(db: Statements) -> dict[str, CollectionRow]:
-    """By id."""
+    """Every collection, by id."""
     return {
         row["id"]: CollectionRow(row["number"], row["closed"] == 1, row["archived"] == 1)
         for row in read_rows(Row, db.execute(_COLLECTIONS))

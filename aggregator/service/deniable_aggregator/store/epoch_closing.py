@@ -1,7 +1,7 @@
-"""Closed and expired epochs, and how far each spool is counted, in SQL that both databases share.
+"""Closed and expired epochs, and the progress of spools, in SQL that both databases share.
 
-Called inside transactions. Maintenance closes no epoch that a report in a spool may still be for.
-A moment never goes back, so several consumers of one spool may each write theirs.
+Called inside transactions. The maintenance does not close an epoch while a spool may have reports
+for it. Progress never goes back, so several consumers of one spool may each write theirs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SWEEP_IDS = 20_000
-"""Ids deleted in one transaction: a closing epoch of 10^7 never holds up an upload for long."""
+"""Ids deleted in one transaction: closing an epoch of 10^7 reports delays uploads only briefly."""
 
 _CLOSED = "select 1 from closed_epochs where collection = ? and epoch = ?"
 _CLOSE = """
@@ -38,12 +38,12 @@ or exists (
 
 
 def is_closed(db: Statements, number: int, epoch: int) -> bool:
-    """Whether the fact is stored."""
+    """Whether the epoch is marked closed."""
     return bool(db.execute(_CLOSED, (number, epoch)).fetchall())
 
 
 def close(db: Statements, number: int, epoch: int, now: float) -> bool:
-    """Store the fact; False if it was stored before."""
+    """Mark the epoch closed; False if it was before."""
     return bool(db.execute(_CLOSE, _sealed_row(number, epoch, now)).rowcount)
 
 
@@ -59,12 +59,12 @@ def expire(db: Statements, number: int, epoch: int, now: float) -> bool:
 
 
 def _sealed_row(number: int, epoch: int, now: float) -> tuple[int, int, int, int]:
-    """That an epoch was closed or expired at this time, with its seal."""
+    """The row of a closed or expired epoch, with its seal."""
     return number, epoch, int(now), seal(int(now), number, epoch)
 
 
 def require_closed(db: Statements, number: int, epoch: int) -> None:
-    """StoreError for an epoch that still takes reports."""
+    """Raises StoreError for an epoch that still takes reports."""
     if not is_closed(db, number, epoch):
         raise StoreError(
             f"epoch {epoch} is open: its ids keep its reports from being counted twice"
@@ -85,20 +85,20 @@ _FORGET = "delete from spools where place = ?"
 
 
 def counted_time(now: float, spools: Mapping[str, int]) -> float:
-    """Now, or the time until which the slowest spool is counted: later epochs are not over."""
+    """Unix seconds: now, or the progress of the slowest spool. Epochs that end later are open."""
     return min((now, *spools.values()))
 
 
 def set_counted_until(db: Statements, place: str, until: int) -> None:
-    """All reports taken before `until` are counted; 0 if nothing is known yet."""
+    """Note that all reports accepted before `until` are counted; 0 if nothing is known yet."""
     db.execute(_NOTE, (place, until))
 
 
 def counted_until(db: Statements) -> dict[str, int]:
-    """Place → moment, of every spool there is."""
+    """Place → Unix seconds until which it is counted, for every spool."""
     return {row["place"]: row["counted_until"] for row in read_rows(Row, db.execute(_COUNTED))}
 
 
 def forget_spool(db: Statements, place: str) -> bool:
-    """No epoch waits for this spool any more. False if the place is unknown."""
+    """Forget a spool: no epoch waits for it. Returns False if the place is unknown."""
     return bool(db.execute(_FORGET, (place,)).rowcount)

@@ -1,4 +1,4 @@
-"""What releases were charged, what they showed, and the answers of sessions."""
+"""Tables of the ledger: charges of releases, their results, and records of sessions."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """The ledger of central releases, in SQL. Called inside the store's transactions.
 
-Epochs are written as runs, "20000-20006,20008". SQL triggers refuse any change of what was written.
+Epochs are written as runs, "20000-20006,20008". SQL triggers refuse any change of a row.
 
 The ledger is a chain of hashes, like the log:
 
     head after a charge = SHA-256(head before ‖ SHA-256(canonical JSON of the charge))
 
-at first 32 zero bytes. The JSON holds every column, so that two ledgers with one head are the same.
+The first head is 32 zero bytes. The JSON has every column, so ledgers with equal heads are equal.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _OF_COLLECTION = " where collection = ?"
 
 
 def charge(db: Statements, number: int, row: ChargeRow, decide: ChargeCheck) -> ChargeRow:
-    """The charge that is there for this request, or `row` if `decide` lets it through."""
+    """The stored charge of this request, or `row` after `decide` has allowed it."""
     earlier = charge_for(db, number, row.request)
     if earlier is not None:
         return earlier
@@ -75,12 +75,12 @@ def charge(db: Statements, number: int, row: ChargeRow, decide: ChargeCheck) -> 
 
 
 def charges(db: Statements, number: int) -> list[ChargeRow]:
-    """Of a collection, oldest first."""
+    """The charges of a collection, oldest first."""
     return list(read_rows(_charge, db.execute(f"{_CHARGES} order by position", (number,))))
 
 
 def ledger(db: Statements, first: int) -> list[ChargeRow]:
-    """Of all collections from index `first` on, oldest first."""
+    """The charges of all collections from index `first` on, oldest first."""
     rows = db.execute(f"{_LEDGER} where position > ? order by position", (first,))
     return list(read_rows(_charge, rows))
 
@@ -92,7 +92,7 @@ def charge_for(db: Statements, number: int, request: bytes) -> ChargeRow | None:
 
 
 def store_result(db: Statements, row: ResultRow, record: bytes | None) -> ResultRow:
-    """The result that is there, or `row` with its log entry and, of a session, record 0."""
+    """The stored result, or `row`, stored with its log entry and, for a session, record 0."""
     earlier = result(db, row.release)
     if earlier is not None:
         return earlier
@@ -107,13 +107,13 @@ def store_result(db: Statements, row: ResultRow, record: bytes | None) -> Result
 
 
 def result(db: Statements, release: str) -> ResultRow | None:
-    """Of one release."""
+    """The result of one release, or None."""
     [*rows] = read_rows(_result, db.execute(f"{_RESULTS} where results.release = ?", (release,)))
     return rows[0] if rows else None
 
 
 def results(db: Statements, number: int) -> list[ResultRow]:
-    """Of a collection, in the order of the log."""
+    """The results of a collection, in the order of the log."""
     rows = db.execute(f"{_RESULTS}{_OF_COLLECTION} order by results.position", (number,))
     return list(read_rows(_result, rows))
 
@@ -131,7 +131,7 @@ def add_record(db: Statements, release: str, number: int, record: bytes) -> bool
 
 
 def records(db: Statements, release: str, first: int) -> list[bytes]:
-    """A session's records from `first` on; raises DamagedError for one that is not as written."""
+    """A session's records from `first` on. Raises DamagedError for a damaged one."""
     rows = list(read_rows(Row, db.execute(_RECORDS, (release, first))))
     for row in rows:
         if row["checksum"] != checksums.record_checksum(release, row["number"], row["record"]):
@@ -154,14 +154,14 @@ def _result(
     logged: bytes | None,
     collection: str,
 ) -> ResultRow:
-    """Raises DamagedError for another document than the log has the hash of."""
+    """The result. Raises DamagedError if the document does not match its hash in the log."""
     if sha256(salt + document).digest() != logged:
         raise DamagedError(collection, what="a release")
     return ResultRow(release, salt, document, position)
 
 
 def _charge(*, epochs: str, checksum: int, **columns: Any) -> ChargeRow:
-    """Raises DamagedError for an entry that is not as it was written."""
+    """The charge. Raises DamagedError if it does not match its checksum."""
     row = ChargeRow(epochs=(), **columns)
     if checksums.charge_checksum(row, epochs) != checksum:
         raise DamagedError(row.collection, what="the ledger")
@@ -188,14 +188,14 @@ def parse_epochs(runs: str) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class ChainHead:
-    """How many there are, and the head in hex."""
+    """The number of entries, and the head in hex."""
 
     size: int = 0
     head: str = GENESIS.hex()
 
 
 def extend_head(head: bytes, row: ChargeRow) -> bytes:
-    """The head after one charge more."""
+    """The head after one more charge."""
     return sha256(head + _digest(row)).digest()
 
 

@@ -1,4 +1,4 @@
-"""Which store the settings name: one line for each kind.
+"""Opens the store that the settings name. Each kind of store is one line.
 
 A kind is a module of three functions. PostgreSQL loads its driver only when one of them is called.
 """
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class StoreKind(Protocol):
-    """How the stores of one kind are opened. Each function may raise StoreError."""
+    """Opens stores of one kind. Each function may raise StoreError."""
 
     def open_store(self, settings: Settings) -> Store:
-        """The store, brought up to date."""
+        """The store, migrated to this program's schema."""
 
     def open_read_only(self, settings: Settings) -> AbstractContextManager[Statements]:
-        """The database for reading alone, whether or not a service has it open."""
+        """The database for reading only, also while a service has it open."""
 
     def current_version(self, settings: Settings) -> str | None:
-        """The schema that is there, read without a change; None where there is none."""
+        """The present schema, read without a change; None if there is none."""
 
 
 KINDS: Mapping[str, StoreKind] = MappingProxyType(
@@ -42,11 +42,11 @@ KINDS: Mapping[str, StoreKind] = MappingProxyType(
         "postgresql://": postgres,
     }
 )
-"""How an address begins → its kind. An empty address is SQLite in the data directory."""
+"""Scheme of an address → its kind. An empty address is SQLite in the data directory."""
 
 
 def store_kind(settings: Settings) -> StoreKind:
-    """SettingsError for an address of no kind, without a word of it: it may hold a password."""
+    """Raises SettingsError for an unknown address. It hides the address: it may have a password."""
     if not settings.store:
         return sqlite
     for beginning, kind in KINDS.items():
@@ -60,7 +60,7 @@ def store_kind(settings: Settings) -> StoreKind:
 
 
 def require_known_kind(settings: Settings) -> None:
-    """Raises SettingsError. Callers that write other files first ask for this before."""
+    """Raises SettingsError for an unknown kind. Call it before writing other files."""
     store_kind(settings)
 
 
@@ -70,21 +70,21 @@ def is_postgres(settings: Settings) -> bool:
 
 
 def require_portable(settings: Settings) -> None:
-    """Raises StoreError for a store whose rows no code reads and writes one by one."""
+    """Raises StoreError for a store whose rows cannot be copied."""
     if store_kind(settings) not in (sqlite, postgres):
         raise StoreError(
-            "backup, restore and doctor know SQLite and PostgreSQL stores, "
+            "backup, restore and doctor support SQLite and PostgreSQL stores, "
             f"got {_scheme(settings)}://…"
         )
 
 
 def open_store(settings: Settings) -> Store:
-    """The store, brought up to date. StoreError where it cannot be opened."""
+    """The store, migrated to this program's schema. Raises StoreError if it cannot be opened."""
     return store_kind(settings).open_store(settings)
 
 
 def open_read_only(settings: Settings) -> AbstractContextManager[Statements]:
-    """The database for reading alone, whether or not a service has it open; StoreError."""
+    """The database for reading only, also while a service has it open. Raises StoreError."""
     return store_kind(settings).open_read_only(settings)
 
 

@@ -1,14 +1,14 @@
-"""What a store promises, as six small protocols; SQLite and PostgreSQL pass one test-suite.
+"""The interface of a store, as seven small protocols; SQLite and PostgreSQL pass the same tests.
 
-A store is one object that offers all six. A caller names the smallest that it needs; one that needs
-two joins them. Every method is thread-safe. What writes is durable when it returns, or raises
-having changed nothing.
+A store is one object with all seven. A caller names the smallest protocol that it needs, or joins
+two. Every method is thread-safe. A write is durable when the method returns; if it raises, nothing
+has changed.
 
-A method that does a privileged act takes its entry as `audit`. It appends the entry in the same
-transaction if it changed anything. What the service does by itself is no act of a person: None.
+A method that does a privileged act takes its audit entry as `audit`, and appends it in the same
+transaction if anything changed. Acts of the service itself have None.
 
-An operation that loses its connection while the database commits raises too, and may have been
-done: repeating it counts nothing twice and charges nothing twice.
+If the connection is lost during a commit, the method also raises, but the commit may have happened.
+Repeating it never counts or charges anything twice.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.rows import AuditRow
     from deniable_aggregator.store.rows import (
         AcceptedReport,
+        AlertRow,
         BlockId,
         ChargeCheck,
         ChargeRow,
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
         CommitStatus,
         DeletedManifest,
         DeletionCheck,
+        DeliveryRow,
         EpochRow,
         EpochView,
         KeyedTally,
         KeyListRow,
         ManifestRow,
+        NoteRow,
         PartialTally,
         ResultRow,
         RollupBacklog,
@@ -48,10 +51,10 @@ if TYPE_CHECKING:
 
 
 class Reports(Protocol):
-    """Counts and never a report. Ids and counts change in one transaction or not at all."""
+    """Stores counts, never a report. Ids and counts change in one transaction or not at all."""
 
     def commit(self, reports: Sequence[AcceptedReport], tally: TallyKernel) -> list[CommitStatus]:
-        """Count the ids that are new, in one transaction that re-reads which epochs are closed.
+        """Count the reports with new ids, in one transaction that re-reads closed epochs.
 
         Serials are redeemed in the same transaction. Returns the status of each report, in order.
         """
@@ -59,7 +62,7 @@ class Reports(Protocol):
     def commit_blocks(
         self, blocks: Sequence[tuple[BlockId, Sequence[PartialTally]]], tally: TallyKernel
     ) -> Sequence[Mapping[tuple[str, CommitStatus], int] | None]:
-        """The same for blocks that were tallied elsewhere, all in one transaction, in their order.
+        """Count blocks that were tallied elsewhere, in order, in one transaction.
 
         Reports that were counted before are subtracted from the tallies. Returns for each block
         the number of reports by (collection, status); None if the block was counted before.
@@ -75,48 +78,94 @@ class Reports(Protocol):
         """Epochs that have reports or are closed, in order."""
 
     def is_closed(self, collection: str, epoch: int) -> bool:
-        """Whether the epoch takes no more reports."""
+        """Whether the epoch accepts no more reports."""
 
     def close_epoch(
         self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
     ) -> bool:
-        """For good: refuse reports, delete ids and serials, freeze counts. False if it was."""
+        """Close permanently: refuse reports, delete ids and serials, freeze counts.
+
+        Returns False if it was closed before.
+        """
 
     def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
-        """Delete the counts of a closed epoch, for good. False if they were deleted before.
+        """Delete the counts of a closed epoch permanently. False if they were deleted before.
 
-        StoreError for an epoch that is open.
+        Raises StoreError for an open epoch.
         """
 
     def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None:
         """Add to the counters by reason. In memory until `flush` or `close`: a kill loses some."""
 
     def rejections(self, collection: str) -> dict[str, int]:
-        """Counters by reason, those not yet written included."""
+        """Counters by reason, including those not yet written."""
 
     def set_spool_progress(self, place: str, until: float) -> None:
-        """Note that reports which the spool took before `until` are counted. Never moves back."""
+        """Note that reports accepted by the spool before `until` are counted. Never moves back."""
 
     def spool_progress(self) -> dict[str, int]:
-        """Place → time until which it is counted; an epoch closes once all are past its end."""
+        """Place → Unix seconds until which it is counted; an epoch closes after all are past it."""
 
     def remove_spool(self, place: str) -> bool:
-        """No epoch waits for it any more. False if the place is unknown."""
+        """Forget a spool: no epoch waits for it. Returns False if the place is unknown."""
 
     def collection_view(self, collection: str) -> CollectionView | None:
-        """What the SQL views have of the collection."""
+        """The collection's row in the SQL views, or None."""
 
     def set_collection_view(self, collection: str, view: CollectionView) -> None:
-        """Replace what the SQL views have of the collection."""
+        """Replace the collection's row in the SQL views."""
 
     def epoch_view_makers(self, collection: str) -> dict[int, str]:
-        """Epoch → maker of what the SQL views have of it."""
+        """Epoch → maker of its rows in the SQL views."""
 
     def set_epoch_view(self, collection: str, view: EpochView) -> bool:
-        """Replace what the SQL views have of the epoch.
+        """Replace the epoch's rows in the SQL views.
 
-        False, and they have nothing, if it is open or expired.
+        Returns False and removes the rows if it is open or expired.
         """
+
+
+class Sharing(Protocol):
+    """Notes on the time axis, alerts, and their webhook calls."""
+
+    def add_note(self, collection: str, row: NoteRow, *, audit: AuditEntry | None) -> None:
+        """Keep one more."""
+
+    def notes(self, collection: str) -> list[NoteRow]:
+        """The notes in order of time."""
+
+    def remove_note(self, collection: str, note_id: str, *, audit: AuditEntry | None) -> bool:
+        """Remove a note; returns False if the collection has no such note."""
+
+    def add_alert(self, collection: str, row: AlertRow, *, audit: AuditEntry | None) -> None:
+        """Keep one more."""
+
+    def alerts(self, collection: str) -> list[AlertRow]:
+        """All alerts, oldest first, including ended ones."""
+
+    def end_alert(
+        self, collection: str, alert_id: str, now: float, *, audit: AuditEntry | None
+    ) -> bool:
+        """End an alert; returns False if there is none of that id, or it has ended before."""
+
+    def record_look(self, alert_id: str, epoch: int, call: DeliveryRow | None) -> bool:
+        """Note a check of the epoch, and store the call that follows, in one transaction.
+
+        Returns False and stores nothing if the epoch was checked before or the alert has ended.
+        """
+
+    def due_deliveries(self, now: float, most: int) -> list[DeliveryRow]:
+        """Calls whose next attempt is due, the most overdue first."""
+
+    def record_attempt(
+        self,
+        call: DeliveryRow,
+        *,
+        following: int | None,
+        sent: int | None,
+        audit: AuditEntry | None,
+    ) -> None:
+        """Note one more attempt; `following`: Unix seconds of the next one, or None."""
 
 
 class Collections(Protocol):
@@ -126,7 +175,7 @@ class Collections(Protocol):
         """By id."""
 
     def add_manifest(self, row: ManifestRow, *, audit: AuditEntry | None) -> None:
-        """Append it and its log entry ("manifest"). StoreError if that version is there."""
+        """Append it and its log entry ("manifest"). Raises StoreError if that version exists."""
 
     def manifests(self) -> list[ManifestRow]:
         """Every registered version, oldest first."""
@@ -137,28 +186,28 @@ class Collections(Protocol):
     def set_collection_archived(
         self, collection: str, *, archived: bool, audit: AuditEntry | None
     ) -> None:
-        """Whether lists leave it out."""
+        """Set whether lists leave out the collection."""
 
     def delete_collection(
         self, collection: str, may: DeletionCheck, *, audit: AuditEntry | None
     ) -> None:
         """Remove it and its manifests; their log entries stay.
 
-        `may` is called inside the writing transaction; what it raises is raised, and nothing is
-        deleted. Nor is it where a report is counted meanwhile: StoreError.
+        `may` is called inside the writing transaction. Its exceptions propagate; nothing is deleted
+        then. Raises StoreError if a report is counted at the same time.
         """
 
     def deleted_manifests(self) -> list[DeletedManifest]:
-        """Every one, in the order of deleting."""
+        """Every deleted manifest, in the order of deletion."""
 
     def add_key_list(self, row: KeyListRow, *, log_size: int, audit: AuditEntry | None) -> bool:
-        """Append it and its log entry ("keys"), or False if the log has not `log_size` entries."""
+        """Append it and its log entry ("keys"). False unless the log has `log_size` entries."""
 
     def latest_key_list(self) -> KeyListRow | None:
-        """The one of the highest version."""
+        """The key list with the highest version."""
 
     def key_list(self, version: int) -> KeyListRow | None:
-        """One of the lists ever signed; their versions have no gap."""
+        """The key list of that version; versions have no gap."""
 
     def log(self, first: int = 0) -> list[LogEntry]:
         """Entries from index `first` on, at most LOG_PAGE."""
@@ -167,55 +216,55 @@ class Collections(Protocol):
         """Number of entries and the head in hex."""
 
     def log_head_at(self, size: int) -> str | None:
-        """The head, in hex, after so many entries; None where there are fewer."""
+        """The head in hex after `size` entries; None if there are fewer."""
 
 
 class Ledger(Protocol):
-    """What central releases were charged, and what they showed; nothing is ever taken back."""
+    """Charges and results of central releases; none is ever removed."""
 
     def charge(self, row: ChargeRow, decide: ChargeCheck, *, audit: AuditEntry | None) -> ChargeRow:
-        """Append the charge, or return the one that is there for the same collection and request.
+        """Append the charge, or return the stored one of the same collection and request.
 
-        `decide` is given the collection's charges inside the writing transaction, one at a time
-        over all threads and processes; what it raises is raised, and nothing is charged.
+        `decide` gets the collection's charges inside the writing transaction, one at a time over
+        all threads and processes. Its exceptions propagate; nothing is charged then.
         """
 
     def charge_for(self, collection: str, request: bytes) -> ChargeRow | None:
         """The charge for this request."""
 
     def charges(self, collection: str) -> list[ChargeRow]:
-        """Oldest first; no charge is ever changed or taken back."""
+        """The charges, oldest first; none is ever changed or removed."""
 
     def ledger(self, first: int = 0) -> list[ChargeRow]:
         """The charges of all collections from index `first` on, oldest first."""
 
     def store_result(self, row: ResultRow, record: bytes | None = None) -> ResultRow:
-        """Keep a charged release's result and its log entry ("release") in one transaction.
+        """Store a charged release's result and its log entry ("release") in one transaction.
 
-        With them record 0 of the session that it opens. The first one stays: it is returned, and
-        nothing is kept of any other.
+        Also stores record 0 of the session that it opens. The first result stays: later calls
+        return it and store nothing.
         """
 
     def result(self, release: str) -> ResultRow | None:
-        """What is shown of it, once it is kept."""
+        """The stored result of a release, or None."""
 
     def results(self, collection: str) -> list[ResultRow]:
-        """In the order of the log."""
+        """The results of a collection, in the order of the log."""
 
     def add_record(
         self, release: str, number: int, record: bytes, *, audit: AuditEntry | None
     ) -> bool:
-        """Append a session's record; False, and nothing kept, unless it is the next number."""
+        """Append a session's record; returns False and stores nothing unless it is the next one."""
 
     def records(self, release: str, first: int = 0) -> list[bytes]:
-        """A session's records from that number on, in order."""
+        """A session's records from number `first` on, in order."""
 
     def session_sizes(self) -> dict[str, int]:
-        """Release → how many records its session has, of every session."""
+        """Release → number of records, for every session."""
 
 
 class Access(TokenStore, UserStore, SessionStore, Protocol):
-    """Tokens, users, sessions of pages and one-time links; secrets come as hashes only."""
+    """Tokens, users, page sessions and one-time links; it gets only hashes of secrets."""
 
     def delete_expired_access(self, now: float) -> None:
         """Delete sessions and links that have expired."""
@@ -235,39 +284,39 @@ class Audit(Protocol):
 
 
 class Maintenance(Protocol):
-    """What opening a service and its housekeeping use."""
+    """Methods for the start of a service and its maintenance."""
 
     @property
     def migrated_from(self) -> str | None:
-        """The older schema that opening this store has replaced; None where it replaced none."""
+        """The older schema that opening this store has replaced, or None."""
 
     def ping(self) -> None:
-        """StoreError where the database does not answer, within a few seconds."""
+        """Raises StoreError if the database does not answer, within a few seconds."""
 
     def try_lead(self, *, willing: bool = True) -> bool:
         """Whether this process leads those that share the database. Never if not `willing`.
 
-        What the leader does is safe when two do it: a connection can be lost unnoticed.
+        The leader's work is safe if two processes do it: a connection can be lost unnoticed.
         """
 
     def rollup_backlog(self) -> RollupBacklog:
-        """Batches that `roll_up` has not added yet, numbered in about the order they came."""
+        """Batches that `roll_up` has not added yet, numbered roughly in order of arrival."""
 
     def roll_up(self) -> int:
-        """Fold what `commit` appended into the counts; how many batches still wait (the lag)."""
+        """Fold appended batches into the counts; returns how many still wait (the lag)."""
 
     def flush(self) -> None:
-        """Write what `count_rejections` still keeps in memory."""
+        """Write the counters that `count_rejections` keeps in memory."""
 
     def checkpoint(self, *, at_once: bool = False) -> None:
-        """Called by each maintenance tick: copies the log into the file once nothing is written.
+        """Each maintenance tick calls it: copies the log into the file when writes have paused.
 
-        `at_once` does it now, and raises nothing if that fails.
+        `at_once` copies it now, and ignores errors.
         """
 
     def close(self) -> None:
-        """Write what is in memory and close every connection."""
+        """Write counters in memory and close every connection."""
 
 
-class Store(Reports, Collections, Ledger, Access, Audit, Maintenance, Protocol):
-    """All six: what opening a database gives. Only who passes it on asks for the whole."""
+class Store(Reports, Collections, Ledger, Sharing, Access, Audit, Maintenance, Protocol):
+    """All seven protocols, as opening a database returns. Only code that passes it on needs it."""

@@ -1,4 +1,4 @@
-"""Reports, as far as both databases keep them with the same SQL: all but counting and closing."""
+"""Tables of reports, with the SQL that both databases share: all but counting and closing."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ class ReportTables(CommonTables, ABC):
             return sql_views.set_epoch_view(db, number, view)
 
     def _require_sealed_facts(self) -> None:
-        """Raises StoreError: where one of them is damaged, an epoch that was closed seems open."""
+        """Raises StoreError if a closed epoch's row is damaged: the epoch would seem open."""
         with self._connections.read() as db:
             if stored_tallies.has_unsealed_epochs(db):
                 raise StoreError(
-                    "the database is damaged: an epoch that was closed or deleted cannot be read. "
+                    "the database is damaged: it has an unreadable record of a closed epoch. "
                     "Restore a backup with `deniable store restore`"
                 )
 
@@ -92,4 +92,4 @@ class ReportTables(CommonTables, ABC):
 
     @abstractmethod
     def _sweep_slice(self, number: int, epoch: int) -> bool:
-        """Delete some ids of a closed epoch in a transaction; True once none is left."""
+        """Delete some ids of a closed epoch in a transaction; True if none is left."""

@@ -1,4 +1,4 @@
-"""What goes into a store and comes out of it: reports and counts, collections, the ledger."""
+"""The values that a store takes and returns: reports and counts, collections, the ledger."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy.typing as npt
 from deniable_aggregator.base.errors import DamagedError
 
 PAGE_SIZE = 4096
-"""Integers in one page of a tally: one report in a long vector rewrites 32 KiB, not all of it."""
+"""Integers in one page of a tally: a report in a long vector rewrites only 32 KiB."""
 
 Payloads = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int64]
 
 
 class TallyKey(NamedTuple):
-    """The finest thing that is counted: reports of one epoch under one manifest, in one cohort."""
+    """The key of a cell: reports of one epoch, manifest version and cohort are counted together."""
 
     collection: str
     epoch: int
@@ -33,7 +33,7 @@ TallyKernel = Callable[[TallyKey, Payloads], Counts]
 
 
 class AcceptedReport(NamedTuple):
-    """An opened, valid report that is about to be counted. It is never stored."""
+    """An opened, valid report to count. It is never stored."""
 
     key: TallyKey
     report_id: bytes
@@ -63,7 +63,7 @@ class PartialTally:
 
 
 class CommitStatus(StrEnum):
-    """What a commit did with a report. Only COUNTED changed a number."""
+    """The outcome of a report in a commit. Only COUNTED changes a count."""
 
     __hash__ = str.__hash__  # an Enum's own is a call of Python for each report
 
@@ -84,10 +84,10 @@ class KeyedTally:
 
 @dataclass(frozen=True, slots=True)
 class EpochRow:
-    """Reports of one epoch over all its cells; times in unix seconds.
+    """Reports of one epoch over all its cells; times are Unix seconds.
 
-    Once `expired_at` is there, its tallies are gone and n is 0. `damage` is the collection and
-    epoch of a damaged row. Every row of the collection has it: that epoch may be what is wrong.
+    After `expired_at` its tallies are deleted and n is 0. `damage` is the collection and
+    epoch of a damaged row. Every row of the collection has it, as its epoch number may be wrong.
     """
 
     epoch: int
@@ -98,7 +98,7 @@ class EpochRow:
 
     @property
     def n(self) -> int:
-        """Reports. Raises DamagedError where the stored number cannot be trusted."""
+        """The number of reports. Raises DamagedError if the stored number is damaged."""
         if self.damage is not None:
             raise DamagedError(*self.damage)
         return self.stored
@@ -106,7 +106,7 @@ class EpochRow:
 
 @dataclass(frozen=True, slots=True)
 class ManifestRow:
-    """One registered version; `envelope` holds the DSSE bytes as they came."""
+    """One registered version; `envelope` has the DSSE bytes unchanged."""
 
     collection: str
     version: int
@@ -116,12 +116,12 @@ class ManifestRow:
 
 
 DeletionCheck = Callable[[bool], None]
-"""Given whether the collection has reports, closed epochs or charges; returns or raises."""
+"""Gets whether the collection has reports, closed epochs or charges; raises to refuse deletion."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionRow:
-    """A registered collection; registered again after it was deleted it has another `number`."""
+    """A registered collection. After deletion and new registration it has another `number`."""
 
     number: int
     closed: bool
@@ -150,10 +150,10 @@ class KeyListRow:
 
 @dataclass(frozen=True, slots=True)
 class ChargeRow:
-    """What a release was charged: exact rationals as texts, "1/2", None where nothing is claimed.
+    """The charge of a release: exact rationals as texts, "1/2", None for a cost not claimed.
 
-    `request` is the digest of what was asked, as secret as the tallies; `terms` are its public
-    words; `epochs` ascend; `created` in unix seconds.
+    `request` is the digest of the request, as secret as the tallies; `terms` is its public part.
+    `epochs` ascend; `created` in Unix seconds.
     """
 
     collection: str
@@ -170,7 +170,7 @@ class ChargeRow:
 
 @dataclass(frozen=True, slots=True)
 class RollupBacklog:
-    """Batches that the roll-up has not added yet; numbers of the first and the last."""
+    """Batches that the roll-up has not added yet, and the numbers of the first and the last."""
 
     batches: int = 0
     oldest: int = 0
@@ -178,12 +178,12 @@ class RollupBacklog:
 
 
 ChargeCheck = Callable[[Sequence[ChargeRow]], None]
-"""Given the earlier charges, oldest first. Returns if one more is allowed, or raises."""
+"""Gets the earlier charges, oldest first; raises to refuse one more."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """What is shown of a release; `position` is that of its log entry, from 1, once it is kept."""
+    """The stored result of a release; `position` is that of its log entry, from 1."""
 
     release: str
     salt: bytes
@@ -192,8 +192,53 @@ class ResultRow:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteRow:
+    """A note on the time axis, with its time in Unix seconds, its text and its author."""
+
+    id: str
+    at: int
+    body: str
+    author: str
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRow:
+    """A webhook that is called when a comparison shows a change. Times are Unix seconds.
+
+    It compares the newest `periods` epochs with as many before them, at most `looks` times. `risk`
+    (a decimal text) bounds the probability of any false alert. `compared` is the last epoch that
+    it checked; `secret` signs its calls.
+    """
+
+    id: str
+    url: str
+    secret: bytes
+    author: str
+    created: int
+    periods: int
+    risk: str
+    looks: int
+    compared: int
+    ended: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow:
+    """A waiting call of a webhook."""
+
+    id: str
+    alert: str
+    url: str
+    secret: bytes
+    body: bytes
+    created: int
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CollectionView:
-    """What the SQL views have of a collection's newest manifest."""
+    """The fields of a collection's newest manifest in the SQL views."""
 
     name: str
     read: str
@@ -201,7 +246,7 @@ class CollectionView:
 
 
 class EstimateView(NamedTuple):
-    """One label of one epoch, as the API answers; None where that says null."""
+    """One label of one epoch, as in the API; None for null."""
 
     label: str
     frequency: float | None
@@ -212,7 +257,7 @@ class EstimateView(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EpochView:
-    """What the SQL views have of a closed epoch; `maker` is program and manifest version."""
+    """A closed epoch in the SQL views; `maker` is program and manifest version."""
 
     epoch: int
     maker: str

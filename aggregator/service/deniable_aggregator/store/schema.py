@@ -1,4 +1,4 @@
-"""The database schema: which version this program has, and the scripts that lead there.
+"""The version of the database schema, and the scripts that migrate to it.
 
 A migration is a numbered SQL script, `migrations/<database>/<version>_<name>.sql`. Scripts run
 forward only: an older program never opens a newer database.
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "migrations"
 
-HEAD = "0010"
+HEAD = "0012"
 """The version of the newest script."""
 
 READ_VERSION = "select version_num from alembic_version"
-"""The table has the name that Alembic gave it, which ran the scripts of earlier programs."""
+"""Alembic, which ran the scripts of earlier programs, gave the table its name."""
 
-# SQLite keeps this text in the schema: spelled as Alembic spelled it, it is the same in every file.
+# SQLite stores this text in the schema. With Alembic's exact spelling all files have the same text.
 _CREATE_VERSION_TABLE = (
     "create table if not exists alembic_version (\n"
     "\tversion_num VARCHAR(32) NOT NULL, \n"
@@ -34,14 +34,14 @@ _CREATE_VERSION_TABLE = (
 )
 
 _COMPUTED = {"0009": checksums.fill}
-"""By version, what SQL cannot do; it runs in the transaction of the script."""
+"""Version → the Python part of a migration; it runs in the transaction of the script."""
 
 
 def refuse_newer(version: str | None, where: str) -> None:
-    """Raises StoreError for a schema that this program does not know."""
+    """Raises StoreError for a schema that is newer than this program."""
     if version is not None and version > HEAD:
         raise StoreError(
-            f"{where} has schema {version}, this program knows up to {HEAD}: "
+            f"{where} has schema {version}, but this program supports only up to {HEAD}: "
             "install the deniable-aggregator that wrote it, or a newer one"
         )
 
@@ -52,7 +52,7 @@ def upgrade(
     *,
     run_script: Callable[[str], object],
 ) -> None:
-    """Run what is missing. `begin` opens a transaction and keeps other processes from migrating."""
+    """Run the missing scripts. `begin` opens a transaction that excludes other migrations."""
     for script in sorted((FOLDER / database).glob("*.sql")):
         version = script.name.partition("_")[0]
         with begin() as db:
@@ -65,7 +65,7 @@ def upgrade(
 
 
 def _version(db: Statements) -> str:
-    """The version that the database has now; before every other one where it has none."""
+    """The present version of the database; an empty text, which sorts first, if it has none."""
     db.execute(_CREATE_VERSION_TABLE)
     row = db.execute(READ_VERSION).fetchone()
     return "" if row is None else str(row[0])

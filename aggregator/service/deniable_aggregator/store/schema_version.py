@@ -1,4 +1,4 @@
-"""The database's schema: looked at without a change, and brought up to date with an audit entry."""
+"""Reads the schema of the database, and migrates it with an audit entry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def migrate(settings: Settings, clock: Clock = time.time) -> tuple[str | None, str]:
-    """(schema before, schema after). LockedError where a service runs; StoreError."""
+    """Migrate; returns (schema before, schema after). Raises LockedError if a service runs."""
     require_known_kind(settings)
     lock = DirectoryLock.acquire(settings.data)
     try:
@@ -31,7 +31,7 @@ def migrate(settings: Settings, clock: Clock = time.time) -> tuple[str | None, s
 
 
 def open_migrated(settings: Settings, *, actor: str, at: float) -> Store:
-    """The store, brought up to date. The audit log has an entry if the schema was an older one."""
+    """The migrated store. The audit log gets an entry if the schema was older."""
     store = open_store(settings)
     try:
         _record(store, actor=actor, at=at)
@@ -42,23 +42,23 @@ def open_migrated(settings: Settings, *, actor: str, at: float) -> Store:
 
 
 def require_current(settings: Settings) -> None:
-    """Raises StoreError, with the way out, unless the database has this program's schema."""
+    """Raises StoreError with the remedy unless the database has this program's schema."""
     version = current_version(settings)
     schema.refuse_newer(version, "the database")
     if version is None:
         raise StoreError(
             "the database is missing or empty: put it back or `deniable store restore` a backup; "
-            "`deniable ledger reconcile` makes an empty one and goes on without what was in it"
+            "`deniable ledger reconcile` creates an empty one and continues without the old data"
         )
     if version != schema.HEAD:
         raise StoreError(
-            f"the database has schema {version}, this program's is {schema.HEAD}: back it up with "
+            f"the database has schema {version}, this program needs {schema.HEAD}: back it up with "
             "the version that wrote it, then run `deniable store migrate` or `deniable serve`"
         )
 
 
 def current_version(settings: Settings) -> str | None:
-    """The schema that is there, read without a change; None where there is none. StoreError."""
+    """The present schema, read without a change; None if there is none. Raises StoreError."""
     return store_kind(settings).current_version(settings)
 
 

@@ -1,7 +1,7 @@
-"""What the SQL views have besides the tables: written here, read by the views only.
+"""Tables that only the SQL views read: estimates of closed epochs.
 
-It is derived, so that it may be deleted and written again at any time; copies leave it out.
-Called inside the store's transactions.
+Their rows are derived, so they may be deleted and written again at any time; copies leave them
+out. Called inside the store's transactions.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ _FORGET = (
 
 
 def collection_view(db: Statements, number: int) -> CollectionView | None:
-    """What the views have of the collection."""
+    """The row of the collection in the views, or None."""
     [*rows] = read_rows(CollectionView, db.execute(_SHOWN, (number,)))
     return rows[0] if rows else None
 
 
 def set_collection_view(db: Statements, number: int, view: CollectionView) -> None:
-    """Replace what the views have of the collection."""
+    """Replace the row of the collection in the views."""
     db.execute(_SHOW_COLLECTION, (number, view.name, view.read, view.epoch_seconds))
 
 
 def epoch_view_makers(db: Statements, number: int) -> dict[int, str]:
-    """Epoch → maker of what the views have of it."""
+    """Epoch → maker of its rows in the views."""
     return {row["epoch"]: row["maker"] for row in read_rows(Row, db.execute(_MAKERS, (number,)))}
 
 
 def set_epoch_view(db: Statements, number: int, view: EpochView) -> bool:
-    """Replace what the views have of the epoch; False, and none, if it is open or expired."""
+    """Replace the epoch's rows in the views; returns False and removes them if open or expired."""
     remove_epoch_view(db, number, view.epoch)
     if not db.execute(_READABLE, (number, view.epoch)).fetchall():
         return False
@@ -59,6 +59,6 @@ def set_epoch_view(db: Statements, number: int, view: EpochView) -> bool:
 
 
 def remove_epoch_view(db: Statements, number: int, epoch: int) -> None:
-    """Delete what the views have of the epoch."""
+    """Delete the epoch's rows in the views."""
     for statement in _FORGET:
         db.execute(statement, (number, epoch))

@@ -1,8 +1,7 @@
-"""What the connections of both databases can do: one SQL text, `?` for each parameter.
+"""The interface of connections to both databases: one SQL text, `?` for each parameter.
 
-SQL that stays within what SQLite and PostgreSQL share is written once, for this interface. Rows of
-more than one column are read by the names of their columns: a statement or a table that has them in
-another order gives the same values.
+SQL that both SQLite and PostgreSQL accept is written once, for this interface. Rows of more than
+one column are read by column name, so the order of columns in a statement or table is irrelevant.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Row = dict[str, Any]
-"""What to make of a row that has no type of its own."""
+"""The type of rows that have no type of their own."""
 
 
 class Rows(Protocol):
-    """What a statement gives: tuples, read once."""
+    """The result of a statement: tuples that are read once."""
 
     @property
     def description(self) -> Sequence[Sequence[Any]] | None:
-        """Of each column the name first; None where there are no rows to read."""
+        """One sequence for each column, with its name first; None for statements without rows."""
         ...
 
     @property
     def rowcount(self) -> int:
-        """Rows changed."""
+        """The number of changed rows."""
         ...
 
     def fetchone(self) -> Any:
@@ -36,7 +35,7 @@ class Rows(Protocol):
         ...
 
     def fetchall(self) -> list[Any]:
-        """The rows that are left."""
+        """The remaining rows."""
         ...
 
     def __iter__(self) -> Iterator[Any]: ...
@@ -58,14 +57,14 @@ class Connections(Protocol):
         ...
 
     def read(self) -> AbstractContextManager[Statements]:
-        """One that cannot write."""
+        """A read-only transaction."""
         ...
 
 
 def read_rows(make: Callable[..., Item], rows: Rows) -> Iterator[Item]:
-    """`make(column=value, ...)` of each row, read one by one.
+    """`make(column=value, ...)` for each row, one by one.
 
-    Raises TypeError for a column that `make` does not take or misses.
+    Raises TypeError if `make` does not take a column or needs another one.
     """
     names = tuple(column[0] for column in rows.description or ())
     if names == getattr(make, "_fields", None):  # a NamedTuple in the order of the columns

@@ -1,4 +1,4 @@
-"""Tallies in the database: kept in pages, read back and compared with their checksums.
+"""Tallies in the database: stored in pages, and compared with their checksums when read.
 
 A page has PAGE_SIZE counts; pages of zeros are left out.
 """
@@ -51,7 +51,7 @@ limit 1"""  # noqa: S608  (the names in it are fixed)
 
 
 class _CellPage(NamedTuple):
-    """A page of a cell, or a cell that has none."""
+    """A page of a cell, or a cell without pages."""
 
     number: int
     epoch: int
@@ -66,7 +66,7 @@ class _CellPage(NamedTuple):
 
 
 class _EpochTotals(NamedTuple):
-    """What all rows of an epoch say together."""
+    """The totals of all rows of an epoch."""
 
     epoch: int
     n: int
@@ -77,7 +77,7 @@ class _EpochTotals(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class UncheckedTally:
-    """A cell while it is read; `stored_body` is the body that the database has for its tally."""
+    """A cell while it is read; `stored_body` is the body of its tally in the database."""
 
     key: TallyKey
     n: int
@@ -86,7 +86,7 @@ class UncheckedTally:
     fits: bool = True
 
     def put(self, page: int, counts: object) -> None:
-        """Take what a page holds."""
+        """Add the counts of a page."""
         part = self.tally[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
         if page < 0 or not isinstance(counts, bytes) or len(counts) != part.nbytes:
             self.fits = False
@@ -94,16 +94,16 @@ class UncheckedTally:
             part[:] = np.frombuffer(counts, "<i8")
 
     def checked(self) -> KeyedTally:
-        """Raises DamagedError where the tally is not the one of the stored body."""
+        """Raises DamagedError if the tally is not the one of the stored body."""
         if not self.fits or body(self.tally) != self.stored_body:
             raise DamagedError(self.key.collection, self.key.epoch)
         return KeyedTally(self.key, self.n, self.tally)
 
 
 def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[KeyedTally]:
-    """One statement, hence one snapshot: n and pages always fit each other.
+    """The cells of these epochs, read by one statement, so that n and pages match.
 
-    Raises DamagedError where a cell differs from its checksums.
+    Raises DamagedError if a cell differs from its checksums.
     """
     rows = read_cells(db, collection, first_epoch, last_epoch)
     return [row.checked() for row in rows]
@@ -112,11 +112,11 @@ def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) 
 def read_cells(
     db: Statements, collection: str, first_epoch: int, last_epoch: int
 ) -> list[UncheckedTally]:
-    """The cells with what their pages hold; raises DamagedError for a row that is not sealed."""
+    """The cells with their pages. Raises DamagedError for a row with a wrong seal."""
     cells: dict[int, UncheckedTally] = {}
     rows = db.execute(_TALLIES, (collection, first_epoch, last_epoch))
     for row in read_rows(_CellPage, rows):
-        if not row.sealed:  # before its size is believed
+        if not row.sealed:  # before its size is used
             raise DamagedError(collection, row.epoch)
         if row.number not in cells:
             cell = TallyKey(collection, row.epoch, row.manifest_version, row.cohort)
@@ -133,19 +133,19 @@ def epochs(db: Statements, collection: str, number: int) -> list[EpochRow]:
 
 
 def has_unsealed_epochs(db: Statements) -> bool:
-    """Whether any row says in damaged numbers which epoch was closed or expired."""
+    """Whether any row of a closed or expired epoch is damaged."""
     return bool(db.execute(_UNSEALED_FACTS).fetchall())
 
 
 def epoch_rows(collection: str, rows: Rows) -> list[EpochRow]:
-    """Of epoch, n, closed_at, expired_at, and whether every row is sealed."""
+    """Epochs from rows of epoch, n, closed_at, expired_at, and whether every row is sealed."""
     totals = list(read_rows(_EpochTotals, rows))
     damage = next(((collection, row.epoch) for row in totals if not row.sealed), None)
     return [EpochRow(row.epoch, row.n, row.closed_at, row.expired_at, damage) for row in totals]
 
 
 def require_possible(estimator: Estimator, row: KeyedTally) -> KeyedTally:
-    """The cell; raises DamagedError for counts that so many reports cannot give."""
+    """The cell. Raises DamagedError for counts that are impossible for its number of reports."""
     try:
         estimator.checked(row.tally, row.n)
     except ParameterError as error:
@@ -160,12 +160,12 @@ on conflict (cell, page) do update set counts = excluded.counts"""
 
 
 def add_to_pages(db: Statements, cell: int, delta: Counts) -> None:
-    """Add a tally to a cell's pages. The caller holds the lock that keeps others from doing so."""
+    """Add a tally to a cell's pages. The caller holds the lock of the cell."""
     add_pages(db, cell, changed_pages(delta))
 
 
 def add_pages(db: Statements, cell: int, pages: Iterable[tuple[int, Counts]]) -> None:
-    """A page whose length is wrong is begun again: the cell's body shows what is missing then."""
+    """Add pages to a cell. A page of wrong length starts from zero; the body then differs."""
     for page, part in pages:
         stored = db.execute(_READ_PAGE, (cell, page)).fetchone()
         fits = stored is not None and len(stored[0]) == part.nbytes
@@ -174,12 +174,12 @@ def add_pages(db: Statements, cell: int, pages: Iterable[tuple[int, Counts]]) ->
 
 
 def body_of_pages(pages: Iterable[tuple[int, Counts]]) -> int:
-    """The body of a tally from the pages that it changes: the others have counts of 0."""
+    """The body of a tally from its changed pages; counts of other pages are 0."""
     return sum(body(part, page) for page, part in pages) & BODY_MASK
 
 
 def changed_pages(delta: Counts) -> Iterator[tuple[int, Counts]]:
-    """The pages that change."""
+    """Number and counts of each page that is not zero."""
     for page, start in enumerate(range(0, len(delta), PAGE_SIZE)):
         part = delta[start : start + PAGE_SIZE]
         if part.any():

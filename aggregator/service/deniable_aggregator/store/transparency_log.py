@@ -1,4 +1,4 @@
-"""The append-only log over manifests and key lists. SQL triggers refuse any change."""
+"""The append-only log of manifests, key lists and releases. SQL triggers refuse any change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEY_LIST = "select version, issued, expires, digest, envelope from key_lists"
 
 
 class LogHead(NamedTuple):
-    """Number of entries of a chain, and what it ends in."""
+    """The number of entries of a chain, and its head."""
 
     size: int
     head: bytes
@@ -30,13 +30,13 @@ def append(db: Statements, entry: LogEntry) -> int:
 
 
 def head(db: Statements) -> LogHead:
-    """Of the whole log."""
+    """The size and head of the whole log."""
     [*heads] = read_rows(LogHead, db.execute(_HEAD))
     return heads[0] if heads else LogHead(0, GENESIS)
 
 
 def head_at(db: Statements, size: int) -> bytes | None:
-    """The head after so many entries; None where there are fewer."""
+    """The head after `size` entries; None if there are fewer."""
     if size == 0:
         return GENESIS
     rows = db.execute("select head from log where position = ?", (size,)).fetchall()
@@ -53,7 +53,7 @@ def entries(db: Statements, first: int) -> list[LogEntry]:
 
 
 def add_manifest(db: Statements, row: ManifestRow) -> int:
-    """Append a version and its log entry; returns the number of the collection."""
+    """Append a version and its log entry; returns the row number of the collection."""
     position = append(db, LogEntry("manifest", row.digest))
     db.execute("insert into collections (id) values (?) on conflict do nothing", (row.collection,))
     [[number]] = db.execute("select number from collections where id = ?", (row.collection,))
@@ -66,7 +66,7 @@ def add_manifest(db: Statements, row: ManifestRow) -> int:
 
 
 def manifests(db: Statements) -> list[ManifestRow]:
-    """Oldest first."""
+    """Every manifest, oldest first."""
     rows = db.execute(
         "select id as collection, version, name, digest, envelope from manifests"
         " join collections on number = collection order by position"
@@ -85,12 +85,12 @@ def add_key_list(db: Statements, row: KeyListRow) -> None:
 
 
 def latest_key_list(db: Statements) -> KeyListRow | None:
-    """The one of the highest version."""
+    """The key list with the highest version."""
     [*rows] = read_rows(KeyListRow, db.execute(f"{_KEY_LIST} order by version desc limit 1"))
     return rows[0] if rows else None
 
 
 def key_list(db: Statements, version: int) -> KeyListRow | None:
-    """The one of that version."""
+    """The key list of that version."""
     [*rows] = read_rows(KeyListRow, db.execute(f"{_KEY_LIST} where version = ?", (version,)))
     return rows[0] if rows else None

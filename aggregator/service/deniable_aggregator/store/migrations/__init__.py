@@ -1,1 +1,1 @@
-"""Numbered SQL scripts, a folder for each database. `store.schema` runs those that are missing."""
+"""Numbered SQL scripts, one folder for each database. `store.schema` runs the missing ones."""

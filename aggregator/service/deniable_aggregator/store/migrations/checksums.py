@@ -34,7 +34,7 @@ _RECORDS = "select release, number, record from session_records"
 
 
 def fill(db: Statements, database: str) -> None:
-    """Compute and store every checksum; rules that forbid changes wait until it is done."""
+    """Compute and store every checksum; triggers that forbid changes are disabled meanwhile."""
     with _unruled(db, database):
         _cells(db)
         if database == "postgres":

@@ -1,1 +1,1 @@
-"""A whole database as rows that both kinds share: read in one snapshot, written into another."""
+"""A whole database as rows that both kinds of store share: read in a snapshot, and written."""

@@ -1,7 +1,7 @@
-"""Fill an empty database with the rows of another, in one transaction, and read every one back.
+"""Fills an empty database with the rows of another, and reads every row back.
 
-A file is filled beside its place and moved there when it is whole. A server's database is filled
-in a transaction: what fails leaves it as empty as it was.
+A file is filled under another name, and renamed when it is complete. A server's database is filled
+in one transaction, so a failure leaves it empty.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.statements import Statements
 
 Check = Callable[[Snapshot], None]
-"""Looks at a database that has been filled, before it counts; raises to undo it."""
+"""Checks a filled database before the commit; raises to undo it."""
 
 Rows = Callable[[Table], Iterator[Row]]
 _IDENTITIES = {"collections": "number", "cells": "number", "tokens": "rowid", "users": "rowid"}
 
 
 def fill(settings: Settings, rows: Rows, wanted: Mapping[str, TableDigest], check: Check) -> None:
-    """StoreError where the database is not empty, or what was written has not these digests."""
+    """Raises StoreError if the database is not empty, or what was written has not these digests."""
     require_portable(settings)
     with _empty_server(settings.store) if settings.shared else _new_file(settings.database) as new:
         for table in TABLES:
@@ -50,7 +50,7 @@ def fill(settings: Settings, rows: Rows, wanted: Mapping[str, TableDigest], chec
             if written[table.name] != wanted[table.name]:
                 raise StoreError(
                     f"{table.name} has {written[table.name].rows:,} rows that are not the "
-                    f"{wanted[table.name].rows:,} that should be there: nothing was written"
+                    f"{wanted[table.name].rows:,} of the backup: nothing was written"
                 )
         check(new.snapshot())
 
@@ -66,7 +66,7 @@ class _New:
 @contextmanager
 def _new_file(path: Path) -> Iterator[_New]:
     if path.exists():
-        raise StoreError(f"{path} is there already: an empty place is needed")
+        raise StoreError(f"{path} exists already: choose an empty place")
     draft = path.with_name(path.name + ".filling")
     draft.unlink(missing_ok=True)
     try:
@@ -106,7 +106,7 @@ def _empty_server(url: str) -> Iterator[_New]:
 
         _require_empty(session)
         yield _New(insert, lambda: PostgresSnapshot(session))
-        for table, column in _IDENTITIES.items():  # numbers go on after the largest
+        for table, column in _IDENTITIES.items():  # new numbers continue after the largest
             session.execute(
                 f"select setval(pg_get_serial_sequence('{table}', '{column}'),"  # noqa: S608  (the names in it are fixed)
                 f" coalesce(max({column}), 1), max({column}) is not null) from {table}"
@@ -116,7 +116,7 @@ def _empty_server(url: str) -> Iterator[_New]:
 def _require_empty(db: Statements) -> None:
     for name in ("log", "collections", "tokens"):
         if db.execute(f"select 1 from {name} limit 1").fetchall():  # noqa: S608  (the names in it are fixed)
-            raise StoreError("the database is in use already: an empty one is needed")
+            raise StoreError("the database is in use already: choose an empty one")
 
 
 def _sync(folder: Path) -> None:

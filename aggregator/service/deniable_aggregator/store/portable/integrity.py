@@ -1,6 +1,6 @@
-"""Whether every stored count, manifest and entry is as it was written, in one snapshot.
+"""Checks every stored count, manifest and entry against its checksum, in one snapshot.
 
-The heads of ledger and log are computed from every row of theirs.
+It computes the heads of ledger and log from all their rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FACTS = (("closed_epochs", "closed_at"), ("expired_epochs", "expired_at"))
 
 @dataclass(slots=True)
 class _Manifests:
-    """The newest manifest of each collection, and the estimators that were asked for."""
+    """The newest manifest of each collection, and its estimator, made on first use."""
 
     newest: dict[str, Manifest] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
@@ -79,7 +79,7 @@ def _manifests(database: Snapshot, manifests: _Manifests) -> Iterator[str]:
             manifest = parse_manifest(payload)
             same = (manifest.collection, manifest.version, manifest.name, manifest.digest)
         except DeniableError:
-            continue  # its signature is wrong, too: doctor verifies those, and so does a start
+            continue  # its signature is wrong, too: doctor and the start of a service verify those
         if same == (stored.collection, stored.version, stored.name, stored.digest):
             manifests.newest[stored.collection] = manifest
         else:
@@ -104,7 +104,7 @@ def _cells(database: Snapshot, manifests: _Manifests) -> Iterator[DamagedError]:
 def _check_cell(
     row: Mapping[str, object], pages: Iterable[Mapping[str, object]], manifests: _Manifests
 ) -> None:
-    """Raises DamagedError."""
+    """Raises DamagedError if the cell differs from its checksums."""
     columns = ("collection", "epoch", "manifest_version", "cohort", "tally_size")
     n, number, epoch, *rest = (_whole(row[name]) for name in ("n", *columns))
     collection = manifests.ids.get(number, f"collection number {number}")
@@ -146,10 +146,10 @@ def _named(database: Snapshot, name: str) -> Iterator[Mapping[str, object]]:
 
 
 def _whole(value: object) -> int:
-    """Raises StoreError for what is no number where the database must hold one."""
+    """The number. Raises StoreError for another type."""
     if not isinstance(value, int):
         raise StoreError(
-            "the database is damaged: a row has no number where its table needs one. "
+            "the database is damaged: a row lacks a number that its table needs. "
             "Restore a backup with `deniable store restore`"
         )
     return value
@@ -164,12 +164,12 @@ class ChainHeads:
 
 
 def read_chain_heads(db: Statements) -> ChainHeads:
-    """StoreError where the log's own heads are not those of its entries."""
+    """Raises StoreError if the log's own heads are not those of its entries."""
     size, stored = transparency_log.head(db)
     head, done = GENESIS, 0
     while entries := transparency_log.entries(db, done):
         head, done = extend(head, entries), done + min(len(entries), LOG_PAGE)
     if (done, head) != (size, bytes(stored)):
-        raise StoreError(f"the log's {size:,} entries do not lead to the head that it names")
+        raise StoreError(f"the stored head of the log does not match its {size:,} entries")
     rows = ledger_rows.ledger(db, 0)
     return ChainHeads(ChainHead(len(rows), ledger_head(rows).hex()), ChainHead(size, head.hex()))

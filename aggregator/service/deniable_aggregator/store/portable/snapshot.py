@@ -1,8 +1,8 @@
-"""Every row of a database in one snapshot, while others go on writing it.
+"""Reads every row of a database in one snapshot, while others keep writing it.
 
-SQLite's snapshot is a read transaction beside the writer's; PostgreSQL's is one at repeatable read,
-read through a cursor that holds a few thousand rows at a time. What waits for the roll-up is folded
-on the way out, so that both give the same rows.
+SQLite's snapshot is a read transaction next to the writer's. PostgreSQL's is a transaction at
+repeatable read, whose cursor holds a few thousand rows at a time. Batches that wait for the roll-up
+are folded while reading, so that both give the same rows.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from deltas join cells on cells.number = cell"""
 
 @dataclass(frozen=True, slots=True)
 class TableDigest:
-    """How many rows a table has, and the SHA-256 of their lines in order."""
+    """The number of rows of a table, and the SHA-256 of their lines in order."""
 
     rows: int
     sha256: str
 
 
 class Snapshot(Protocol):
-    """One moment of a database."""
+    """One snapshot of a database."""
 
     @property
     def statements(self) -> Statements:
@@ -55,7 +55,7 @@ class Snapshot(Protocol):
         ...
 
     def rows(self, table: Table) -> Iterator[Row]:
-        """In the table's order."""
+        """The rows of a table, in its order."""
         ...
 
 
@@ -78,7 +78,7 @@ def snapshot(settings: Settings) -> Iterator[Snapshot]:
 
 @dataclass(frozen=True, slots=True)
 class SqliteSnapshot:
-    """Of a SQLite connection inside a transaction."""
+    """A snapshot from a SQLite connection inside a transaction."""
 
     statements: Statements
 
@@ -88,7 +88,7 @@ class SqliteSnapshot:
 
 
 class PostgresSnapshot:
-    """Of a PostgreSQL session inside a transaction."""
+    """A snapshot from a PostgreSQL session inside a transaction."""
 
     def __init__(self, session: Transaction) -> None:
         self._session = session
@@ -119,7 +119,7 @@ class PostgresSnapshot:
             yield row if more is None else more.added_to(table, row)
 
     def _pages(self, table: Table) -> Iterator[Row]:
-        """Two sorted streams: the pages nothing waits for, and those that are folded here."""
+        """Merge two sorted streams: pages without waiting batches, and pages folded here."""
         left = (row for row in self._plain(table) if _number(row) not in self._waiting)
         folded = (row for cell in sorted(self._waiting) for row in self._folded(cell))
         return merge(left, folded, key=lambda row: (_whole(row[0]), _whole(row[1])))
@@ -137,7 +137,7 @@ class PostgresSnapshot:
 
 
 def digests(source: Snapshot) -> dict[str, TableDigest]:
-    """Every table read once more."""
+    """The digest of every table, which is read again."""
     return {table.name: _digest(source.rows(table)) for table in TABLES}
 
 
@@ -157,7 +157,7 @@ class _Backlog:
     body: int = 0
 
     def added_to(self, table: Table, row: Row) -> Row:
-        """The cell's row as the roll-up would leave it."""
+        """The cell's row as it will be after the roll-up."""
         columns = dict(zip(table.columns, row, strict=True))
         n, seal, body = (_whole(columns[name]) for name in ("n", "seal", "body"))
         columns["n"] = n + self.n
@@ -167,7 +167,7 @@ class _Backlog:
 
 
 def _deltas(session: Transaction) -> dict[int, _Backlog]:
-    """Cell → what the roll-up has not folded into it."""
+    """Cell → the batches that the roll-up has not folded into it."""
     backlogs: dict[int, _Backlog] = {}
     with session.connection.cursor(name="deltas") as cursor:
         cursor.itersize = _AT_ONCE
@@ -189,7 +189,7 @@ def _require_schema(db: Statements) -> None:
     schema.refuse_newer(version, "the database")
     if version != schema.HEAD:
         raise StoreError(
-            f"the database has schema {version} and this program {schema.HEAD}: "
+            f"the database has schema {version}, but this program needs {schema.HEAD}: "
             "run `deniable store migrate` first"
         )
 

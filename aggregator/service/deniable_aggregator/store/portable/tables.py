@@ -1,9 +1,9 @@
-"""What there is to carry: each table with its columns, and the order that makes its rows one text.
+"""The tables of a copy, with their columns and the order of their rows.
 
-Deltas are not among them: a reader folds them into cells and pages. Nor are sessions and one-time
-links, which must not come back to life: people sign in again. Numbers that stand for
-collections and cells are carried as they are. The order is one in which the rows may be inserted:
-what a row refers to comes first, and what freezes counts comes after the counts.
+A copy has no deltas, because a reader folds them into cells and pages. It has no sessions and
+one-time links, so that old ones do not become valid again: people sign in again. The row numbers of
+collections and cells stay the same. Rows can be inserted in the given order: a row comes after
+those it refers to, and closed epochs come after their counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`columns` with their kinds; `order` sorts texts by their bytes where it says {bytes}."""
+    """`columns` with their types; `order` sorts by bytes the columns with {bytes}."""
 
     name: str
     columns: dict[str, object]
@@ -35,7 +35,7 @@ class Table:
 
     @property
     def row_type(self) -> GenericAlias:
-        """What a row is decoded as."""
+        """The type of a decoded row."""
         return GenericAlias(tuple, tuple(self.columns.values()))
 
 
@@ -76,6 +76,22 @@ TABLES = (
         "expired_epochs",
         "collection int, epoch int, expired_at int, seal int",
         "collection, epoch",
+    ),
+    _table(
+        "notes",
+        "id str, collection int, at int, body str, author str, created int",
+        "id {bytes}",
+    ),
+    _table(
+        "alerts",
+        "id str, collection int, url str, secret bytes, author str, created int, periods int, "
+        "risk str, looks int, compared int, ended int?",
+        "id {bytes}",
+    ),
+    _table(
+        "deliveries",
+        "id str, alert str, body bytes, created int, attempts int, next int?, sent int?",
+        "id {bytes}",
     ),
     _table("spools", "place str, counted_until int", "place {bytes}"),
     _table("counted_blocks", "job str, block str", "job {bytes}, block {bytes}"),

@@ -1,14 +1,14 @@
-"""Exactly once with many writers: PostgreSQL keeps ids unique, counts are appended.
+"""Counts each report exactly once with many writers: ids are unique, counts are appended.
 
     lock (collection, epoch) shared   so that none of them closes before this transaction ends
-    closed?                           read behind the lock: it sees every closing before it
+    closed?                           read after the lock, so it sees every earlier closing
     insert ids, on conflict nothing   waits for another insert of the same id: one is counted
-    insert serials of the new ones    waits likewise: see `vouchers`
-    append a delta for each cell      no two writers touch one row
+    insert serials of the new ones    waits in the same way: see `batches`
+    append a delta for each cell      two writers never touch the same row
 
-Locks, ids, serials and cells are taken in one order by all, so that none waits in a circle. Closing
-takes the epoch's lock alone, folds what was appended, and stores the fact. `sqlite.commit` has one
-writer.
+All transactions take locks, ids, serials and cells in the same order, so that no deadlock occurs.
+Closing takes the epoch's lock exclusively, folds the deltas, and stores that the epoch is closed.
+`sqlite.commit` has one writer.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 IDS_AT_ONCE = 20_000
-"""Ids of blocks in one statement: arrays in memory, here and there."""
+"""Most ids of blocks in one statement: they are arrays in memory on both sides."""
 
-# Epochs have 32 bits without a sign, lock keys with one.
+# Epochs are unsigned 32-bit numbers, lock keys are signed.
 _SHARE = """
 select pg_advisory_xact_lock_shared(collection, (epoch - 2147483648)::integer)
 from unnest(?::integer[], ?::bigint[]) as wanted (collection, epoch)"""
@@ -79,7 +79,7 @@ delete from vouchers where ctid = any(array(
 
 @dataclass(frozen=True, slots=True)
 class CellRow:
-    """Number of a cell's row and length of its tally. Neither ever changes."""
+    """The number of a cell's row and the length of its tally. Neither ever changes."""
 
     number: int
     tally_size: int
@@ -102,7 +102,7 @@ def commit_reports(
 ) -> CommitResult:
     """Insert ids and serials that are new, then append the tally of their reports, cell by cell.
 
-    The cells that are returned may be relied on once the transaction is committed.
+    The returned cells are valid after the transaction is committed.
     """
     positions_by_epoch = {
         (numbers[collection], epoch): positions
@@ -141,7 +141,7 @@ def commit_blocks(
     blocks: Sequence[tuple[BlockId, Sequence[PartialTally]]],
     tally: TallyKernel,
 ) -> tuple[list[Counter[tuple[str, CommitStatus]] | None], Mapping[TallyKey, CellRow]]:
-    """The same for blocks; the status counts of each, and the cells that are new."""
+    """Commit blocks; returns the status counts of each, and the new cells."""
     batch = batches.BlockBatch(db, numbers, blocks)
     _lock_open(db, batch.epoch_keys)
     closed = _select_closed(db, batch.epoch_keys)
@@ -157,7 +157,7 @@ def commit_blocks(
 
 
 def close(db: Transaction, number: int, epoch: int, now: float) -> bool:
-    """Fold what is left, store the fact; False if it was stored before."""
+    """Fold the remaining deltas and mark the epoch closed; False if it was closed before."""
     db.execute(_ALONE, (number, epoch))
     db.lock(Lock.FOLD)
     rollup.fold_epoch(db, number, epoch)
@@ -165,7 +165,7 @@ def close(db: Transaction, number: int, epoch: int, now: float) -> bool:
 
 
 def sweep(db: Statements, number: int, epoch: int) -> bool:
-    """Delete up to SWEEP_IDS ids, then serials, of a closed epoch; True when none is left."""
+    """Delete up to SWEEP_IDS ids, then serials, of a closed epoch; True if none is left."""
     epoch_closing.require_closed(db, number, epoch)
     most = epoch_closing.SWEEP_IDS
     return all(db.execute(each, (number, epoch, most)).rowcount < most for each in _SWEPT)
@@ -177,7 +177,7 @@ def _lock_open(db: Statements, epochs: Sequence[tuple[int, int]]) -> None:
 
 
 def _select_closed(db: Statements, epochs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-    """The closed ones among these (collection, epoch)."""
+    """The closed ones among these (collection, epoch) pairs."""
     rows = db.execute(_CLOSED, _columns(epochs, 2))
     return {(row["collection"], row["epoch"]) for row in read_rows(Row, rows)}
 
@@ -185,14 +185,14 @@ def _select_closed(db: Statements, epochs: Sequence[tuple[int, int]]) -> set[tup
 def _insert_new(
     db: Statements, ids: Sequence[tuple[int, int, bytes]]
 ) -> list[tuple[int, int, bytes]]:
-    """Insert those of the ids that are not there; returns them."""
+    """Insert the new ids; returns them."""
     return db.execute(_INSERT_IDS, _columns(ids, 3)).fetchall() if ids else []
 
 
 def _insert_many(
     db: Statements, epoch_key: batches.EpochKey, ids: Sequence[bytes]
 ) -> Iterator[tuple[int, int, bytes]]:
-    """The same for very many ids of one epoch."""
+    """Insert very many ids of one epoch; returns the new ones."""
     for start in range(0, len(ids), IDS_AT_ONCE):
         part = ids[start : start + IDS_AT_ONCE]
         yield from _insert_new(db, [(*epoch_key, report_id) for report_id in part])
@@ -201,7 +201,7 @@ def _insert_many(
 def _redeem(
     db: Statements, reports: Sequence[AcceptedReport], new: Mapping[batches.ScopedId, int]
 ) -> list[batches.ScopedId]:
-    """Redeem what the new ones carry, and delete the ids of those refused; returns these."""
+    """Redeem the serials of new reports; deletes and returns the ids of refused ones."""
     refused = batches.find_spent(
         reports, new, lambda serials: db.execute(_REDEEM, _columns(serials, 3)).fetchall()
     )
@@ -221,7 +221,7 @@ def _append(
     known_cells: Mapping[TallyKey, CellRow],
     tallies: Mapping[TallyKey, tuple[int, Counts]],
 ) -> dict[TallyKey, CellRow]:
-    """A delta for each cell; returns the cells that are not among the known ones."""
+    """Append a delta for each cell; returns the cells that are not in `known`."""
     new_cells: dict[TallyKey, CellRow] = {}
     rows: list[tuple[object, ...]] = []
     for key, (n, delta) in sorted(tallies.items(), key=lambda item: _columns_of(numbers, item[0])):
@@ -242,9 +242,9 @@ def _columns_of(numbers: Mapping[str, int], cell: TallyKey) -> tuple[int, int, i
 
 
 def _cell(db: Statements, key: tuple[int, int, int, int], delta: Counts) -> CellRow:
-    """The cell's row; inserted with the first report that it counts.
+    """The cell's row, inserted with its first report.
 
-    Where the row is damaged its size says nothing: reports are added, and the cell stays damaged.
+    The size of a damaged row is ignored: reports are added, and the cell stays damaged.
     """
     db.execute(_INSERT_CELL, (*key, len(delta), seal(0, *key, len(delta))))
     [row] = read_rows(Row, db.execute(_CELL, key))

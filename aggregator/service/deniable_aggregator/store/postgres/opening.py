@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def open_store(settings: Settings) -> PostgresStore:
-    """See `store.opening`, as for the others."""
+    """See `store.opening`."""
     with require_driver():
         from deniable_aggregator.store.postgres.store import PostgresStore
     return PostgresStore(settings.store)
 
 
 def open_read_only(settings: Settings) -> AbstractContextManager[Statements]:
-    """One connection, for one transaction."""
+    """A connection for one read-only transaction."""
     with require_driver():
         from deniable_aggregator.store.postgres.pool import read_once
     return read_once(settings.store)
 
 
 def current_version(settings: Settings) -> str | None:
-    """None in an empty database."""
+    """The present schema; None in an empty database."""
     with require_driver():
         from deniable_aggregator.store.postgres.schema import version_of
     with open_read_only(settings) as db:
@@ -39,7 +39,7 @@ def current_version(settings: Settings) -> str | None:
 
 @contextmanager
 def require_driver() -> Iterator[None]:
-    """StoreError that says what to install where PostgreSQL's driver is missing."""
+    """Raises StoreError with the package to install if PostgreSQL's driver is missing."""
     try:
         yield
     except ImportError as error:

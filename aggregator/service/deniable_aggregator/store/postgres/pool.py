@@ -1,8 +1,8 @@
-"""Connections to one PostgreSQL database, from a pool; each transaction has one to itself.
+"""A pool of connections to one PostgreSQL database. Each transaction has its own connection.
 
-An acknowledged commit must not be lost: synchronous_commit is never off.
-Advisory locks order what rows cannot: they belong to the database, end with their transaction or
-connection however that ends, and cost neither a write nor a row.
+An acknowledged commit must not be lost, so synchronous_commit is never off.
+Advisory locks order work that row locks cannot. They belong to the database, end with their
+transaction or connection in any case, and need neither a write nor a row.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.statements import Rows
 
 MOST_CONNECTIONS = 12
-"""Of one process. Uploads share one commit at a time; the others serve readers."""
+"""Connections of one process. Uploads share one commit at a time; the others serve readers."""
 
 WAIT_SECONDS = 15.0
 DEFAULTS: dict[str, str | int] = {
     "application_name": "deniable",
     "connect_timeout": 10,
-    "tcp_user_timeout": 15_000,  # milliseconds: a server that is gone is noticed
+    "tcp_user_timeout": 15_000,  # milliseconds until a lost server is noticed
 }
 
 BEGIN = "begin isolation level read committed read write"
-"""A statement behind a lock must see what was committed before the lock was had."""
+"""A statement after a lock must see everything committed before the lock was acquired."""
 
 BEGIN_READING = "begin isolation level repeatable read read only"
 
@@ -47,8 +47,8 @@ _DURABLE = b"""
 select set_config('synchronous_commit',
                   case found when 'off' then 'on' else found end, false)
 from current_setting('synchronous_commit') as found"""
-"""Set in the session itself, also where it is on: a reload of the server's settings changes only
-what a session has not set."""
+"""Set in every session, even if it is on already: a reload of the server's settings does not change
+values that a session has set."""
 
 
 class Lock(IntEnum):
@@ -99,7 +99,7 @@ class PostgresPool:
             min_size=1,
             max_size=MOST_CONNECTIONS,
             timeout=WAIT_SECONDS,
-            reconnect_timeout=WAIT_SECONDS,  # then the next caller tries at once
+            reconnect_timeout=WAIT_SECONDS,  # afterwards the next caller tries at once
             name="deniable",
             open=False,
         )
@@ -115,19 +115,19 @@ class PostgresPool:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """One snapshot, which cannot write."""
+        """A read-only transaction with one snapshot."""
         with self.begin(BEGIN_READING) as session:
             yield session
 
     @contextmanager
     def read_within(self, seconds: float) -> Iterator[Transaction]:
-        """As `read`, but waits at most so many seconds for a connection."""
+        """As `read`, but waits at most `seconds` for a connection."""
         with self.begin(BEGIN_READING, seconds) as session:
             yield session
 
     @contextmanager
     def begin(self, statement: str = BEGIN, seconds: float | None = None) -> Iterator[Transaction]:
-        """A transaction: durable after the block, or rolled back. StoreError if it is refused."""
+        """A transaction: durable after the block, or rolled back. Raises StoreError on refusal."""
         with translate_errors(), self._lent(seconds) as connection:
             session = Transaction(connection)
             session.execute(statement)
@@ -156,14 +156,14 @@ class PostgresPool:
 
 @contextmanager
 def read_once(url: str) -> Iterator[Transaction]:
-    """One snapshot over a connection of its own, without a pool."""
+    """A read-only transaction on a new connection, without a pool."""
     with translate_errors(), closing(psycopg.connect(conninfo(url), autocommit=True)) as connection:
         connection.execute(BEGIN_READING.encode())
         yield Transaction(connection)
 
 
 def connect(url: str) -> Connection:
-    """A connection outside of any pool, durable like those inside; raises what psycopg raises."""
+    """A durable connection without a pool. Exceptions of psycopg propagate."""
     connection = psycopg.connect(conninfo(url), autocommit=True)
     try:
         make_durable(connection)
@@ -175,7 +175,7 @@ def connect(url: str) -> Connection:
 
 @contextmanager
 def write_once(url: str) -> Iterator[Transaction]:
-    """One transaction over a connection of its own, alone among all that write registers."""
+    """One transaction on a new connection; it excludes all other registering writers."""
     with translate_errors(), closing(connect(url)) as connection:
         session = Transaction(connection)
         session.execute(BEGIN)
@@ -185,7 +185,7 @@ def write_once(url: str) -> Iterator[Transaction]:
 
 
 def conninfo(url: str) -> str:
-    """The operator's words, and ours where they say nothing."""
+    """The operator's connection parameters, with our defaults for missing ones."""
     with translate_errors():
         parameters = conninfo_to_dict(url)
     return make_conninfo(url, **{key: DEFAULTS[key] for key in DEFAULTS.keys() - parameters.keys()})
@@ -193,9 +193,9 @@ def conninfo(url: str) -> str:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """What PostgreSQL says, in one line and without the rows it speaks of.
+    """Turn PostgreSQL's errors into StoreError with one line, without the contents of rows.
 
-    StoreUnavailableError where its operation failed, not the statement.
+    Raises StoreUnavailableError if the server failed, not the statement.
     """
     try:
         yield
@@ -207,5 +207,5 @@ def translate_errors() -> Iterator[None]:
 
 
 def make_durable(connection: Connection) -> None:
-    """What it commits is on disk, also where the server's default is off or becomes so."""
+    """Make commits of this connection durable, even if the server's default is off."""
     connection.execute(_DURABLE)

@@ -1,8 +1,8 @@
-"""The roll-up: deltas leave, what they hold is added to the cells, in one transaction.
+"""The roll-up: adds deltas to the cells and deletes them, in one transaction.
 
-The process that folds holds the lock FOLD, so that no other changes n and pages. Writers go on
-appending: a delta they have not committed is not seen, and is folded another time. Folding any of
-them in any order gives the same sums.
+The folding process holds the lock FOLD, so that no other process changes n and pages. Writers keep
+appending: an uncommitted delta is invisible and is folded later. Folding in any order gives the
+same sums.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FOLD_DELTAS = 2_000
 FOLD_BYTES = 1 << 26
-"""At most so much is folded in one transaction, but at least one delta."""
+"""Most bytes and deltas that are folded in one transaction, but at least one delta."""
 
 _RETURNING = "returning cell, n, places, counts, seal, body"
 _TAKE = f"""
@@ -50,7 +50,7 @@ where number = ?"""  # noqa: S608  (the names in it are fixed)
 
 
 class _RemovedDelta(NamedTuple):
-    """A delta that has left its table."""
+    """A delta that was deleted from its table."""
 
     cell: int
     n: int
@@ -61,7 +61,7 @@ class _RemovedDelta(NamedTuple):
 
 
 def encode_delta(delta: Counts) -> tuple[bytes | None, bytes]:
-    """(places, counts) of a tally: the whole of it, or what is not zero if that is shorter."""
+    """(places, counts) of a tally: all counts, or only those that are not zero if shorter."""
     [places] = np.nonzero(delta)
     if 12 * len(places) >= 8 * len(delta):
         return None, delta.astype("<i8", copy=False).tobytes()
@@ -69,9 +69,9 @@ def encode_delta(delta: Counts) -> tuple[bytes | None, bytes]:
 
 
 def add_delta(total: Counts, places: bytes | None, counts: bytes) -> None:
-    """Add what `encode_delta` gave, in place; nothing where damage makes that impossible.
+    """Add an encoded delta in place; does nothing if the delta is damaged.
 
-    The body, which is added whatever the counts are, then differs from that of the total.
+    The body is added in any case, so it then differs from that of the total.
     """
     with suppress(ValueError, IndexError):
         part = np.frombuffer(counts, "<i8")
@@ -82,12 +82,12 @@ def add_delta(total: Counts, places: bytes | None, counts: bytes) -> None:
 
 
 def fold(db: Statements) -> int:
-    """Fold the oldest deltas; how many they were. The caller holds FOLD."""
+    """Fold the oldest deltas; returns their number. The caller holds FOLD."""
     return _fold(db, db.execute(_TAKE, (FOLD_DELTAS, FOLD_BYTES)))
 
 
 def fold_epoch(db: Statements, number: int, epoch: int) -> None:
-    """Fold all of one epoch. The caller holds FOLD, and has locked writers of the epoch out."""
+    """Fold all deltas of one epoch. The caller holds FOLD and has locked out its writers."""
     _fold(db, db.execute(_TAKE_EPOCH, (number, epoch)))
 
 

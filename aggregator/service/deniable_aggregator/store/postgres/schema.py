@@ -1,4 +1,4 @@
-"""Brings a PostgreSQL database to this program's schema."""
+"""Migrates a PostgreSQL database to this program's schema."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _HOLD = b"select pg_advisory_lock(%s)"
 
 
 def migrate(url: str) -> str | None:
-    """Fill an empty database or upgrade it; of several processes one does, the others wait.
+    """Create or upgrade the schema. Only one process does it, the others wait.
 
-    Returns the older schema that this call has replaced; None where it replaced none. StoreError
-    for a server that cannot be reached or is too old, and for a newer program's database.
+    Returns the older schema that it replaced, or None. Raises StoreError if the server is
+    unreachable or too old, and for the database of a newer program.
     """
     with translate_errors(), closing(psycopg.connect(conninfo(url))) as connection:
         _check_server(connection)

@@ -1,9 +1,9 @@
 """The store that many processes share: PostgreSQL, append-only counting, one roll-up.
 
-One process runs the maintenance: the one with a lock that lasts as long as a connection does.
-A leader that dies, however it dies, loses the connection and with it the lock; the next process
-that asks gets it. A leader cut off may believe for a moment that it still leads: what it does is
-safe when two do it.
+One process runs the maintenance: the one that holds a lock, which lasts as long as its connection.
+A leader that ends in any way loses the connection and the lock, and the next process that tries
+gets it. A leader that was cut off may believe for a moment that it still leads, so all its work is
+safe if two processes do it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from deniable_aggregator.store.postgres.pool import (
 )
 from deniable_aggregator.store.reports import ReportTables
 from deniable_aggregator.store.schema import READ_VERSION
+from deniable_aggregator.store.sharing import SharingTables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +55,7 @@ _ASK = b"select pg_try_advisory_lock(%s)"
 
 @dataclass(slots=True)
 class Leadership:
-    """Asked for again and again; given back by `close`."""
+    """The lock of the leading process: `take` tries to get it, `close` gives it back."""
 
     url: str
     _connection: Connection | None = None
@@ -62,7 +63,7 @@ class Leadership:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> bool:
-        """Whether this process leads; StoreError where the database cannot be reached."""
+        """Whether this process leads. Raises StoreError if the database cannot be reached."""
         with self._lock, translate_errors():
             try:
                 return self._take()
@@ -71,7 +72,7 @@ class Leadership:
                 raise
 
     def close(self) -> None:
-        """Let another one lead."""
+        """Let another process lead."""
         with self._lock:
             self._drop()
 
@@ -140,9 +141,9 @@ class PostgresReports(ReportTables):
     def close_epoch(
         self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
     ) -> bool:
-        """The fact and SWEEP_IDS ids together, more ids in transactions of their own.
+        """Mark the epoch closed and delete SWEEP_IDS ids; more ids in further transactions.
 
-        Without an entry it waits for no other writer but those of the epoch.
+        Without an audit entry it waits only for writers of this epoch.
         """
         number = self._number(collection)
         transaction = self._connections.begin if audit is None else self._connections.write
@@ -165,7 +166,9 @@ class PostgresReports(ReportTables):
             return commit.sweep(db, number, epoch)
 
 
-class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTables, AuditTables):
+class PostgresStore(
+    PostgresReports, CollectionTables, LedgerTables, SharingTables, AccessTables, AuditTables
+):
     """See `protocols.Store`. Opening migrates the database and finishes an interrupted closing."""
 
     def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
@@ -181,7 +184,7 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
             raise
 
     def checkpoint(self, *, at_once: bool = False) -> None:
-        """PostgreSQL checkpoints by itself."""
+        """Does nothing: PostgreSQL checkpoints automatically."""
 
     def try_lead(self, *, willing: bool = True) -> bool:
         if willing:
@@ -198,7 +201,7 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
             return rollup.backlog(db)
 
     def roll_up(self) -> int:
-        """Slice by slice; where another process folds already, only look how much waits."""
+        """Fold in slices; if another process already folds, only count the waiting batches."""
         while self._fold():
             pass
         with self._connections.read() as db:
@@ -208,7 +211,7 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
         self._rejections.flush()
 
     def close(self) -> None:
-        """Write the rejections, give the lead to another, close every connection."""
+        """Write the rejections, give up the lead, close every connection."""
         try:
             self.flush()
         finally:
@@ -216,6 +219,6 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
             self._connections.close()
 
     def _fold(self) -> bool:
-        """Whether there may be more."""
+        """Fold one slice; returns whether more may be waiting."""
         with self._connections.begin() as db:
             return db.try_lock(Lock.FOLD) and rollup.fold(db) > 0

@@ -1,4 +1,4 @@
-"""Counts and epochs as a reader sees them: the cells, and the deltas that are not yet in them."""
+"""Reads counts and epochs: the cells, and the deltas that are not yet folded into them."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from (
     union all
     select epoch, 0, null, expired_at, {seal_check_sql("expired_at", "collection", "epoch")}
     from expired_epochs where collection = ?
-) as found group by epoch order by epoch"""  # noqa: S608  (the names in it are fixed)
+) as totals group by epoch order by epoch"""  # noqa: S608  (the names in it are fixed)
 
 
 class _Delta(NamedTuple):
-    """What one transaction has added to a cell, not yet folded."""
+    """A delta of one transaction that is not yet folded."""
 
     epoch: int
     manifest_version: int
@@ -54,9 +54,9 @@ class _Delta(NamedTuple):
 
 
 def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[KeyedTally]:
-    """What is folded and what is not, in the one snapshot of the caller's transaction.
+    """Folded and waiting counts, in the snapshot of the caller's transaction.
 
-    Raises DamagedError where a cell or a delta differs from its checksums.
+    Raises DamagedError if a cell or a delta differs from its checksums.
     """
     rows = stored_tallies.read_cells(db, collection, first_epoch, last_epoch)
     row_of = {row.key: row for row in rows}

@@ -1,6 +1,6 @@
-"""Exactly once, in SQL: ids and tallies change together. Called inside the store's transactions.
+"""Counts each report exactly once, in SQL. Called inside the store's transactions.
 
-One writer adds in place here; `postgres.commit` has many writers.
+Ids and tallies change together. Here one writer adds in place; `postgres.commit` has many writers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 IDS_AT_ONCE = 128
-"""Ids in one statement; there is one prepared statement for each number up to it."""
+"""Most ids in one statement; each number up to it has its own prepared statement."""
 
 _ADD_TO_DAMAGED_CELL = f"""
 insert into cells (collection, epoch, manifest_version, cohort, n, tally_size, seal, body)
@@ -104,7 +104,7 @@ def commit_blocks(
     blocks: Sequence[tuple[BlockId, Sequence[PartialTally]]],
     tally: TallyKernel,
 ) -> list[Counter[tuple[str, CommitStatus]] | None]:
-    """Insert the ids that are new, in their order, and add what the blocks have of them."""
+    """Insert the new ids in order, and add the tallies of their reports in the blocks."""
     batch = BlockBatch(db, numbers, blocks)
     for number, epoch in batch.epoch_keys:
         if epoch_closing.is_closed(db, number, epoch):
@@ -118,9 +118,9 @@ def commit_blocks(
 
 
 def sweep(db: Statements, number: int, epoch: int) -> bool:
-    """Delete up to SWEEP_IDS ids, then serials, of a closed epoch; True when none is left.
+    """Delete up to SWEEP_IDS ids, then serials, of a closed epoch; True if none is left.
 
-    Safe because reports of a closed epoch are refused; StoreError for an open one.
+    Safe because reports of a closed epoch are refused. Raises StoreError for an open one.
     """
     epoch_closing.require_closed(db, number, epoch)
     for find_bound, delete, below in _SWEPT:
@@ -140,7 +140,7 @@ def _admit(
     positions: Sequence[int],
     statuses: list[CommitStatus],
 ) -> list[int]:
-    """Insert what is new of an open epoch; the positions of the reports to count."""
+    """Insert the new ids of an open epoch; returns the positions of the reports to count."""
     firsts = {reports[position].report_id: position for position in reversed(positions)}
     new = {
         (number, epoch, report_id): firsts[report_id]
@@ -156,14 +156,14 @@ def _admit(
 
 
 def _redeem(db: Statements, serials: Sequence[batches.ScopedId]) -> list[batches.ScopedId]:
-    """Insert those that are not there; returns them."""
+    """Insert the new serials; returns them."""
     return [key for key in serials if db.execute(_REDEEM, key).rowcount]
 
 
 def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> list[bytes]:
-    """Insert those of the ids, each given once, that are not there; returns them.
+    """Insert the new ids among distinct `ids`; returns them.
 
-    As a rule all are new: to have them named would cost a third of the insertion.
+    Usually all are new. To return them always would add a third to the cost of the insertion.
     """
     new = []
     for start in range(0, len(ids), IDS_AT_ONCE):
@@ -181,7 +181,7 @@ def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> li
 
 @cache
 def _insert_ids(count: int) -> str:
-    """One statement for many ids: each statement may wait for the interpreter, under load 5 ms."""
+    """One statement for many ids: under load each statement may wait 5 ms for the interpreter."""
     rows = ", ".join(["(?, ?, ?)"] * count)
     return f"insert into seen (collection, epoch, id) values {rows}"  # noqa: S608  (the names in it are fixed)
 

@@ -1,7 +1,8 @@
-"""Connections to one SQLite file: one that writes, behind a lock, and one for each reader.
+"""Connections to one SQLite file: one writer behind a lock, and one connection for each reader.
 
-Only the writing connection commits and checkpoints: two that do so at once met a corruption bug of
-SQLite 3.7.0 to 3.51.2 (the WAL-reset bug). The data directory's lock keeps a second process out.
+Only the writing connection commits and checkpoints. In SQLite 3.7.0 to 3.51.2 two connections that
+do so at once can corrupt the database (the WAL-reset bug). The data directory's lock keeps a second
+process out.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 WRITER_CACHE_KIB = 32_768
 CHECKPOINT_PAGES = 8_000
-"""32 MB of log: random ids write the same pages again and again, a longer log merges more of it."""
+"""32 MB of log: random ids write the same pages repeatedly, and a longer log merges more writes."""
 
 LOG_LIMIT_BYTES = 67_108_864
 BUSY_SECONDS = 10.0
@@ -33,7 +34,7 @@ INDEXED_TABLES = (
     *("collections", "manifests", "cells", "closed_epochs", "expired_epochs"),
     *("log", "key_lists", "charges", "results", "session_records"),
 )
-"""Tables that say which counts belong to what: they have few rows."""
+"""Tables that assign counts to epochs and collections: they have few rows."""
 
 Factory = type[sqlite3.Connection]
 
@@ -54,10 +55,10 @@ class SqliteConnections:
 
     @contextmanager
     def write(self) -> Iterator[Database]:
-        """A transaction: on disk after the block, or rolled back. StoreError if SQLite refuses.
+        """A transaction: on disk after the block, or rolled back. Raises StoreError on refusal.
 
-        StoreReplacedError once another file lies at the path: what is written to a file without a
-        name is lost.
+        Raises StoreReplacedError if another file is now at the path: writes to a file without a
+        name would be lost.
         """
         self.require_same_file()
         with self._writing, _translate_errors():
@@ -71,7 +72,7 @@ class SqliteConnections:
 
     @contextmanager
     def read(self) -> Iterator[Database]:
-        """A connection of one's own that cannot write."""
+        """A read-only connection for this caller alone."""
         with _translate_errors():
             database = self._borrow()
             try:
@@ -80,7 +81,7 @@ class SqliteConnections:
                 self._give_back(database)
 
     def require_same_file(self) -> None:
-        """Raises StoreReplacedError if another file or none is there, since it was opened."""
+        """Raises StoreReplacedError if the file was removed or replaced after it was opened."""
         if _identity(self._path) != self._file:
             raise StoreReplacedError(
                 f"{self._path} was removed or replaced while it was open: put the right one back "
@@ -88,7 +89,7 @@ class SqliteConnections:
             )
 
     def checkpoint(self) -> None:
-        """Copy what is in the log into the file, as far as readers let it; waits for none."""
+        """Copy the log into the file as far as readers allow, without waiting for them."""
         with self._writing, _translate_errors():
             changes = self._writer.conn.total_changes
             [[_, logged, copied]] = self._writer.execute("pragma wal_checkpoint(passive)")
@@ -96,14 +97,14 @@ class SqliteConnections:
                 self._settled = changes
 
     def checkpoint_if_idle(self) -> None:
-        """Checkpoint, once, if nothing was written since the last call."""
+        """Checkpoint once if nothing was written since the last call."""
         changes = self._writer.conn.total_changes
         if changes == self._changes != self._settled:
             self.checkpoint()
         self._changes = changes
 
     def close(self) -> None:
-        """Close them all, the writing one last: it is the one that checkpoints."""
+        """Close all connections; the writer last, because it checkpoints."""
         with self._writing:
             with self._lending:
                 self._closed = True
@@ -137,7 +138,7 @@ class SqliteConnections:
         return database
 
     def _open_reader(self) -> Database:
-        self.require_same_file()  # a reader opens by name, the writer may still have another file
+        self.require_same_file()  # a reader opens by name; the writer may have another file
         database = self._connect()
         database.execute("pragma query_only = on")
         return database
@@ -155,7 +156,7 @@ class SqliteConnections:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and number of the file there; None where there is none."""
+    """Device and inode of the file; None if there is none."""
     try:
         status = path.stat()
     except OSError:
@@ -165,7 +166,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def read_file(path: Path) -> Iterator[Database]:
-    """A file that a service may have open meanwhile; StoreError if there is none."""
+    """A read-only connection to a file that a service may have open. Raises StoreError."""
     if not path.is_file():
         raise StoreError(f"there is no database {path}")
     with _translate_errors():
@@ -175,10 +176,10 @@ def read_file(path: Path) -> Iterator[Database]:
 
 
 def require_intact(db: Statements, where: str, tables: Sequence[str] = INDEXED_TABLES) -> None:
-    """Raises StoreError where an index of these tables and its rows contradict each other.
+    """Raises StoreError if an index of these tables and its rows contradict each other.
 
-    Counts then belong to another epoch than the one they are read for, or are not found. It takes
-    time with the number of rows, so that tables with a row for each report are left to doctor.
+    Counts could then be read for a wrong epoch, or be missed. The check's time grows with the
+    number of rows, so only doctor checks tables with a row for each report.
     """
     for table in tables:
         messages = [line for (line,) in db.execute(f"pragma integrity_check({table})")]
@@ -198,8 +199,8 @@ def _translate_errors() -> Iterator[None]:
 
 
 def _remedy(error: sqlite3.Error) -> str:
-    """What to do about a damaged file; nothing where it is something else."""
-    # A plain DatabaseError: SQLITE_CORRUPT and SQLITE_NOTADB have no class of their own.
+    """The remedy for a damaged file; empty for other errors."""
+    # It is a plain DatabaseError: SQLITE_CORRUPT and SQLITE_NOTADB have no own class.
     if type(error) is not sqlite3.DatabaseError:
         return ""
     return ": put back a copy of the file or `deniable store restore` a backup into a new directory"

@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 def open_store(settings: Settings) -> SqliteStore:
-    """See `store.opening`, as for the others."""
+    """See `store.opening`."""
     from deniable_aggregator.store.sqlite.store import SqliteStore
 
     return SqliteStore(settings.database)
 
 
 def open_read_only(settings: Settings) -> AbstractContextManager[Statements]:
-    """A file is never made."""
+    """The database for reading only; never creates a file."""
     from deniable_aggregator.store.sqlite.connections import read_file
 
     return read_file(settings.database)
 
 
 def current_version(settings: Settings) -> str | None:
-    """None, too, where there is no file."""
+    """The present schema; None also without a file."""
     from deniable_aggregator.store.sqlite.schema import version_of
 
     path = settings.database

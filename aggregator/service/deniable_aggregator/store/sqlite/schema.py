@@ -1,4 +1,4 @@
-"""Brings a database file to this program's schema."""
+"""Migrates a database file to this program's schema."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LEAST_SQLITE = (3, 37, 0)
-"""STRICT tables."""
+"""The oldest SQLite with STRICT tables."""
 
 
 def migrate(path: Path) -> str | None:
     """Create the file (0600) or upgrade it. Raises StoreError for a database of a newer program.
 
-    Returns the older schema that this call has replaced; None where it replaced none.
+    Returns the older schema that it replaced, or None.
     """
     _check_library()
     _create(path)
@@ -55,7 +55,7 @@ def _check_library() -> None:
 
 
 def _create(path: Path) -> None:
-    """0600; SQLite gives -wal and -shm the mode of the database file."""
+    """Create the file with mode 0600; SQLite gives -wal and -shm the same mode."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
@@ -64,7 +64,7 @@ def _create(path: Path) -> None:
 
 def _upgrade(path: Path) -> None:
     try:
-        # isolation_level None: Python begins and commits nothing, so that DDL rolls back, too.
+        # isolation_level None: Python does not begin or commit by itself, so DDL rolls back, too.
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
 
             def run_script(script: str) -> None:

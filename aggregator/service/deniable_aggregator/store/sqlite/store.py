@@ -24,6 +24,7 @@ from deniable_aggregator.store.rows import (
     TallyKernel,
 )
 from deniable_aggregator.store.schema import READ_VERSION
+from deniable_aggregator.store.sharing import SharingTables
 from deniable_aggregator.store.sqlite import commit, schema
 from deniable_aggregator.store.sqlite.connections import Factory, SqliteConnections, require_intact
 
@@ -62,7 +63,7 @@ class SqliteReports(ReportTables):
     def close_epoch(
         self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
     ) -> bool:
-        """The fact and SWEEP_IDS ids together, more ids in slices that let uploads through."""
+        """Mark the epoch closed and delete SWEEP_IDS ids; more in slices between uploads."""
         number = self._number(collection)
         with self._connections.write() as db:
             new = epoch_closing.close(db, number, epoch, now)
@@ -78,7 +79,9 @@ class SqliteReports(ReportTables):
             return commit.sweep(db, number, epoch)
 
 
-class SqliteStore(SqliteReports, CollectionTables, LedgerTables, AccessTables, AuditTables):
+class SqliteStore(
+    SqliteReports, CollectionTables, LedgerTables, SharingTables, AccessTables, AuditTables
+):
     """See `protocols.Store`. Opening migrates the file and finishes an interrupted closing."""
 
     _connections: SqliteConnections
@@ -97,11 +100,11 @@ class SqliteStore(SqliteReports, CollectionTables, LedgerTables, AccessTables, A
             raise
 
     def try_lead(self, *, willing: bool = True) -> bool:
-        """Always if `willing`: the directory's lock keeps other processes out."""
+        """True if `willing`: the directory's lock keeps other processes out."""
         return willing
 
     def checkpoint(self, *, at_once: bool = False) -> None:
-        """Checkpoint: afterwards the file alone, without its log, has everything."""
+        """Checkpoint: afterwards the file has everything without its log."""
         if not at_once:
             self._connections.checkpoint_if_idle()
             return
@@ -114,11 +117,11 @@ class SqliteStore(SqliteReports, CollectionTables, LedgerTables, AccessTables, A
             db.execute(READ_VERSION).fetchall()
 
     def rollup_backlog(self) -> RollupBacklog:
-        """Nothing ever does."""
+        """Always empty: counts are added in place."""
         return RollupBacklog()
 
     def roll_up(self) -> int:
-        """Nothing waits: counts are added in place."""
+        """Does nothing and returns 0: counts are added in place."""
         return 0
 
     def flush(self) -> None:
