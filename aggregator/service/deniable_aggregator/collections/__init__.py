@@ -1,1 +1,1 @@
-"""What is collected: the registry, the author's tools, planning and retention."""
+"""Collections: the registry, tools for authors, planning, notes and retention."""

@@ -1,4 +1,4 @@
-"""The collections this service knows: signed manifests, verified, parsed, then kept for good."""
+"""The collections of the service: verified and parsed manifests, kept permanently."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 SHOWN_CHARACTERS = 100
 LOST = (
-    "a collection that was registered here is not in the database any more: its operator restores "
-    "a backup that has it or registers it again; `deniable ledger reconcile` names it"
+    "a collection that was registered here is no longer in the database: its operator must restore "
+    "a backup that has it or register it again; `deniable ledger reconcile` names it"
 )
 TOO_LATE = (
     "{} can be deleted only before its first epoch begins, and while it has no reports and no "
-    "charges: devices may have answered. End it with `deniable collections close`, and take it "
-    "off the lists with `deniable collections archive`"
+    "charges: devices may have answered. End it with `deniable collections close`, and hide it "
+    "with `deniable collections archive`"
 )
 LOST_SECONDS = 600.0
-"""Devices of a lost collection come back after one to two times this."""
+"""Seconds: devices of a lost collection try again after one to two times this."""
 
 
 class UnknownCollection(Problem):
-    """No collection has this id or name, or none of its manifests this version."""
+    """There is no collection of this id or name, or no such version of it."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("unknown-collection", detail)
@@ -52,7 +52,7 @@ class UnknownCollection(Problem):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """The registered manifest; `created` is False when the very same was there."""
+    """The registered manifest; `created` is False if it was registered before."""
 
     manifest: Manifest
     created: bool
@@ -60,10 +60,10 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collection:
-    """A collection in all its versions, of which none changes the mechanism or the epochs' length.
+    """A collection with all its versions, which share mechanism and length of epochs.
 
-    `manifest`, `first_epoch` and `last_epoch` are the newest's; `plaintext_size` is in bytes.
-    Lists leave out one that is `archived`.
+    `manifest`, `first_epoch` and `last_epoch` are of the newest version; `plaintext_size`: bytes.
+    Lists leave out `archived` ones.
     """
 
     id: str
@@ -81,7 +81,7 @@ class Collection:
 
     @classmethod
     def from_manifest(cls, manifest: Manifest) -> Collection:
-        """A collection that has this first version only."""
+        """A collection with only this first version."""
         mechanism = manifest.mechanism()
         return cls(
             id=manifest.collection,
@@ -107,7 +107,7 @@ class Collection:
         )
 
     def closes(self, moment: int) -> float:
-        """When the epoch of that second closes; at once where no more reports are taken."""
+        """Unix seconds when the epoch of `moment` closes; -inf if it accepts no more reports."""
         newest = self.manifest
         epoch = min(epoch_at(moment, newest.epoch_seconds), self.last_epoch)
         if self.state == "closed" or epoch < self.first_epoch:
@@ -116,7 +116,7 @@ class Collection:
 
 
 class Registry:
-    """Collections by id and name, in memory as in the store. Thread-safe; readers take no lock."""
+    """Collections by id and name, a copy of the store in memory. Thread-safe, lock-free reads."""
 
     def __init__(
         self,
@@ -126,9 +126,9 @@ class Registry:
         shared: bool = False,
         ever_registered: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
-        """Reads every manifest back; StoreError for one the operator did not sign.
+        """Reads every manifest back. Raises StoreError for one the operator did not sign.
 
-        `shared`: other processes register collections too, so what is not known is looked for.
+        `shared`: other processes also register collections, so unknown ids are read from the store.
         `ever_registered`: ids that were ever registered, also those that the store has lost.
         """
         self._store = store
@@ -146,7 +146,7 @@ class Registry:
     def apply(
         self, envelope: bytes, *, replace: bool = False, audit: AuditEntry | None
     ) -> Registration:
-        """Register a signed manifest; the same one again changes nothing.
+        """Register a signed manifest. Registering it again changes nothing.
 
         Raises DecodeError or SignatureError for bytes the operator did not sign, ManifestError for
         a manifest that may not follow, Problem("conflict") for a closed collection, for a version
@@ -176,16 +176,16 @@ class Registry:
         return Registration(manifest, created=True)
 
     def refresh(self) -> None:
-        """Reload what other processes have registered, closed, archived and deleted."""
+        """Reload collections that other processes registered, closed, archived or deleted."""
         if self._shared:
             with self._applying:
                 self._reload()
 
     def get(self, id_or_name: str, *, version: int = 0) -> Collection:
-        """By id, or by name the one it means now; raises UnknownCollection.
+        """The collection of an id, or the present one of a name. Raises UnknownCollection.
 
-        Problem("unavailable") for one that the database has lost: its devices keep their reports.
-        With `version` its versions up to that one are looked for, too.
+        Raises Problem("unavailable") if the database has lost it: its devices keep their reports.
+        With `version` it reloads the store if that version is unknown.
         """
         collection = self.lookup(id_or_name)
         if collection is None or collection.manifest.version < version:
@@ -198,12 +198,12 @@ class Registry:
         return collection
 
     def require_nothing_lost(self) -> None:
-        """Raises Problem("unavailable") where a collection that was ever registered is not here."""
+        """Raises Problem("unavailable") if a collection that was ever registered is not here."""
         if self._ever_registered() - self._collections.keys():
             raise Problem("unavailable", LOST, retry_after=jittered(LOST_SECONDS))
 
     def lookup(self, id_or_name: str) -> Collection | None:
-        """The same from memory alone, which may lack what other processes have registered."""
+        """The collection in memory, which may lack those that other processes registered."""
         collection = self._collections.get(id_or_name)
         return collection or self._collections.get(self._names.get(id_or_name, ""))
 
@@ -213,7 +213,7 @@ class Registry:
         return None if known_collection is None else known_collection.versions.get(version)
 
     def envelope(self, id_or_name: str, version: int | None = None) -> bytes:
-        """The DSSE bytes as the operator signed them, by default the newest; UnknownCollection."""
+        """The signed DSSE bytes, by default of the newest version. Raises UnknownCollection."""
         collection = self.get(id_or_name)
         number = collection.manifest.version if version is None else version
         try:
@@ -228,15 +228,15 @@ class Registry:
         return sorted(self._collections.values(), key=lambda each: (each.name, each.id))
 
     def listed(self, *, archived: bool = False) -> list[Collection]:
-        """Those to be shown in a list; with `archived` every one."""
+        """The collections for lists; with `archived` all of them."""
         return [collection for collection in self.all() if archived or not collection.archived]
 
     def ids_of(self, collections: Sequence[str] | None) -> list[str] | None:
-        """The ids of collections given by id or name, in order; None: all. UnknownCollection."""
+        """The ids of collections given by id or name; None: all. Raises UnknownCollection."""
         return None if collections is None else sorted({self.get(each).id for each in collections})
 
     def close(self, collection_id: str, *, audit: AuditEntry | None) -> None:
-        """Take no more reports for this collection, permanently."""
+        """Close this collection permanently: it accepts no more reports."""
         with self._applying:
             collection = self._require(collection_id)
             if collection.state == "open":
@@ -244,7 +244,7 @@ class Registry:
                 self._collections[collection_id] = replace(collection, state="closed")
 
     def archive(self, collection_id: str, *, archived: bool, audit: AuditEntry | None) -> None:
-        """Leave this collection out of lists, or no more; nothing else of it changes."""
+        """Set whether lists leave out this collection; nothing else changes."""
         with self._applying:
             collection = self._require(collection_id)
             self._store.set_collection_archived(collection_id, archived=archived, audit=audit)
@@ -253,7 +253,7 @@ class Registry:
     def delete(self, collection_id: str, *, clock: Clock, audit: AuditEntry | None) -> None:
         """Remove this collection; its log entries stay.
 
-        Raises Problem("conflict") once its first epoch has begun, or where it has reports, closed
+        Raises Problem("conflict") if its first epoch has begun, or it has reports, closed
         epochs or charges.
         """
         self.refresh()
@@ -269,18 +269,18 @@ class Registry:
             self._forget(collection_id)
 
     def tally(self, cell: TallyKey, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-        """The kernel the store counts with."""
+        """The tally of payloads uint8[n, payload_size], int64[tally_size]; the store calls it."""
         return self._collections[cell.collection].estimator.tally(payloads)
 
     def _require(self, collection_id: str) -> Collection:
-        """By id, for those who hold the lock; raises UnknownCollection."""
+        """The collection of an id; the caller holds the lock. Raises UnknownCollection."""
         collection = self._collections.get(collection_id)
         if collection is None:
             raise _unknown(collection_id)
         return collection
 
     def _reload(self) -> None:
-        """Read what the store has and memory has not; no manifest where the log has not grown."""
+        """Read new collections from the store; reads manifests only if the log has grown."""
         rows = self._store.collections()
         for gone in [each for each in self._collections if self._is_deleted(each, rows)]:
             self._forget(gone)
@@ -307,7 +307,7 @@ class Registry:
         if signed != (row.collection, row.version, row.name, row.digest):
             raise StoreError(
                 f"manifest {manifest.version} of {manifest.collection} in the database has other "
-                "columns than were signed: restore a backup with `deniable store restore`"
+                "columns than the signed ones: restore a backup with `deniable store restore`"
             )
         return manifest
 
@@ -324,7 +324,7 @@ class Registry:
         registered = self._collections.get(manifest.collection)
         expected = 1 if registered is None else registered.manifest.version + 1
         if registered is not None and registered.state == "closed":
-            raise Problem("conflict", f"{registered.id} is closed: it takes no new version")
+            raise Problem("conflict", f"{registered.id} is closed: it accepts no new version")
         if manifest.version != expected:
             raise ManifestError(
                 f"version must be {expected}, the next one here, got {manifest.version}"
@@ -333,7 +333,7 @@ class Registry:
             check_successor(registered.manifest, manifest, registered.first)
 
     def _check_deleted(self, manifest: Manifest) -> None:
-        """Devices that have a deleted manifest seal to its digest: no other takes its place."""
+        """Raises Problem if another body replaces a deleted manifest: devices may have that one."""
         for row in self._store.deleted_manifests():
             same = (row.collection, row.version) == (manifest.collection, manifest.version)
             if same and row.digest != manifest.digest:
@@ -349,7 +349,7 @@ class Registry:
         if owner != manifest.collection and not replace:
             raise Problem(
                 "conflict",
-                f"the name {manifest.name!r} means {owner}: give the new collection another name, "
+                f"the name {manifest.name!r} belongs to {owner}: give the new one another name, "
                 "or replace it (its reports stay readable by id)",
                 collection=owner,
             )
@@ -373,14 +373,14 @@ class Registry:
             )
 
     def _is_deleted(self, collection_id: str, rows: Mapping[str, CollectionRow]) -> bool:
-        """Whether the collection in memory was deleted, perhaps another one has its id now."""
+        """Whether the collection in memory was deleted; another one may have its id now."""
         row = self._rows.get(collection_id)
         return collection_id not in rows or (
             row is not None and row.number != rows[collection_id].number
         )
 
     def _forget(self, collection_id: str) -> None:
-        """As if it had never been here: its name means again what it meant before."""
+        """Remove a collection from memory; its name returns to its previous owner."""
         self._envelopes = {
             key: each for key, each in self._envelopes.items() if key[0] != collection_id
         }

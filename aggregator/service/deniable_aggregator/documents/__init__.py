@@ -1,4 +1,4 @@
-"""What the HTTP API takes and answers, field by field: one Struct a document.
+"""The documents of the HTTP API, field by field: one Struct for each.
 
-`describe` says in sentences what documents of releases hold, for commands and pages.
+`describe` turns documents of releases into sentences for commands and pages.
 """

@@ -1,8 +1,7 @@
 """Documents and arguments about collections, their epochs and keys, the log, and health.
 
-Requests are checked against these Structs, answers are encoded from them, and the OpenAPI document
-is written from them. Clients decode answers with them: a member that came later has a default, for
-services that do not send it yet.
+These Structs check requests, encode answers, and make the OpenAPI document. Clients decode answers
+with them: a later member has a default, for older services that do not send it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from deniable_aggregator.documents.fields import LATER, Arguments, Identifier
 
 
 class ManifestArguments(Arguments, frozen=True):
-    """Which version; the newest when none is named."""
+    """The version; by default the newest."""
 
     version: (
         Annotated[int, Meta(ge=1, le=65535, description="a version from 1 to 65535")] | UnsetType
@@ -23,7 +22,7 @@ class ManifestArguments(Arguments, frozen=True):
 
 
 class ListArguments(Arguments, frozen=True):
-    """Whether archived collections are listed, too."""
+    """Whether to list archived collections, too."""
 
     archived: Annotated[bool, Meta(description="true or false")] = False
 
@@ -35,13 +34,13 @@ class ApplyArguments(Arguments, frozen=True):
 
 
 class CloseEpochArguments(Arguments, frozen=True):
-    """Whether an epoch may close before its time."""
+    """Whether an epoch may close early."""
 
     early: Annotated[bool, Meta(description="true or false")] = False
 
 
 class RotateArguments(Arguments, frozen=True):
-    """Which kind of key, and whether it is used without waiting."""
+    """The suite of the key, and whether it is used at once."""
 
     suite: Annotated[
         Literal[1, 2], Meta(description="1 (X25519) or 2 (MLKEM768-X25519, post-quantum)")
@@ -50,7 +49,7 @@ class RotateArguments(Arguments, frozen=True):
 
 
 class LogArguments(Arguments, frozen=True):
-    """Where the page begins."""
+    """The first entry of the page."""
 
     first: Annotated[
         int, Meta(ge=0, le=9007199254740991, description="the index of an entry, from 0 on")
@@ -65,7 +64,7 @@ class AttributeDocument(Struct, frozen=True):
 
 
 class DomainDocument(Struct, frozen=True, kw_only=True):
-    """What may be answered."""
+    """The domain: the possible answers."""
 
     type: Literal["bits", "choice", "number", "record", "text"]
     labels: Annotated[list[str], Meta(description="of bits and choices")] | UnsetType = UNSET
@@ -91,9 +90,7 @@ class CollectionDocument(Struct, frozen=True, kw_only=True):
     state: Literal["open", "closed"]
     archived: Annotated[
         bool,
-        Meta(
-            description="lists leave it out unless they are asked for it", extra_json_schema=LATER
-        ),
+        Meta(description="lists leave it out by default", extra_json_schema=LATER),
     ] = False
     mechanism: str
     epsilon: Annotated[str, Meta(description="ε of one whole report, exact: a decimal in a string")]
@@ -101,12 +98,12 @@ class CollectionDocument(Struct, frozen=True, kw_only=True):
     read: Literal["live", "closed", "releases"]
     requires: Annotated[
         list[str],
-        Meta(description="extensions that every report carries", extra_json_schema=LATER),
+        Meta(description="extensions that every report must have", extra_json_schema=LATER),
     ] = field(default_factory=list)
     identified: Annotated[
         bool,
         Meta(
-            description="whose report is whose can be told: no anonymity is claimed",
+            description="reports identify their people: no anonymity is claimed",
             extra_json_schema=LATER,
         ),
     ] = False
@@ -117,16 +114,16 @@ class CollectionDocument(Struct, frozen=True, kw_only=True):
 
 
 class CollectionsDocument(Struct, frozen=True):
-    """Every collection that was asked for."""
+    """The listed collections."""
 
     collections: list[CollectionDocument]
 
 
 class EpochDocument(Struct, frozen=True, kw_only=True):
-    """One epoch; times are unix seconds. There is no `n` where it may not be read, or is deleted.
+    """One epoch; times are Unix seconds. `n` is missing if it may not be read or is deleted.
 
     `expired`: closed so long ago that its tallies are deleted (`retention_days`).
-    `fewer_than`, where only releases may be read: closed with fewer reports than so many, perhaps
+    `fewer_than`, if only releases may be read: it closed with fewer reports than this, perhaps
     none, so no release reads it.
     """
 
@@ -141,7 +138,7 @@ class EpochDocument(Struct, frozen=True, kw_only=True):
 
 
 class EpochsDocument(Struct, frozen=True, kw_only=True):
-    """The epochs of a collection. No `rejections` where only releases may be read."""
+    """The epochs of a collection. No `rejections` if only releases may be read."""
 
     collection: Identifier
     epoch_seconds: int
@@ -151,7 +148,7 @@ class EpochsDocument(Struct, frozen=True, kw_only=True):
 
 
 class AppliedDocument(Struct, frozen=True, kw_only=True):
-    """What registering a manifest led to."""
+    """The result of registering a manifest."""
 
     collection: Identifier
     name: str
@@ -160,7 +157,7 @@ class AppliedDocument(Struct, frozen=True, kw_only=True):
 
 
 class ClosedDocument(Struct, frozen=True, kw_only=True):
-    """A collection that takes no more reports."""
+    """A collection that accepts no more reports."""
 
     collection: Identifier
     state: Literal["closed"] = "closed"
@@ -174,7 +171,7 @@ class ArchivedDocument(Struct, frozen=True, kw_only=True):
 
 
 class ClosedEpochDocument(Struct, frozen=True, kw_only=True):
-    """An epoch that takes no more reports; `changed` says whether it still did."""
+    """An epoch that accepts no more reports; `changed`: this request closed it."""
 
     collection: Identifier
     epoch: int
@@ -183,7 +180,7 @@ class ClosedEpochDocument(Struct, frozen=True, kw_only=True):
 
 
 class RotatedDocument(Struct, frozen=True, kw_only=True):
-    """The newest key of a suite; `active_from` in unix seconds."""
+    """The newest key of a suite; `active_from`: Unix seconds."""
 
     id: int
     suite: int
@@ -203,20 +200,20 @@ class LogDocument(Struct, frozen=True, kw_only=True):
 
 
 class StatusDocument(Struct, frozen=True):
-    """One word."""
+    """The status in one word."""
 
     status: str
 
 
 class ReadyDocument(Struct, frozen=True):
-    """One word, and the same of each check."""
+    """The status in one word, and the result of each check."""
 
     status: str
     checks: dict[str, str]
 
 
 class ProblemDocument(Struct, frozen=True, kw_only=True):
-    """RFC 9457: what went wrong, what is accepted, what was given, whether to try again."""
+    """A problem (RFC 9457): the fault, accepted and given values, and when to try again."""
 
     type: str
     title: str
@@ -226,3 +223,33 @@ class ProblemDocument(Struct, frozen=True, kw_only=True):
     argument: str | UnsetType = UNSET
     accepted: str | UnsetType = UNSET
     given: str | UnsetType = UNSET
+
+
+class NewNote(Arguments, frozen=True, kw_only=True):
+    """A note on the time axis."""
+
+    day: Annotated[
+        str,
+        Meta(
+            pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2})?$",
+            description="a day like 2026-11-22, or with a time like 2026-11-22 14:30 (UTC)",
+        ),
+    ]
+    text: Annotated[str, Meta(min_length=1, max_length=80, description="1 to 80 characters")]
+
+
+class NoteDocument(Struct, frozen=True, kw_only=True):
+    """A note with its moment, text, author and creation. Times are Unix seconds."""
+
+    id: str
+    at: int
+    text: str
+    author: str
+    created: int
+
+
+class NotesDocument(Struct, frozen=True):
+    """Every note of a collection, in order of time."""
+
+    collection: Identifier
+    notes: list[NoteDocument]

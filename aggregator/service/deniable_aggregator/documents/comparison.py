@@ -18,7 +18,7 @@ from deniable_aggregator.documents.fields import (
 
 
 class TwoPeriods(Arguments, frozen=True):
-    """Two periods: `from` to `to`, and the one before that it is held against."""
+    """Two periods: `from` to `to`, and the earlier one that it is compared with."""
 
     first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
     last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
@@ -29,7 +29,7 @@ class TwoPeriods(Arguments, frozen=True):
 
 
 class ComparisonArguments(TwoPeriods, frozen=True):
-    """Two periods, and what to compare beside the labels."""
+    """Two periods, and the tables or texts to compare."""
 
     marginal: Tables = field(default_factory=list)
     candidate: Candidates = field(default_factory=list)
@@ -44,9 +44,9 @@ class PeriodDocument(Struct, frozen=True):
 
 
 class DifferenceDocument(Struct, frozen=True, kw_only=True):
-    """`after` less `before`; of labels shares of people, of numbers in the units of the domain.
+    """`after` minus `before`: shares of people for labels, units of the domain for numbers.
 
-    All three are raw. `changed`: the interval leaves 0 out.
+    All three are raw. `changed`: the interval excludes 0.
     """
 
     label: Annotated[str, Meta(description="a label, or mean, or a quantile like p50")]
@@ -59,7 +59,7 @@ class DifferenceDocument(Struct, frozen=True, kw_only=True):
 
 
 class ComparisonDocument(Struct, frozen=True, kw_only=True):
-    """What changed from one period to another, and how sure that is."""
+    """The changes from one period to another, with their intervals."""
 
     collection: Identifier
     mechanism: str
@@ -72,5 +72,5 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True):
         Literal["share", "value"],
         Meta(description="share of people, or value in the units of the domain"),
     ]
-    changed: Annotated[int, Meta(description="how many intervals leave 0 out")]
+    changed: Annotated[int, Meta(description="how many intervals exclude 0")]
     differences: list[DifferenceDocument]

@@ -1,4 +1,4 @@
-"""Costs, requests, epochs and promises of releases in words."""
+"""Turns costs, requests, epochs and guarantees of releases into words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def cost_words(cost: CostDocument) -> str:
-    """ε, ρ and δ as they were written; what is null or zero beside others is left out."""
+    """ε, ρ and δ as they were written; without those that are null or zero."""
     written = [f"ε = {cost.epsilon}"] if cost.epsilon is not None else []
     written += [
         f"{symbol} = {value}"
@@ -29,12 +29,12 @@ def request_text(document: PlannedDocument | ReleaseSummary) -> str:
 
 
 def epochs_words(epochs: Iterable[int]) -> str:
-    """Runs of epochs by their ends."""
+    """Runs of epochs, written by their ends."""
     return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in epoch_runs(epochs))
 
 
 def epoch_runs(epochs: Iterable[int]) -> list[tuple[int, int]]:
-    """First and last of each run of epochs that follow each other."""
+    """First and last epoch of each run of consecutive epochs."""
     runs: list[tuple[int, int]] = []
     for epoch in epochs:
         if runs and runs[-1][1] == epoch - 1:
@@ -45,18 +45,18 @@ def epoch_runs(epochs: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def moment(seconds: int) -> str:
-    """A time as people read it."""
+    """Unix seconds as a date and time in UTC."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def promise_words(document: PlannedDocument) -> Iterator[str]:
-    """What is promised to whom, a line each."""
+    """The guarantees, one line each."""
     promise = document.promise
     yield f"One report: {cost_words(promise.report)}, against {promise.against}."
     if promise.installation is None:
         yield (
             f"One installation has up to {promise.reports} reports in it: "
-            "no promise for all of them."
+            "no guarantee for all of them."
         )
     elif promise.reports != 1:
         cost = cost_words(promise.installation)
@@ -65,21 +65,21 @@ def promise_words(document: PlannedDocument) -> Iterator[str]:
         )
     if promise.true_values is None:
         yield (
-            f"True answers: local ε = {promise.local}, against everybody. Estimates can be read "
-            "too, so a release promises no more."
+            f"True answers: local ε = {promise.local}, against everyone. Estimates can be read "
+            "too, so a release guarantees no more."
         )
     else:
         yield (
             f"True answers: {cost_words(promise.true_values)}, against {promise.against}; local "
-            f"ε = {promise.local} against everybody."
+            f"ε = {promise.local} against everyone."
         )
 
 
 def typical_words(document: PlannedDocument) -> Iterator[str]:
-    """The usual error, a line each; none of a document without one."""
+    """The usual errors, one line each; none if the document has none."""
     for error in document.typical_errors or ():
         yield (
-            f"Typical error, simulated for made-up people: {error.median:,.4g} or less in half "
+            f"Typical error, for simulated people: {error.median:,.4g} or less in half "
             f"of {error.runs} runs, {error.p95:,.4g} or less in 95 of 100 "
             f"({error.quantity}). The people: {error.population}. "
             "No guarantee: your people may be distributed otherwise."

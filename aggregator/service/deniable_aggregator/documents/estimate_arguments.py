@@ -1,4 +1,4 @@
-"""What estimates are asked with, one Struct each."""
+"""The arguments of estimates and series."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EpochOrMoment = Annotated[
 
 
 class EstimatesArguments(Arguments, frozen=True):
-    """What to estimate and how to show it."""
+    """The arguments of estimates."""
 
     first: EpochOrMoment | UnsetType = field(default=UNSET, name="from")
     last: EpochOrMoment | UnsetType = field(default=UNSET, name="to")
@@ -39,7 +39,7 @@ class EstimatesArguments(Arguments, frozen=True):
         list[str],
         Meta(
             max_length=64,
-            description="labels of choices, with commas: their share together; once for each set",
+            description="labels of choices, with commas: their share together; repeatable",
         ),
     ] = field(default_factory=list, name="set")
     ranges: Annotated[
@@ -47,7 +47,7 @@ class EstimatesArguments(Arguments, frozen=True):
         Meta(
             max_length=64,
             description="a..b, two values of a collection of numbers, both included: the share of "
-            "people between them; once for each range",
+            "people between them; repeatable",
         ),
     ] = field(default_factory=list, name="range")
     quantiles: Annotated[
@@ -55,33 +55,33 @@ class EstimatesArguments(Arguments, frozen=True):
         Meta(
             max_length=64,
             description="a number strictly between 0 and 1: the quantile of a collection of "
-            "numbers; once for each, instead of the usual five",
+            "numbers, instead of the usual five; repeatable",
         ),
     ] = field(default_factory=list, name="quantile")
     significant: (
         Annotated[
             Literal["holm", "bonferroni"],
-            Meta(description="holm or bonferroni: which labels somebody has, all tested together"),
+            Meta(description="holm or bonferroni: marks labels that someone has, tested together"),
         ]
         | UnsetType
     ) = UNSET
     liars: (
         Annotated[
             float,
-            Meta(ge=0, lt=1, description="a share of made-up reports from 0 on and below 1"),
+            Meta(ge=0, lt=1, description="a share of fake reports, at least 0 and below 1"),
         ]
         | UnsetType
     ) = UNSET
 
 
 class SeriesArguments(Arguments, frozen=True):
-    """Which labels, and which epochs the page begins and ends with."""
+    """The arguments of a series: labels, and the first and last epoch."""
 
     labels: Annotated[
         list[str],
         Meta(
             max_length=100,
-            description="a label of the collection; once for each of up to 100 labels",
+            description="a label of the collection; repeatable, up to 100 labels",
         ),
     ] = field(default_factory=list, name="label")
     first: EpochOrMoment | UnsetType = field(default=UNSET, name="from")

@@ -1,4 +1,4 @@
-"""What estimates are answered as, one Struct each."""
+"""The documents of estimates and series."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from deniable_aggregator.documents.fields import Identifier
 
+EpochNote = (
+    Annotated[str, Meta(description="what was noted in this epoch, if anything")] | UnsetType
+)
+
 
 class SeriesRow(Struct, frozen=True, kw_only=True):
-    """One label in one epoch, which begins at `time`: raw, with its interval."""
+    """One label in one epoch, which begins at `time`: raw estimate and interval."""
 
     time: Annotated[str, Meta(description="as 2027-01-15T00:00:00Z")]
     epoch: int
@@ -28,6 +32,7 @@ class SeriesRow(Struct, frozen=True, kw_only=True):
     std_error: float | None
     n: int
     provisional: bool
+    note: EpochNote = UNSET
 
 
 class SeriesDocument(Struct, frozen=True, kw_only=True):
@@ -36,12 +41,12 @@ class SeriesDocument(Struct, frozen=True, kw_only=True):
     collection: Identifier
     confidence: float
     rows: list[SeriesRow]
-    too_few_reports: Annotated[list[int], Meta(description="epochs that have no rows, for that")]
+    too_few_reports: Annotated[list[int], Meta(description="epochs with too few reports for rows")]
     next: Annotated[int | None, Meta(description="`from` of the next page; null: there is none")]
 
 
 class LabelEstimate(Struct, frozen=True, kw_only=True):
-    """One label: raw (it may lie outside [0, 1]), unbiased, null when nothing was reported."""
+    """One label: unbiased, may lie outside [0, 1]; null without reports."""
 
     label: str
     count: Annotated[
@@ -52,34 +57,44 @@ class LabelEstimate(Struct, frozen=True, kw_only=True):
     lower: float | None
     upper: float | None
     projected: float | UnsetType | None = UNSET
+    projected_lower: (
+        Annotated[float, Meta(description="the lesser of `lower` and `projected`")]
+        | UnsetType
+        | None
+    ) = UNSET
+    projected_upper: (
+        Annotated[float, Meta(description="the greater of `upper` and `projected`")]
+        | UnsetType
+        | None
+    ) = UNSET
     reports_to_leave_interval: Annotated[
         int | None,
-        Meta(description="fewest fabricated reports that push the frequency out; null: none can"),
+        Meta(description="fewest fake reports that move the frequency outside; null: none can"),
     ]
     devices_to_leave_interval: Annotated[
         int | None,
-        Meta(description="fewest devices that fabricate so many, one in each epoch; null: none"),
+        Meta(description="fewest devices for that many fake reports, one an epoch; null: none"),
     ]
     reports: (
-        Annotated[int, Meta(description="texts: how many of the reports tell of this one")]
+        Annotated[int, Meta(description="texts: how many of the reports are about this one")]
         | UnsetType
     ) = UNSET
     significant: (
-        Annotated[bool, Meta(description="whether somebody has it, none wrongly at `confidence`")]
+        Annotated[bool, Meta(description="someone has it; all marks are right with `confidence`")]
         | UnsetType
     ) = UNSET
     lower_under_lies: (
-        Annotated[float, Meta(description="as `lower`, whatever a share `liars` made up")]
+        Annotated[float, Meta(description="as `lower`, even if a share `liars` is fake")]
         | UnsetType
     ) = UNSET
     upper_under_lies: (
-        Annotated[float, Meta(description="as `upper`, whatever a share `liars` made up")]
+        Annotated[float, Meta(description="as `upper`, even if a share `liars` is fake")]
         | UnsetType
     ) = UNSET
     liars_to_zero: (
         Annotated[
             float,
-            Meta(description="least share of made-up reports with which the interval reaches 0"),
+            Meta(description="least share of fake reports with which the interval reaches 0"),
         ]
         | UnsetType
     ) = UNSET
@@ -97,11 +112,11 @@ class SetDocument(Struct, frozen=True, kw_only=True):
 
 
 class WarningDocument(Struct, frozen=True, kw_only=True):
-    """What at most one honest estimate in a million shows, whatever people answered."""
+    """A sign of fake reports: at most one honest estimate in a million has it."""
 
     kind: Annotated[
         Literal["unused-code", "unused-codes", "weight"],
-        Meta(description="a code that stands for no label, all of these, or all supports"),
+        Meta(description="a code without a label, all of these, or all supports"),
     ]
     seen: Annotated[int, Meta(description="supports that were counted")]
     expected: Annotated[float, Meta(description="supports that honest reports give on average")]
@@ -109,7 +124,7 @@ class WarningDocument(Struct, frozen=True, kw_only=True):
 
 
 class QuantityDocument(Struct, frozen=True, kw_only=True):
-    """One number in the units of the domain, null when nothing was reported."""
+    """One number in the units of the domain; null without reports."""
 
     name: Annotated[str, Meta(description="mean, or p10 for the quantile of 10%")]
     value: float | None
@@ -131,7 +146,7 @@ class RangeDocument(Struct, frozen=True, kw_only=True):
 
 
 class ClippedDocument(Struct, frozen=True, kw_only=True):
-    """What numbers were told as: beyond an end as that end, else the nearest step from low."""
+    """How numbers were reported: clipped to the ends, rounded to steps from `low`."""
 
     low: str
     high: str
@@ -139,14 +154,14 @@ class ClippedDocument(Struct, frozen=True, kw_only=True):
 
 
 class AssociationDocument(Struct, frozen=True, kw_only=True):
-    """Whether two attributes go together: a Wald test valid for randomized reports."""
+    """Whether two attributes are related: a Wald test that is valid for randomized reports."""
 
     attributes: Annotated[list[str], Meta(min_length=2, max_length=2)]
     statistic: float | None = None
     degrees_of_freedom: int | None = None
     p_value: Annotated[
         float | None,
-        Meta(description="chance of such a statistic or a larger one if they were independent"),
+        Meta(description="probability of this statistic or a larger one if they were independent"),
     ] = None
     undecided: Annotated[
         str | None, Meta(description="why there is no test; null if there is one")
@@ -154,42 +169,40 @@ class AssociationDocument(Struct, frozen=True, kw_only=True):
 
 
 class TrustDocument(Struct, frozen=True):
-    """What fabricated reports can do."""
+    """The effect of fake reports."""
 
     influence: Annotated[
         float | None,
         Meta(
-            description="most that one device can move a frequency; where a mean alone is told, "
-            "that mean"
+            description="most that one device can move a frequency; if there is only a mean, "
+            "the mean"
         ),
     ]
 
 
 class HoldDocument(Struct, frozen=True):
-    """One hold, whose values are those first recorded in it. Epochs, both included."""
+    """One hold from its first to its last epoch; its values are those first recorded in it."""
 
     first: int
     last: int
 
 
 class AnonymityDocument(Struct, frozen=True, kw_only=True):
-    """What is left of ε for whoever sees what the relay passes on, but not who sent it."""
+    """The ε that remains against readers who see a relay's batches, but not the senders."""
 
     batch: Annotated[int, Meta(description="least reports that the relay passes on together")]
     liars: Annotated[
-        float, Meta(description="the share of a batch that is taken for made up: `liars`, else 0.5")
+        float, Meta(description="the share of a batch that is assumed fake: `liars`, else 0.5")
     ]
     reports: Annotated[int, Meta(description="the honest ones of a batch")]
     epsilon: Annotated[float, Meta(description="of one report, at `delta`")]
     delta: float
     epsilon_all: Annotated[
         float,
-        Meta(
-            description="of all that one person ever sends, at `delta_all`; memoized: the local one"
-        ),
+        Meta(description="of all reports of one person, at `delta_all`; memoized: the local one"),
     ]
-    delta_all: Annotated[float, Meta(description="0 where the local ε is the least there is")]
-    conditions: Annotated[list[str], Meta(description="what has to be so for it to hold")]
+    delta_all: Annotated[float, Meta(description="0 if the local ε is the least one")]
+    conditions: Annotated[list[str], Meta(description="the conditions under which it holds")]
 
 
 class EstimatesDocument(Struct, frozen=True, kw_only=True):
@@ -204,7 +217,7 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
     ]
     target: Annotated[
         Literal["population"],
-        Meta(description="the people the reporters stand for: what frequency and interval are of"),
+        Meta(description="whom frequency and interval are about"),
     ] = "population"
     holds: (
         Annotated[
@@ -215,7 +228,7 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
     ) = UNSET
     linkage: (
         Annotated[
-            float, Meta(description="memoized: bits by which two reports of a hold show one device")
+            float, Meta(description="memoized: bits that link two reports of a hold to one device")
         ]
         | UnsetType
     ) = UNSET
@@ -234,21 +247,21 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
     quantiles: (
         Annotated[
             list[QuantityDocument],
-            Meta(description="numbers: the least value that so many people do not exceed"),
+            Meta(description="numbers: the least value that this share of people does not exceed"),
         ]
         | UnsetType
     ) = UNSET
     ranges: (
-        Annotated[list[RangeDocument], Meta(description="for each `range` that was asked for")]
+        Annotated[list[RangeDocument], Meta(description="for each `range` of the request")]
         | UnsetType
     ) = UNSET
     estimates: Annotated[
-        list[LabelEstimate], Meta(description="one a label; none where a mean alone is told")
+        list[LabelEstimate], Meta(description="one for each label; none if there is only a mean")
     ]
     associations: (
         Annotated[
             list[AssociationDocument],
-            Meta(description="records: for each table of two attributes that was asked for"),
+            Meta(description="records: for each table of two attributes in the request"),
         ]
         | UnsetType
     ) = UNSET
@@ -256,23 +269,22 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
         Annotated[
             Literal["held-out", "all"],
             Meta(
-                description="texts: held-out: found ones, told by reports that the search did not "
-                "see; all: given ones, for lists made without looking at these estimates"
+                description="texts: held-out: discovered, from reports that the search did not "
+                "use; all: given ones, for lists made without looking at these estimates"
             ),
         ]
         | UnsetType
     ) = UNSET
     sets: (
-        Annotated[list[SetDocument], Meta(description="for each `set` that was asked for")]
-        | UnsetType
+        Annotated[list[SetDocument], Meta(description="for each `set` of the request")] | UnsetType
     ) = UNSET
     likelihood_short: (
-        Annotated[float, Meta(description="mle: nats that the log-likelihood is short of the most")]
+        Annotated[float, Meta(description="mle: nats of the log-likelihood below the maximum")]
         | UnsetType
     ) = UNSET
     warnings: (
         Annotated[
-            list[WarningDocument], Meta(description="present if reports look made up; see `kind`")
+            list[WarningDocument], Meta(description="present if reports look fake; see `kind`")
         ]
         | UnsetType
     ) = UNSET
@@ -280,19 +292,21 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
     shuffled: (
         Annotated[
             AnonymityDocument,
-            Meta(description="present where reports are taken from relays only (`relay_batch`)"),
+            Meta(description="present if only relays may send reports (`relay_batch`)"),
         ]
         | UnsetType
     ) = UNSET
 
     @property
     def quantities(self) -> list[QuantityDocument]:
-        """Mean and quantiles, those that there are."""
+        """Mean and quantiles that are present."""
         return [*([self.mean] if self.mean else []), *(self.quantiles or [])]
+
+    note: EpochNote = UNSET
 
 
 class EstimatesByEpochDocument(Struct, frozen=True):
-    """One document an epoch, and the epochs that have too few reports for one."""
+    """One document for each epoch, and the epochs with too few reports."""
 
     epochs: list[EstimatesDocument]
     too_few_reports: list[int]

@@ -25,16 +25,14 @@ Tables = Annotated[
     list[str],
     Meta(
         max_length=64,
-        description="names of attributes of a record, with commas: the table of these; "
-        "once for each table",
+        description="names of attributes of a record, with commas: the table of these; repeatable",
     ),
 ]
 Candidates = Annotated[
     list[str],
     Meta(
         max_length=1000,
-        description="up to 1,000 texts that an answer may be, of a collection of texts; "
-        "once for each text",
+        description="up to 1,000 texts that an answer may be, of a collection of texts; repeatable",
     ),
 ]
 Identifier = Annotated[
@@ -43,7 +41,7 @@ Identifier = Annotated[
 
 
 LATER = {"x-later": True}
-"""Of a member that came later: answers have it, its default is for clients of older services."""
+"""Marks a later member: answers always have it; its default is for answers of older services."""
 
 
 class Arguments(Struct, forbid_unknown_fields=True, frozen=True):

@@ -1,4 +1,4 @@
-"""The JSON documents of releases and of the ledger, field by field, and the arguments they take.
+"""The JSON documents of releases and of the ledger, and their arguments.
 
 ε, ρ and δ are decimal texts.
 """
@@ -13,15 +13,15 @@ from deniable_aggregator.documents.fields import LATER, Arguments, EpochOrDate, 
 
 
 class ReleaseArguments(Arguments, frozen=True):
-    """Whether only the price is asked for."""
+    """Whether to return only the price."""
 
     cost: Annotated[bool, Meta(description="true or false")] = False
 
 
 class NewRelease(Arguments, forbid_unknown_fields=False, frozen=True):
-    """A release to make: further members are the arguments of its mechanism.
+    """A release to make. Further members are the arguments of its mechanism.
 
-    `epochs` lists them one by one instead of `from` and `to`; without any, every closed one.
+    `epochs` lists single epochs instead of `from` and `to`; by default every closed one.
     """
 
     mechanism: Annotated[
@@ -44,11 +44,11 @@ class NewRelease(Arguments, forbid_unknown_fields=False, frozen=True):
 
 
 class Question(Arguments, forbid_unknown_fields=False, frozen=True):
-    """A question to an open session: its members are what the mechanism takes."""
+    """A question to an open session, with the members that its mechanism takes."""
 
 
 class LedgerArguments(Arguments, frozen=True):
-    """Whose ledger; every collection's when none is named."""
+    """The collection of the ledger; by default all."""
 
     collection: (
         Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}$", description="id or name of a collection")]
@@ -57,17 +57,17 @@ class LedgerArguments(Arguments, frozen=True):
 
 
 class CostDocument(Struct, frozen=True, kw_only=True):
-    """ε, ρ (zCDP) and δ as decimal texts: costs rounded up, limits and what is left down."""
+    """ε, ρ (zCDP) and δ as decimal texts: costs rounded up, limits and the rest rounded down."""
 
-    epsilon: Annotated[str | None, Meta(description="null where none is claimed")]
+    epsilon: Annotated[str | None, Meta(description="null if none is claimed")]
     rho: Annotated[
-        str | None, Meta(description="null where none is claimed; of a limit: it counts ε only")
+        str | None, Meta(description="null if none is claimed; of a limit: only ε counts")
     ]
     delta: str
 
 
 class PromiseDocument(Struct, frozen=True, kw_only=True):
-    """What a release guarantees to whom, under replacement of what is named."""
+    """The guarantees of a release, under replacement of the named unit."""
 
     protects: Annotated[
         Literal["reports and true values", "local only"],
@@ -77,17 +77,17 @@ class PromiseDocument(Struct, frozen=True, kw_only=True):
     reports: Annotated[int, Meta(description="J: most reports of one installation in it")]
     report: CostDocument
     installation: Annotated[
-        CostDocument | None, Meta(description="J·ε, J²·ρ; null where δ would reach 1")
+        CostDocument | None, Meta(description="J·ε, J²·ρ; null if δ would reach 1")
     ]
-    local: Annotated[str, Meta(description="ε that all answers of one installation have anyway")]
+    local: Annotated[str, Meta(description="local ε of all answers of one installation")]
     true_values: Annotated[
         CostDocument | None,
-        Meta(description="of both together; null unless nothing but releases may be read"),
+        Meta(description="of both together; null unless only releases may be read"),
     ]
 
 
 class BarDocument(Struct, frozen=True):
-    """`quantity` lies within [lower, upper] with at least this probability; null: no end."""
+    """`quantity` is in [lower, upper] with at least this probability; null: no end."""
 
     quantity: str
     lower: float | None
@@ -96,17 +96,17 @@ class BarDocument(Struct, frozen=True):
 
 
 class TypicalErrorDocument(Struct, frozen=True):
-    """The usual error, simulated for made-up people, as many as there are reports. No guarantee."""
+    """The usual error, simulated for as many people as there are reports. No guarantee."""
 
     quantity: str
-    median: Annotated[float, Meta(description="half of the simulated runs were off by at most so")]
-    p95: Annotated[float, Meta(description="95 of 100 simulated runs were off by at most so")]
-    population: Annotated[str, Meta(description="the made-up population of the largest p95")]
+    median: Annotated[float, Meta(description="largest error in half of the simulated runs")]
+    p95: Annotated[float, Meta(description="largest error in 95 of 100 simulated runs")]
+    population: Annotated[str, Meta(description="the simulated population with the largest p95")]
     runs: Annotated[int, Meta(description="how many releases were simulated")]
 
 
 class RemainingDocument(Struct, frozen=True):
-    """Of a budget: ε adds up or, where there is a limit to it, ρ does; one of them suffices."""
+    """The rest of a budget. A release needs enough ε or, if ρ has a limit, enough ρ."""
 
     limit: CostDocument
     spent: CostDocument
@@ -114,25 +114,25 @@ class RemainingDocument(Struct, frozen=True):
 
 
 class PlannedDocument(Struct, frozen=True, kw_only=True):
-    """What is known of a release before it is drawn.
+    """The part of a release that is known before the draw.
 
-    `n` is missing from releases that were made before it was shown of every collection.
+    `n` is missing in releases of older versions.
     """
 
     collection: Identifier
     mechanism: str
-    version: Annotated[int, Meta(description="of the law behind the mechanism's name")]
+    version: Annotated[int, Meta(description="version of the mechanism's distribution")]
     parameters: dict[str, Any]
     epochs: Annotated[list[int], Meta(description="the closed epochs it reads, each charged")]
     n: Annotated[int, Meta(description="reports in these epochs")] | UnsetType = UNSET
     too_few_reports: (
         Annotated[
             list[int],
-            Meta(description="epochs asked for and left out: fewer than min_batch reports"),
+            Meta(description="requested epochs with fewer than min_batch reports, left out"),
         ]
         | UnsetType
     ) = UNSET
-    law: Annotated[str, Meta(description="what the result is drawn from")]
+    law: Annotated[str, Meta(description="the distribution of the result")]
     unit: str
     adjacency: Annotated[str, Meta(description="which data sets are neighbours")]
     guarantee: CostDocument
@@ -140,7 +140,7 @@ class PlannedDocument(Struct, frozen=True, kw_only=True):
     questions: Annotated[bool, Meta(description="whether it opens a session of free questions")]
     typical_errors: Annotated[
         list[TypicalErrorDocument] | UnsetType,
-        Meta(description="simulated, no guarantee; left out by mechanisms that are not simulated"),
+        Meta(description="simulated, no guarantee; missing if it is not simulated"),
     ] = UNSET
 
 
@@ -152,7 +152,7 @@ class LogPlaceDocument(Struct, frozen=True):
 
 
 class ReleaseDocument(PlannedDocument, frozen=True, kw_only=True):
-    """A release: what was drawn, and everything that may be said of it. `created` is the charge."""
+    """A release: its result and public facts. `created`: the time of the charge."""
 
     release: str
     created: int
@@ -162,19 +162,19 @@ class ReleaseDocument(PlannedDocument, frozen=True, kw_only=True):
 
 
 class BudgetDocument(Struct, frozen=True):
-    """Of the epoch read that has least left, and of one installation."""
+    """The rest of the budget, of the read epoch with least left, and of one installation."""
 
     epoch: RemainingDocument
     installation: RemainingDocument
 
 
 class QuoteDocument(PlannedDocument, frozen=True, kw_only=True):
-    """What a release would cost; nothing was charged."""
+    """The price of a release that is not charged."""
 
-    expected: Annotated[list[BarDocument], Meta(description="how far off it may be")]
+    expected: Annotated[list[BarDocument], Meta(description="bounds of the error")]
     budget: BudgetDocument
     after: Annotated[
-        BudgetDocument | None, Meta(description="the budget behind it; null where it is refused")
+        BudgetDocument | None, Meta(description="the budget afterwards; null if it is refused")
     ]
     stored: Annotated[
         str | None, Meta(description="the release that the same request has paid for: free")
@@ -192,7 +192,7 @@ class AnswerDocument(Struct, frozen=True):
 
 
 class ReleaseSummary(Struct, frozen=True, kw_only=True):
-    """A release that was charged; `state` charged: not made, the same request makes it, free."""
+    """A charged release; `state` charged: not yet made, the same request makes it for free."""
 
     release: str
     created: int
@@ -206,14 +206,22 @@ class ReleaseSummary(Struct, frozen=True, kw_only=True):
 
 
 class ReleasesDocument(Struct, frozen=True):
-    """Every release that was charged, oldest first."""
+    """Every charged release, oldest first."""
 
     collection: Identifier
     releases: list[ReleaseSummary]
 
 
+class PublicReleasesDocument(Struct, frozen=True):
+    """Every release of a public question, newest first."""
+
+    collection: Identifier
+    purpose: str
+    releases: list[ReleaseDocument]
+
+
 class SpentEpochsDocument(Struct, frozen=True):
-    """Epochs that follow each other, both included, with what each of them has left."""
+    """A run of epochs from first to last, with the rest of the budget of each."""
 
     first: int
     last: int
@@ -237,7 +245,7 @@ class AccountDocument(Struct, frozen=True, kw_only=True):
 
 
 class ReconciledCharge(Struct, frozen=True):
-    """A charge that stands for a forgotten one."""
+    """A charge that replaces a lost one."""
 
     collection: Identifier
     release: str
@@ -247,17 +255,17 @@ class ReconciledCharge(Struct, frozen=True):
 
 
 class ReconciledDocument(Struct, frozen=True):
-    """What an older copy of the database had forgotten, now charged; empty where nothing was."""
+    """The added charges that an older copy of the database lacked."""
 
     charged: list[ReconciledCharge]
     exhausted: Annotated[
         list[Identifier],
-        Meta(description="collections whose whole budget was charged: what they lost is not known"),
+        Meta(description="collections whose whole budget was charged: their losses are unknown"),
     ]
     lost: Annotated[
         list[Identifier],
         Meta(
-            description="collections that were registered here and that the database does not "
+            description="collections that were registered here but that the database does not "
             "have: their uploads get 503 until they are restored or registered again",
             extra_json_schema=LATER,
         ),
@@ -265,6 +273,6 @@ class ReconciledDocument(Struct, frozen=True):
 
 
 class LedgerDocument(Struct, frozen=True):
-    """What releases have cost, and what is left."""
+    """The spent and remaining budgets of releases."""
 
     collections: list[AccountDocument]

@@ -1,1 +1,1 @@
-"""From what a person wrote to what is registered, and to what an app imports."""
+"""Tools for authors of collections: TOML, manifests, lint, mechanisms and snippets."""

@@ -1,4 +1,4 @@
-"""What the linter says of the answers themselves: what they cost, tell, hide and estimate."""
+"""Lint findings about answers: their cost, strength, accuracy, linkage and presence."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from deniable_aggregator.collections.authoring.recommendation import (
     recommend_for_domain,
 )
 from deniable_aggregator.collections.authoring.record_recommendation import two_way_error
+from deniable_aggregator.collections.authoring.schedule_words import schedule_words
 from deniable_shared.domains import Bits, Record, Text
 from deniable_shared.errors import ParameterError
 from deniable_shared.manifest.rules import MAX_LINKAGE
@@ -33,16 +34,21 @@ if TYPE_CHECKING:
 
 _FEW, _MANY = 1_000, 100_000
 _HIGH_EPSILON = 4
-_COUNTABLE = 40  # bits: more devices than there are
+_COUNTABLE = 40  # bits: more values than devices in the world
 _LOW_BIT_EPSILON = Fraction(1, 4)
 _WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
 
 
 def cost(manifest: Manifest) -> Iterator[Finding]:
-    """When a device stops, and the least ceiling under which it gets there."""
+    """When a device stops answering, and the least ceiling for that."""
     report, spends = format_epsilon(manifest.epsilon_report), manifest.schedule.lifetime_cost
     once = ", the first in which it records" if manifest.repeat == "once" else ""
-    yield Finding("note", "repeat", f"a device {manifest.answers}{once}")
+    yield Finding(
+        "note",
+        "repeat",
+        f"a device {manifest.answers}{once}",
+        f"Each device {schedule_words(manifest, 'day')}",
+    )
     permanent = manifest.epsilon_permanent
     middle = f"epsilon_permanent {format_epsilon(permanent)}, " if permanent else ""
     yield Finding(
@@ -50,23 +56,32 @@ def cost(manifest: Manifest) -> Iterator[Finding]:
         "epsilon",
         f"the least ceiling that lets it answer: epsilon_per_report {report}, {middle}"
         f"epsilon_lifetime {format_epsilon(spends)}",
+        f"The privacy limit in the app must allow ε = {report} for one report and "
+        f"ε = {format_epsilon(spends)} in total. The code in step 6 does",
     )
     if manifest.epsilon_lifetime > spends:
         lifetime = format_epsilon(manifest.epsilon_lifetime)
         yield Finding(
             "note",
             "epsilon.lifetime",
-            f"all it is asked costs {format_epsilon(spends)}: {lifetime} is never spent",
+            f"all its reports cost {format_epsilon(spends)}, so {lifetime} is never spent",
+            f"All answers of a device together spend ε = {format_epsilon(spends)}, not {lifetime}",
         )
 
 
 def strength(manifest: Manifest) -> Iterator[Finding]:
-    """How much of the truth is told: of a memoized collection by the permanent answer."""
+    """How often reports are true; for a memoized collection, how often the permanent answer is."""
     path = "epsilon.permanent" if manifest.epsilon_permanent else "epsilon.report"
     epsilon = manifest.epsilon_permanent or manifest.epsilon_report
     truth = percent(Fraction(manifest.threshold, SCALE))
     if epsilon > _HIGH_EPSILON:
-        yield Finding("warning", path, f"above {_HIGH_EPSILON} little can be denied: {truth} true")
+        yield Finding(
+            "warning",
+            path,
+            f"above {_HIGH_EPSILON} little can be denied: {truth} true",
+            f"Above {_HIGH_EPSILON} people can hardly deny their answer: {truth} of the reports "
+            "are true",
+        )
     if not isinstance(manifest.domain, Bits):
         return
     shared = min(manifest.domain.distance, _bits_per_report(manifest))
@@ -75,13 +90,15 @@ def strength(manifest: Manifest) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "domain.labels",
-            f"ε is split over {shared} bits, so each is told truthfully with "
-            f"only {truth_share}: ask fewer, or say one-hot or at-most if that holds",
+            f"ε is split over {shared} bits, so each is reported truthfully with "
+            f"only {truth_share}: ask fewer, or declare one-hot or at-most if that holds",
+            f"{shared} labels share ε, so a report is true for each with only {truth_share}. "
+            "Ask for fewer labels",
         )
 
 
 def accuracy(manifest: Manifest) -> Iterator[Finding]:
-    """What an estimate can show, by the number of reports or devices."""
+    """The accuracy of estimates, by the number of reports or devices."""
     variance, of = _variance_of(manifest, manifest.mechanism())
     few, many = (square_root(variance / n) for n in (_FEW, _MANY))
     needed = -(-variance * 10**4 // 1)
@@ -89,7 +106,9 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
         "note",
         "epsilon.report",
         f"std_error of {of}: {percent(few)} with {_FEW:,} reports, {percent(many)} with "
-        f"{_MANY:,}; 1.00 % needs {needed:,} reports",
+        f"{_MANY:,}; 1.00 % needs {needed:,} reports. A larger epsilon needs fewer",
+        f"Standard error of {of}: {percent(few)} with {_FEW:,} reports, {percent(many)} with "
+        f"{_MANY:,}. A larger ε needs fewer reports",
     )
     if isinstance(mechanism := manifest.mechanism(), MemoizedChain):
         kept, _ = _variance_of(manifest, mechanism.first)
@@ -99,30 +118,40 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "domain.labels",
-            f"even {_MANY:,} reports cannot tell {manifest.domain.size} labels apart: "
+            f"even {_MANY:,} reports cannot distinguish {manifest.domain.size} labels: "
             "ask for fewer, or raise epsilon",
+            f"Even {_MANY:,} reports cannot separate {manifest.domain.size} answers: ask for "
+            "fewer, or raise ε",
         )
     if square_root(variance / manifest.min_batch) > Fraction(1, 2):
         error = percent(square_root(variance / manifest.min_batch))
         yield Finding(
-            "warning", "min_batch", f"{manifest.min_batch} reports have a std_error of {error}"
+            "warning",
+            "min_batch",
+            f"{manifest.min_batch} reports have a std_error of {error}",
+            f"With {manifest.min_batch} reports the standard error is {error}: show more",
         )
 
 
 def _over_a_hold(manifest: Manifest, variance: Fraction, kept: Fraction) -> Finding:
-    """PROTOCOL §7: V_∞ + (V_1 − V_∞)/T, where V_∞ is that of the permanent answers themselves."""
+    """V_∞ + (V_1 − V_∞)/T, where V_∞ is that of the permanent answers themselves.
+
+    Source: docs/mathematics/repeated-answers.md, Reports of one device.
+    """
     epochs = min(manifest.hold_epochs, manifest.schedule.epochs)
     whole = square_root((kept + (variance - kept) / epochs) / _FEW)
     return Finding(
         "note",
         "hold_epochs",
-        f"{_FEW:,} devices that answer all through a hold: std_error {percent(whole)}, and never "
-        f"below {percent(square_root(kept / _FEW))}; estimates speak of the hold's start",
+        f"{_FEW:,} devices that answer during a whole hold: std_error {percent(whole)}, but never "
+        f"below {percent(square_root(kept / _FEW))}; estimates are for the start of the hold",
+        f"With {_FEW:,} devices that answer all the time, the standard error is {percent(whole)}, "
+        f"and never below {percent(square_root(kept / _FEW))}. Estimates are for the first day",
     )
 
 
 def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
-    """Whether another mechanism needs fewer reports, and how much one tells."""
+    """Whether another mechanism needs fewer reports, and how much a report contains."""
     if isinstance(manifest.domain, Record):
         yield from choice_for_record(manifest, manifest.domain)
         return
@@ -136,8 +165,10 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
         yield Finding(
             "note",
             "mechanism.parameters",
-            f"a report tells {_bits_per_report(manifest)} of {manifest.domain.size} "
-            f"{'bits' if isinstance(manifest.domain, Bits) else 'buckets'}, which ones is open",
+            f"a report contains {_bits_per_report(manifest)} of {manifest.domain.size} "
+            f"{'bits' if isinstance(manifest.domain, Bits) else 'buckets'}; which ones is visible",
+            f"A report covers {_bits_per_report(manifest)} of {manifest.domain.size} answers, and "
+            "shows which ones",
         )
     best = recommend_for_domain(
         manifest.domain,
@@ -148,11 +179,11 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
     structure = manifest.mechanism().structure
     shares = isinstance(structure, SampledBits) and structure.exclusive
     if manifest.mechanism().domain_types < best.domain_types and not shares:
-        return  # a mean and a frequency have no error in common
+        return  # errors of a mean and of a frequency are not comparable
     times = mechanism_error(manifest.mechanism()) / mechanism_error(best)
     if best.id == manifest.mechanism_id or times < _WORTH_A_NOTE:
         return
-    share = f", which tells {_bits_of(best)} of the {best.domain_size} bits"
+    share = f", which reports {_bits_of(best)} of the {best.domain_size} bits"
     yield Finding(
         "note" if isinstance(manifest.domain, Bits) or times < _WORTH_A_WARNING else "warning",
         "mechanism.id",
@@ -162,27 +193,31 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
 
 
 def _search(mechanism: mechanisms.Mechanism) -> Finding:
-    """How reports are shared out between the search for texts and their frequencies."""
+    """How reports are divided between the search for texts and their frequencies."""
     fraction = percent(mechanism.sampling_fraction)
-    share = f"{fraction} of the reports are held out for the frequencies of those"
+    share = f"{fraction} of the reports are held out to estimate their frequencies"
     no_search = "no text is searched for: only lists given later are counted, by every report"
     return Finding(
         "note",
         "mechanism.parameters",
-        no_search
+        no_search if mechanism.sampling_fraction == 1 else f"{share}; the others search for texts",
+        "Texts are counted from lists that you give later, not searched for"
         if mechanism.sampling_fraction == 1
-        else f"texts are found by the others, and {share} found",
+        else f"{fraction} of the reports measure texts. The others are used to search for them",
     )
 
 
 def linkage(manifest: Manifest) -> Iterator[Finding]:
-    """How well reports of one device are recognised as such."""
+    """How well reports of one device can be linked."""
     if manifest.epsilon_permanent:
         yield Finding(
             "note",
             "linkable",
             f"two reports of one permanent answer share {manifest.linkage:.2f} bits: "
-            "the second round hides the answer, not the device",
+            "the second round hides the answer, not the device. If that matters, use "
+            'repeat = "once" or "fresh"',
+            f"Two reports of one device share {manifest.linkage:.2f} bits: the noise hides the "
+            "answer, not the device. If that matters, choose “once” or “each day, new noise”",
         )
     if manifest.linkable and manifest.linkage <= MAX_LINKAGE:
         yield Finding("note", "linkable", f"true is not needed at {manifest.linkage:.2f} bits")
@@ -192,23 +227,25 @@ def linkage(manifest: Manifest) -> Iterator[Finding]:
 
 
 def _identifier(bits: float, first: Memoizable) -> Finding:
-    """What makes reports of one hold recognisable, and among how many devices."""
+    """The finding that reports of one hold can be linked, and among how many devices."""
     many = f"{round(2**bits):,}" if bits < _COUNTABLE else f"2^{bits:.0f}"
     return Finding(
         "warning",
         "linkable",
         f"reports of one hold are an identifier, of one device in about {many}: "
-        f"{_what_links(first)}; who sees two of them can tell that one device sent both",
+        f"{_what_links(first)}; anyone who sees two of them knows that one device sent both",
+        f"Reports of one device look alike: they point to one device in about {many}. Anyone who "
+        "sees two of them knows that one device sent both",
     )
 
 
 def _what_links(first: Memoizable) -> str:
-    """What stays the same in all reports of a permanent answer."""
+    """The part that is the same in all reports of a permanent answer."""
     if first.public_outcomes > 1:
-        return f"each says openly which of {_count(first.public_outcomes)} things it tells of"
+        return f"each shows openly which of {_count(first.public_outcomes)} parts it is about"
     if first.coordinates > 1:
-        return f"{first.coordinates:,} bits stay alike"
-    return f"a message out of {_count(first.alphabet_size)} stays alike"
+        return f"{first.coordinates:,} bits stay the same"
+    return f"one of {_count(first.alphabet_size)} messages stays the same"
 
 
 def _count(number: int) -> str:
@@ -216,7 +253,7 @@ def _count(number: int) -> str:
 
 
 def presence(manifest: Manifest) -> Iterator[Finding]:
-    """Who answers at all."""
+    """Findings on which devices answer."""
     if manifest.presence == "always":
         yield Finding(
             "note",
@@ -228,7 +265,7 @@ def presence(manifest: Manifest) -> Iterator[Finding]:
         yield Finding(
             "note",
             "sampling",
-            f"{percent(manifest.sampling)} of the devices are asked; ε is that of those who are",
+            f"{percent(manifest.sampling)} of the devices are asked; ε is that of an asked device",
         )
 
 
@@ -242,9 +279,9 @@ def _bits_of(mechanism: mechanisms.Mechanism) -> int:
 
 
 def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
-    """n·Var of a frequency: near 0, at ½ where a report tells of some labels only.
+    """n·Var of a frequency near 0; at ½ if a report contains only some labels.
 
-    For bits that is the largest there is; for those all told it is that of any frequency.
+    For bits that is the maximum; if all bits are reported, it is equal for all frequencies.
     """
     p, q, fraction = mechanism.p, mechanism.q, mechanism.sampling_fraction
     spread = q * (1 - q) / (p - q) ** 2
@@ -252,7 +289,7 @@ def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
 
 
 def _variance_of(manifest: Manifest, mechanism: mechanisms.Mechanism) -> tuple[Fraction, str]:
-    """n·Var, and of what: a cell of two attributes, a range of numbers, else one label."""
+    """n·Var and its quantity: a cell of two attributes, a range of numbers, else one label."""
     if isinstance(manifest.domain, Record):
         with suppress(ParameterError):
             error = two_way_error(mechanism, manifest.domain.radices)
@@ -269,11 +306,11 @@ def _tenths(number: Fraction) -> str:
 
 
 def identity(manifest: Manifest) -> Iterator[Finding]:
-    """Whom the reports can be traced to."""
+    """Whether reports identify people."""
     if manifest.identified:
         yield Finding(
             "warning",
             "requires",
-            f"identified: who issues {', '.join(manifest.requires)} can tell whose report is "
-            "whose. No anonymity is claimed; only the noise protects what was answered",
+            f"identified: the issuer of {', '.join(manifest.requires)} can see whose report is "
+            "whose. No anonymity is claimed; only the noise protects an answer",
         )

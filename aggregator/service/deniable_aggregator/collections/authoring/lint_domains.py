@@ -1,6 +1,6 @@
-"""What the linter says of a record, and of numbers that are reported level by level.
+"""Lint findings about records, and about numbers that are reported level by level.
 
-It says what a report reveals, and which mechanism needs fewer reports.
+They name the contents of a report, and a mechanism that needs fewer reports.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
 
 
 def choice_for_record(manifest: Manifest, domain: Record) -> Iterator[Finding]:
-    """What a report tells, and whether another mechanism tells it with fewer reports."""
+    """The contents of a report, and a mechanism that needs fewer reports for it."""
     mechanism = manifest.mechanism()
-    yield Finding("note", "mechanism.id", f"{mechanism.id}: {_disclosure(mechanism)}")
-    wishes = (_is_read,) if manifest.read == "releases" else ()
-    best = best_record_mechanism(domain, manifest.epsilon_report, fits=wishes)
+    disclosure = _disclosure(mechanism)
+    yield Finding("note", "mechanism.id", f"{mechanism.id}: {disclosure}", disclosure)
+    best = best_record_mechanism(domain, manifest.epsilon_report)
     try:
         error = two_way_error(mechanism, domain.radices)
     except ParameterError as unavailable:
@@ -51,17 +51,13 @@ def choice_for_record(manifest: Manifest, domain: Record) -> Iterator[Finding]:
         )
 
 
-def _is_read(mechanism: Mechanism) -> bool:
-    return mechanism.releasable
-
-
 def _disclosure(mechanism: Mechanism) -> str:
     first = mechanism.first if isinstance(mechanism, MemoizedChain) else mechanism
     if isinstance(first, AttributeSampler):
         return first.disclosure
     if first.structure is None:
-        return "a report tells of all attributes together, and no table follows"
-    return "a report tells of all attributes together, so every table follows"
+        return "a report covers all attributes together, and no table can be computed"
+    return "a report covers all attributes together, so every table can be computed"
 
 
 def _tenths(number: Fraction) -> str:
@@ -73,7 +69,7 @@ _AS_GOOD = Fraction(21, 20)
 
 
 def range_variance(mechanism: Mechanism) -> Fraction | None:
-    """n times the mean variance of a range of values; None of what is not told level by level."""
+    """n times the mean variance of a range of values; None for mechanisms without levels."""
     first, kept = mechanism, Fraction(1)
     if isinstance(mechanism, MemoizedChain):
         first, kept = mechanism.first, mechanism.keep_probability
@@ -82,12 +78,14 @@ def range_variance(mechanism: Mechanism) -> Fraction | None:
 
 
 def levels_of(mechanism: Mechanism, epsilon: Fraction) -> Iterator[Finding]:
-    """How many levels there are, and whether another hierarchy needs fewer reports at this ε."""
+    """The number of levels, and whether another hierarchy needs fewer reports at this ε."""
     yield Finding(
         "note",
         "mechanism.parameters",
-        f"a report tells of one level of {1 / mechanism.sampling_fraction}, which one is open: "
+        f"a report contains one level of {1 / mechanism.sampling_fraction}; which one is visible: "
         "ranges and quantiles have little error, single values much",
+        f"A report covers one of {1 / mechanism.sampling_fraction} levels, and shows which one. "
+        "Ranges and quantiles have a small error, single values a large one",
     )
     own, best = range_variance(mechanism), _best_other(mechanism, epsilon)
     least = range_variance(best) if best else None

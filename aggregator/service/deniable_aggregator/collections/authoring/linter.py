@@ -1,4 +1,4 @@
-"""What a careful colleague would say about a manifest before it is signed. Integers only."""
+"""Checks a manifest for likely mistakes before it is signed. Uses only integers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,23 @@ if TYPE_CHECKING:
 
 _DAY = 86_400
 _SHORT_PURPOSE = 12
+_WITHDRAWN = "A later version may withdraw that, but copies stay public"
+_WEB = (
+    "anyone who controls the script of these pages can read answers before they are randomized; a "
+    "browser that deletes its storage is a new person; reports leave during the visit"
+)
+_WEB_ALWAYS = (
+    "always: browsers refuse this collection, because a page cannot answer without a visit; use "
+    "on_event, or leave web_origins out"
+)
+_PUBLIC = (
+    f"anyone may read closed periods with at least min_batch reports. {_WITHDRAWN}",
+    f"anyone may read the releases. {_WITHDRAWN}",
+)
 
 
 def lint(manifest: Manifest, *, now: float) -> list[Finding]:
-    """All remarks, errors first."""
+    """All findings, errors first."""
     findings = [finding for check in _ANSWERS for finding in check(manifest)]
     findings += [finding for check in _CIRCUMSTANCES for finding in check(manifest, now)]
     return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
@@ -40,7 +53,7 @@ def _dates(manifest: Manifest, now: float) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "valid_from",
-            "is 365 days before expires, as if by default: write it down, for it is part of the id "
+            "is 365 days before expires, as by default: write it down: it is part of the id "
             "and must not move when expires does",
         )
 
@@ -51,49 +64,78 @@ def _texts(manifest: Manifest, _now: float) -> Iterator[Finding]:
             "error",
             "purpose",
             f"{manifest.purpose!r} is a placeholder, and people read it: "
-            "say in a sentence what is asked and what for",
+            "say in a sentence what you ask and why",
+            "Write the question, and why you ask it. People read this before they answer",
         )
     elif len(manifest.purpose) < _SHORT_PURPOSE or " " not in manifest.purpose:
-        yield Finding("warning", "purpose", "say in a sentence what is asked and what for")
+        short = "Write a whole sentence: what you ask, and why"
+        yield Finding("warning", "purpose", "say in a sentence what you ask and why", short)
     if "@" not in manifest.owner and "://" not in manifest.owner:
         yield Finding("warning", "owner", "name an address people can write to")
     if "example." in manifest.owner:
-        yield Finding("warning", "owner", f"{manifest.owner} is an example: nobody reads it")
+        yield Finding(
+            "warning",
+            "owner",
+            f"{manifest.owner} is an example: no one reads it",
+            f"Replace {manifest.owner}: it is an example, and no one reads it",
+        )
 
 
 def _reach(manifest: Manifest, _now: float) -> Iterator[Finding]:
     if all(map(is_loopback, manifest.ingest)):
-        yield Finding("warning", "ingest", "only this machine can upload: every origin is loopback")
+        yield Finding(
+            "warning",
+            "ingest",
+            "only this machine can upload: every origin is loopback",
+            "Only apps on this machine can send reports: the file has an address of this machine",
+        )
     if manifest.read == "live":
         yield Finding(
             "note",
             "read",
-            "live: every reader has the local ε and nothing better; min_batch protects nobody",
+            "live: readers see a period while it runs, even with few reports. To show only closed "
+            'periods with min_batch reports, use read = "closed"',
+            "Readers see a day while it is not over, however few reports it has. To show only "
+            "finished days with enough reports, choose “closed days”",
         )
+    if manifest.web_origins:
+        yield from _pages(manifest)
+    if manifest.public:
+        yield Finding("note", "public", _PUBLIC[manifest.read == "releases"])
+
+
+def _pages(manifest: Manifest) -> Iterator[Finding]:
+    """Findings on collections that browsers answer: what is weaker there."""
+    yield Finding("note", "web_origins", _WEB)
+    if manifest.presence == "always":
+        yield Finding("warning", "presence", _WEB_ALWAYS)
 
 
 def _releases(manifest: Manifest) -> Iterator[Finding]:
-    """Whether there is anything to be read, and what is not hidden."""
+    """Findings on releases: whether there are any, and what they do not hide."""
     if manifest.read == "releases":
         yield from _unread(manifest)
         yield from _public(manifest)
 
 
 def _public(manifest: Manifest) -> Iterator[Finding]:
-    """A release protects what was answered, not how many answered."""
+    """Findings on public results: a release protects answers, not the number of reports."""
     needed = f"{manifest.min_batch:,} report{'' if manifest.min_batch == 1 else 's'}"
     yield Finding(
         "note",
         "min_batch",
         f"a release reads only epochs with at least {needed} each: smaller ones are left out",
+        f"A release reads only days with at least {needed}",
     )
     if manifest.presence == "on_event":
         yield Finding(
             "note",
             "presence",
-            "releases hide what was answered, not who answered, and show how many reports each "
-            f"epoch with at least {needed} has: if answering at all says something, use "
+            "releases hide the answers, not who answered, and show how many reports each "
+            f"epoch with at least {needed} has: if answering at all reveals something, use "
             'presence = "always"',
+            "Releases hide what people answered, but show how many answered on each day. If "
+            'answering at all reveals something, write `presence = "always"` in the file',
         )
 
 
@@ -108,8 +150,9 @@ def _unread(manifest: Manifest) -> Iterator[Finding]:
     yield Finding(
         "warning",
         "read",
-        f"no release reads {manifest.mechanism_id}, and releases are all that may be read: {cure}"
-        'say read = "closed"',
+        f"no release reads {manifest.mechanism_id}, but only releases may be read: {cure}"
+        'use read = "closed"',
+        f"Releases cannot read {manifest.mechanism_id}: choose “closed days”",
     )
 
 

@@ -1,4 +1,4 @@
-"""What speaks for a manifest's mechanism: against the one that would be recommended now."""
+"""The reason for a manifest's mechanism, compared with the present recommendation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
 
 def mechanism_reason(manifest: Manifest) -> Mapping[str, object]:
-    """What speaks for the mechanism, and its total error over the least there is."""
+    """The reason for the mechanism, and its total error over the least possible."""
     best = recommend_for_domain(
         manifest.domain,
         manifest.epsilon_report,
         permanent=manifest.epsilon_permanent,
         linkable=manifest.linkable,
-        releases_only=manifest.read == "releases",
     )
     ratio = ratio_to_optimum(manifest.mechanism())
     reason = "named in the file" if ratio is None else f"named in the file; {describe_ratio(ratio)}"

@@ -1,4 +1,4 @@
-"""The mechanism of a collection that names none: the shortest reports at almost the least error.
+"""Recommends the mechanism of a collection: the shortest reports at almost the least error.
 
 Of the registered mechanisms that answer for the domain, but for the baselines, those whose total
 error is at most 1.05 times the least that any mechanism can have, R*(d, ε) of
@@ -6,10 +6,10 @@ error is at most 1.05 times the least that any mechanism can have, R*(d, ε) of
 
     the one of the fewest bytes a report,
     then of those that a server counts in fewer than 16 additions a report, if there are any,
-    then of those whose reports tell nothing openly, if there are any, then of the least error,
+    then of those whose reports reveal nothing openly, if there are any, then of the least error,
     then of the fewest parameters to pin, then by id.
 
-Where telling one choice is exactly optimal, (d − 1)(d − 2) ≤ 2E², that is `grr/1`. The work of a
+If reporting one choice is exactly optimal, (d − 1)(d − 2) ≤ 2E², that is `grr/1`. The work of a
 device grows with the bytes it sends, so it needs no rule of its own. A number is asked as a choice:
 which value how often; its mean and its distribution are other questions, to be named. A record gets
 the least error of two attributes together (`record_recommendation`).
@@ -18,7 +18,7 @@ Bits are compared by the variance of one bit at frequency ½; of several, no lea
 Two reports of one permanent answer may share one bit at most unless `linkable` says otherwise:
 without it, those that share less go first. Nothing here depends on the number of reports, and no
 float decides but that of `linkage`, which the manifest's own rule reads as well.
-Sources: local-dp §1, §17, §21.
+Sources: docs/mathematics/planning.md, The mechanism of a question.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, cast
 
 from deniable_aggregator.collections.authoring.record_recommendation import (
     best_record_mechanism,
-    candidate_mechanisms,
 )
 from deniable_shared import mechanisms
 from deniable_shared.analysis.optimal_error import least_error, total_error
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from deniable_shared.mechanisms.protocols import Memoizable
 
 GOOD_ENOUGH_RATIO = Fraction(21, 20)
-"""How many times the least error is as good as that."""
+"""Errors up to this many times the least one count as equally good."""
 
 _MAX_ADDITIONS = 16
 _EXACT = 1 + Fraction(1, 1 << 30)  # what the grid of 64-bit coins can cost, up to ε = 20
@@ -57,7 +56,7 @@ _EXACT = 1 + Fraction(1, 1 << 30)  # what the grid of 64-bit coins can cost, up 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What to take, why, and its total error over the least there is; None where nobody knows."""
+    """The mechanism, the reason, and its error over the least possible, None if unknown."""
 
     id: str
     reason: str
@@ -67,7 +66,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class DomainShape:
-    """What a mechanism must know of a domain. `decided`: the parameters that the domain decides."""
+    """The facts of a domain for a mechanism. `decided`: parameters that the domain fixes."""
 
     type: str
     size: int
@@ -80,20 +79,18 @@ def recommend_for_domain(
     *,
     permanent: Fraction | None = None,
     linkable: bool = False,
-    releases_only: bool = False,
 ) -> Recommendation:
     """The mechanism of a domain; see `recommend`."""
     if isinstance(domain, Text):
         return _for_text(domain, epsilon, permanent)
     if isinstance(domain, Record):
-        return _for_record(domain, epsilon, permanent, linkable, releases_only)
+        return _for_record(domain, epsilon, permanent, linkable)
     decided = {name: n for name, n in domain.mechanism_parameters.items() if isinstance(n, int)}
     return recommend(
         DomainShape(domain.type, domain.size, decided),
         epsilon,
         permanent=permanent,
         linkable=linkable,
-        releases_only=releases_only,
     )
 
 
@@ -103,20 +100,17 @@ def recommend(
     *,
     permanent: Fraction | None = None,
     linkable: bool = False,
-    releases_only: bool = False,
 ) -> Recommendation:
     """The mechanism for a type of domain and its size, at the ε of one report.
 
-    With `permanent` it is a chain, compared by one of its reports. With `releases_only` it is one
-    that central releases read, if there is any. Raises ParameterError if no mechanism answers.
+    With `permanent` it is a chain, compared by one of its reports. Raises ParameterError
+    if no mechanism answers.
     """
     parse_epsilon(epsilon)
     if permanent is not None and not epsilon < parse_epsilon(permanent, argument="permanent"):
         raise ParameterError(f"permanent must be more than epsilon = {epsilon}, got {permanent}")
-    tells = "bits" if shape.type == Bits.type else "choice"
-    candidates = list(_candidates(tells, shape.size, epsilon, permanent, shape.decided))
-    if releases_only:
-        candidates = [each for each in candidates if each.releasable] or candidates
+    domain_type = "bits" if shape.type == Bits.type else "choice"
+    candidates = list(_candidates(domain_type, shape.size, epsilon, permanent, shape.decided))
     if not candidates:
         raise ParameterError(
             f"no mechanism answers for a {shape.type} of size {shape.size} at this epsilon: "
@@ -132,56 +126,40 @@ def recommend(
 
 
 def _for_text(domain: Text, epsilon: Fraction, permanent: Fraction | None) -> Recommendation:
-    """The only mechanism for texts that is no baseline."""
+    """The only mechanism for texts that is not a baseline."""
     (only,) = mechanisms.recommendable_ids(Text.type)
     if permanent is None:
         best = mechanisms.for_domain(only, domain, epsilon)
     else:
         best = mechanisms.for_domain(only, domain, epsilon, permanent=permanent)
-    reason = f"the mechanism for texts that nobody listed, in {_bytes(best)}"
+    reason = f"the mechanism for texts without a list, in {_bytes(best)}"
     return Recommendation(best.id, reason, None, best)
 
 
 def _for_record(
-    domain: Record,
-    epsilon: Fraction,
-    permanent: Fraction | None,
-    linkable: bool,
-    releases_only: bool,
+    domain: Record, epsilon: Fraction, permanent: Fraction | None, linkable: bool
 ) -> Recommendation:
-    """The mechanism of least error of two attributes, of those that do not point to one device.
-
-    With `releases_only` of those that central releases read, if there are any: these come first.
-    """
+    """The mechanism with the least error for two attributes that does not identify a device."""
 
     def with_permanent(once: Mechanism) -> Mechanism:
         if permanent is None:
             return once
         return mechanisms.for_domain(once.id, domain, epsilon, permanent=permanent)
 
-    readable = releases_only and any(
-        each.releasable for each in candidate_mechanisms(domain, epsilon)
-    )
-
     def hides(once: Mechanism) -> bool:
         return linkable or linkage(with_permanent(once)) <= MAX_LINKAGE
 
-    def read(once: Mechanism) -> bool:
-        return not readable or once.releasable
-
-    best = with_permanent(best_record_mechanism(domain, epsilon, fits=(read, hides)))
+    best = with_permanent(best_record_mechanism(domain, epsilon, fits=hides))
     coverage = "all attributes" if "choice" in best.domain_types else "some of the attributes"
-    reason = f"least error of two attributes together, by telling {coverage}, in {_bytes(best)}"
-    if readable:
-        reason += ", of those that releases read"
+    reason = f"least error of two attributes together, by reporting {coverage}, in {_bytes(best)}"
     return Recommendation(best.id, reason, ratio_to_optimum(best), best)
 
 
 def mechanism_error(mechanism: Mechanism) -> Fraction:
-    """n times the total variance of all frequencies, given who answered.
+    """n times the total variance of all frequencies, for the people who answered.
 
-    Of bits: n times the variance of one bit at frequency ½, among people drawn independently. Of
-    some buckets of a number: where answers are uniform.
+    For bits: n times the variance of one bit at frequency ½, for people drawn independently. For
+    some buckets of a number: with uniform answers.
     """
     p, q, fraction = mechanism.p, mechanism.q, mechanism.sampling_fraction
     structure = mechanism.structure
@@ -208,7 +186,7 @@ def ratio_to_optimum(mechanism: Mechanism) -> Fraction | None:
 
 
 def describe_ratio(ratio: Fraction) -> str:
-    """How far above the least error a ratio is, in words."""
+    """A ratio to the least error, in words."""
     if ratio <= _EXACT:
         return "exactly the least error that any mechanism can have"
     if ratio >= 2:
@@ -218,20 +196,20 @@ def describe_ratio(ratio: Fraction) -> str:
 
 
 def _tenths(number: Fraction) -> str:
-    """One decimal, rounded up."""
+    """A number with one decimal, rounded up."""
     tenths = -(-number * 10 // 1)
     return f"{tenths // 10}.{tenths % 10}"
 
 
 def _candidates(
-    tells: str,
+    domain_type: str,
     size: int,
     epsilon: Fraction,
     permanent: Fraction | None,
     decided: Mapping[str, int],
 ) -> Iterator[Mechanism]:
-    """Every mechanism that takes these parameters, and whose linkage is known."""
-    for mechanism_id in mechanisms.recommendable_ids(tells):
+    """Every mechanism that takes these parameters and has a known linkage."""
+    for mechanism_id in mechanisms.recommendable_ids(domain_type):
         with suppress(ParameterError):  # too many labels for some
             if permanent is None:
                 yield mechanisms.build(mechanism_id, domain_size=size, epsilon=epsilon, **decided)
@@ -264,7 +242,7 @@ def _rank(mechanism: Mechanism) -> tuple[object, ...]:
 
 
 def _additions(mechanism: Mechanism) -> Fraction:
-    """How many integers of a tally one report changes: 1 where a tally counts messages."""
+    """How many integers of a tally one report changes; 1 if a tally counts messages."""
     form = _payload_mechanism(mechanism)
     if form.coordinates == 1 and form.tally_size == form.alphabet_size * form.public_outcomes:
         return Fraction(1)
@@ -272,7 +250,7 @@ def _additions(mechanism: Mechanism) -> Fraction:
 
 
 def _payload_mechanism(mechanism: Mechanism) -> Memoizable:
-    """The mechanism whose payload a report has."""
+    """The mechanism that makes the payload of a report."""
     return (
         mechanism.first if isinstance(mechanism, MemoizedChain) else cast("Memoizable", mechanism)
     )
@@ -286,7 +264,7 @@ def _reason(mechanism: Mechanism, ratio: Fraction | None) -> str:
             if mechanism.sampling_fraction == 1
             else f"1 in {float(1 / mechanism.sampling_fraction):.3g} bits"
         )
-        return f"least variance of a bit, by telling {bits}, in {report}"
+        return f"least variance of a bit, by reporting {bits}, in {report}"
     within = ", the fewest within 5%" if ratio <= GOOD_ENOUGH_RATIO else ""
     return f"{describe_ratio(ratio)}, in {report}{within}"
 

@@ -1,4 +1,4 @@
-"""Which mechanism answers for a record: the one with the least error of two attributes together.
+"""Recommends the mechanism of a record: the least error for two attributes together.
 
 Compared is n·Var of a cell of a table of two attributes, the mean over all cells of all pairs, in a
 population where every combination is equally frequent. In exact fractions:
@@ -7,8 +7,9 @@ population where every combination is equally frequent. In exact fractions:
     pairs/1          P·s(1 − s)/(p − q)²             s = q + (p − q)/(r_i·r_j)
     fourier/1        C·3/(16·(p − q)²)               three parities, all of mean 0
 
-Product coding also tells every table of three attributes and more, so it is taken when it is within
-5% of the best. Source: local-dp §13.
+Product coding also has every table of three attributes and more, so it is chosen if it is within
+5% of the best.
+Source: docs/mathematics/planning.md, The mechanism of a question.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from deniable_shared.mechanisms import Mechanism, for_domain, ids_for_target
 from deniable_shared.mechanisms.memoization import MemoizedChain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from deniable_shared.domains import Record
 
@@ -34,36 +35,34 @@ _TABLE = 2
 
 @runtime_checkable
 class AttributeSampler(Protocol):
-    """A mechanism made for records, of which a report tells of some attributes."""
+    """A mechanism for records whose reports contain some attributes."""
 
     @property
     def disclosure(self) -> str:
-        """What a report says of a record."""
+        """The part of a record that a report contains, in words."""
 
     def cell_errors(self, kept: Fraction) -> Mapping[int, Fraction]:
         """n·Var of a cell of two attributes, by how many cells they have."""
 
     def cell_gap(self, gap: float) -> float:
-        """p − q of what a report tells of a cell of two attributes, by p − q of the report."""
+        """p − q of a report for a cell of two attributes, from p − q of the report."""
 
     def cell_influence(self, gap: float) -> float:
-        """How far one report pulls n times the frequency of such a cell, by p − q of the report."""
+        """The most that one report moves n times a cell's frequency, from p − q of the report."""
 
 
 def best_record_mechanism(
-    domain: Record, epsilon: Fraction, *, fits: Sequence[Callable[[Mechanism], bool]] = ()
+    domain: Record, epsilon: Fraction, *, fits: Callable[[Mechanism], bool] = lambda _: True
 ) -> Mechanism:
-    """Of those that answer at ε and fit, the one of least error; ParameterError if none answers.
+    """The mechanism with the least error among those that fit, or among all if none fits.
 
-    A wish that none of those that are left fits is left out.
+    Raises ParameterError if there is none at all.
     """
     errors = [
         (two_way_error(each, domain.radices), each)
         for each in candidate_mechanisms(domain, epsilon)
     ]
-    fitting = errors
-    for wish in fits:
-        fitting = [(error, each) for error, each in fitting if wish(each)] or fitting
+    fitting = [(error, each) for error, each in errors if fits(each)] or errors
     if not fitting:
         raise ParameterError(
             "domain attributes must have fewer labels: no mechanism answers for a record of which "
@@ -75,7 +74,7 @@ def best_record_mechanism(
 
 
 def candidate_mechanisms(domain: Record, epsilon: Fraction) -> Iterator[Mechanism]:
-    """Every mechanism that is compared, where it answers for the domain."""
+    """Every compared mechanism that can answer for the domain."""
     for mechanism_id in ids_for_target("tables"):
         with suppress(ParameterError):  # too many combinations, or more than two labels
             mechanism = for_domain(mechanism_id, domain, epsilon)
@@ -84,12 +83,12 @@ def candidate_mechanisms(domain: Record, epsilon: Fraction) -> Iterator[Mechanis
 
 
 def is_product(mechanism: Mechanism) -> bool:
-    """Whether a report tells of all attributes together."""
+    """Whether a report contains all attributes together."""
     return "choice" in mechanism.domain_types
 
 
 def two_way_error(mechanism: Mechanism, radices: tuple[int, ...]) -> Fraction:
-    """n·Var of a cell of two attributes, as in the module.
+    """n·Var of a cell of two attributes, by the formulas above.
 
     ParameterError for marginals of one attribute only, and for a mechanism without such an error.
     """

@@ -1,4 +1,4 @@
-"""The lines that an app needs to answer one collection, ready to be copied."""
+"""The lines of code that an app needs to answer one collection, ready to copy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.collections.authoring.registration import MinimalCeiling
 from deniable_shared.domains import Bits, Choice, Number, Record
 from deniable_shared.domains.number import decimal_text
+from deniable_shared.manifest.minimal_ceiling import MinimalCeiling
 
 if TYPE_CHECKING:
     from deniable_shared.manifest.model import Manifest
@@ -18,11 +18,9 @@ _WIDTH = 60
 _SNIPPET = """\
 from deniable_client import Ceiling, Client
 
-client = Client(
-    {address},
-    trust={trust},
-    manifests=[{file}],
-    state={state},
+client = Client.from_file(
+    "app.deniable",  # address, key and signed questions
+    app="myapp",
     ceiling={ceiling},
 )
 client.consent("granted")  # once the person has agreed
@@ -32,13 +30,9 @@ client.close()
 """
 
 
-def client_snippet(manifest: Manifest, *, address: str, trust: str) -> str:
-    """Python for an app; the answer in it is an example."""
+def client_snippet(manifest: Manifest) -> str:
+    """Python for an app that ships `app.deniable`; the answer in it is an example."""
     return _SNIPPET.format(
-        address=_literal(address),
-        trust=_literal(trust),
-        file=_literal(f"{manifest.name}.manifest"),
-        state=_literal(f"{manifest.name}.db"),
         ceiling=MinimalCeiling.admitting([manifest]),
         name=_literal(manifest.name),
         answer=_literal(example_answer(manifest)),
@@ -46,7 +40,7 @@ def client_snippet(manifest: Manifest, *, address: str, trust: str) -> str:
 
 
 def example_answer(manifest: Manifest) -> object:
-    """An answer that the domain takes: the first there is."""
+    """The first answer that the domain accepts."""
     domain = manifest.domain
     if isinstance(domain, Bits):
         return {label: place == 0 for place, label in enumerate(domain.labels)}
@@ -60,7 +54,7 @@ def example_answer(manifest: Manifest) -> object:
 
 
 def _literal(value: object) -> str:
-    """As Python writes it, with double quotes; long dictionaries a line an entry."""
+    """A Python literal with double quotes; long dictionaries have one line for each entry."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if not isinstance(value, Mapping):

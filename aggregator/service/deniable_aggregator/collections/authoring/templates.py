@@ -1,6 +1,6 @@
-"""What `collections new` writes: every key with its default and a word on each.
+"""The TOML of `collections new`: every key with its default and a comment.
 
-A purpose says nothing if it is the text of a template, or a mark that it is still to be written.
+A purpose is a placeholder if it is the text of the template, or a mark such as TODO.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.epochs import Clock
 
 PLACEHOLDER_PURPOSE = "What do we want to know, and what for?"
-"""What `collections new` writes where no purpose was given."""
+"""The purpose that `collections new` writes by default."""
 
 AUTO = "auto"
-"""What a text may write for the mechanism that is chosen when it names none."""
+"""The value that means the recommended mechanism."""
 
 _LIFE = timedelta(weeks=52)
 
@@ -48,15 +48,17 @@ retention_days = 400      # tallies are kept this long; may fall later
 
 mechanism = "{auto}"        # chosen for the domain and ε, here {chosen};
                           # or one of {mechanisms}
-# sampled = 1             # of rr-sampled/1 and dbitflip/1: how many bits a report tells
+# sampled = 1             # of rr-sampled/1 and dbitflip/1: bits in a report
 # search_step = 1         # of prefix-hash/1: bytes a level of the search adds; 0: lists only
 ledger_group = {name}     # devices keep the spent ε under this name
 presence = "on_event"     # that a device answered is visible; always: it answers in any case
 # default = …             # of always: what it answers when nothing was recorded
 sampling = "1"            # share of the devices that are asked, above 0
 linkable = false          # true: reports of one device may be recognised as such
+# public = true              # anyone may read the results; may be withdrawn later, never added
 # requires = ["voucher/1"]   # one report a person, vouched for by your backend: not anonymous
 cohorts = 1               # 1 or 64 disjoint groups, for errors of statistics that are no sums
+# web_origins = ["https://www.example.org"]    # pages that may answer; may only get fewer later
 # ingest = ["https://telemetry.example.org"]   # where reports go; default: the server's own address
 
 [central]                 # budget of central releases; may be lowered later
@@ -69,12 +71,12 @@ delta = "0"
 """
 
 _COMMENTS = 26
-"""The column in which a word on a line begins."""
+"""The column in which comments begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateOptions:
-    """What a text says; the rest has its default. `epochs`: how many a fresh answer is paid for."""
+    """Options of a template; others have defaults. `epochs`: paid epochs of a fresh answer."""
 
     purpose: str = PLACEHOLDER_PURPOSE
     owner: str = "privacy@example.org"
@@ -94,7 +96,7 @@ def template(
 ) -> str:
     """TOML for a new collection from today, for 52 weeks.
 
-    ManifestError for another repeat, ParameterError for no ε.
+    Raises ManifestError for an unknown repeat, ParameterError for an invalid ε.
     """
     from deniable_aggregator.collections.authoring.recommendation import recommend_for_domain
     from deniable_shared.mechanisms import ids_for_domain_type
@@ -102,8 +104,7 @@ def template(
     options = options or TemplateOptions()
     report = parse_epsilon(options.epsilon)
     permanent = _capped(2 * report) if check_repeat(repeat) == "memoized" else None
-    releases_only = options.read == "releases"
-    chosen = recommend_for_domain(domain, report, permanent=permanent, releases_only=releases_only)
+    chosen = recommend_for_domain(domain, report, permanent=permanent)
     today = datetime.fromtimestamp(clock(), UTC).date()
     return _TEMPLATE.format(
         name=_quoted(name),
@@ -186,7 +187,7 @@ def _quoted(text: str) -> str:
 
 
 _MARKS = frozenset({"fixme", "placeholder", "tbd", "todo", "xxx"})
-"""A purpose that begins with one of them is not written yet."""
+"""A purpose that begins with one of these words is a placeholder."""
 
 _EMPTY = frozenset(
     {
@@ -220,5 +221,5 @@ def is_placeholder(purpose: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Runs of letters of any script, in one case."""
+    """The words of a text in any script, case-folded."""
     return re.findall(r"[^\W\d_]+", text.casefold())

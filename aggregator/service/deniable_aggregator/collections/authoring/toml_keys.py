@@ -1,4 +1,4 @@
-"""The keys of a collection's TOML: what each is called, how its value is written, where it goes."""
+"""The keys of a collection's TOML: names, value formats, and manifest fields."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Key:
 
 
 def read_keys(table: Mapping[str, object]) -> dict[str, object]:
-    """{manifest path: value} of a TOML table; ManifestError names the key and the cure."""
+    """{manifest path: value} of a TOML table. Raises ManifestError with the key and the remedy."""
     values: dict[str, object] = {}
     for name, value in _flat(table).items():
         if name not in KEYS:
             raise _unknown(name, KEYS)
         key = KEYS[name]
         if key.path in values:
-            raise ManifestError(f"{name} says a second time what {key.path} is: keep one")
+            raise ManifestError(f"{name} sets {key.path} a second time: keep one")
         _check_repeat(name, key.path, str(table.get("repeat", "once")))
         values[key.path] = key.read(value, name)
     return values
@@ -101,8 +101,8 @@ def _decimal(value: object, name: str) -> object:
     match = _DECIMAL.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise ManifestError(
-            f'{name} must be a decimal of at most two digits before the point, like "0.5" '
-            f"(a string: no float is exact), got {quote(value)}"
+            f'{name} must be a number in quotes, like "0.5", at most two digits before the '
+            f"point, got {quote(value)}"
         )
     part = (match[2] or "").rstrip("0")
     return str(int(match[1])) + (f".{part}" if part else "")
@@ -110,14 +110,14 @@ def _decimal(value: object, name: str) -> object:
 
 def _sampled(value: object, name: str) -> object:
     if type(value) is not int:
-        raise ManifestError(f"{name} must be how many bits a report tells, got {quote(value)}")
+        raise ManifestError(f"{name} must be the number of bits in a report, got {quote(value)}")
     return {name: value}
 
 
 def _search_step(value: object, name: str) -> object:
     if type(value) is not int:
         raise ManifestError(
-            f"{name} must be how many bytes a level of the search adds, 0 for none, "
+            f"{name} must be the number of bytes that a level of the search adds, 0 for none, "
             f"got {quote(value)}"
         )
     return {"step": value}
@@ -154,7 +154,7 @@ def _domain(value: object, name: str) -> object:
         if key in _DOMAIN_KEYS:
             continue
         if key in KEYS:
-            raise ManifestError(f"{key} stands in the table [domain]: move it above that line")
+            raise ManifestError(f"{key} is in the table [domain]: move it above that line")
         raise _unknown(key, _DOMAIN_KEYS, "the table [domain]")
     read = {key: _number(value[key], key) for key in _NUMBERS if key in value}
     if isinstance(value.get("attributes"), dict):
@@ -165,13 +165,13 @@ def _domain(value: object, name: str) -> object:
 
 
 def _number(value: object, name: str) -> object:
-    """A decimal text in its one spelling; whole numbers may be written as such."""
+    """The canonical text of a decimal; whole numbers may be written without quotes."""
     text = str(value) if type(value) is int else value
     if isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,6})?", text):
         return decimal_text(Fraction(text))
     raise ManifestError(
-        f'{name} must be a whole number or the text of a decimal of at most six places, like "0.5" '
-        f"(a string: no float is exact), got {quote(value)}"
+        f'{name} must be a whole number, or a number in quotes like "0.5", at most six decimals, '
+        f"got {quote(value)}"
     )
 
 
@@ -201,6 +201,7 @@ KEYS: Mapping[str, Key] = {
     "linkable": Key("linkable", _plain),
     "requires": Key("requires", _plain),
     "read": Key("read", _plain),
+    "public": Key("public", _plain),
     "central.per_epoch": Key("central.per_epoch", _decimal),
     "central.per_installation": Key("central.per_installation", _decimal),
     "central.delta": Key("central.delta", _decimal),
@@ -208,4 +209,5 @@ KEYS: Mapping[str, Key] = {
     "min_batch": Key("min_batch", _plain),
     "retention_days": Key("retention_days", _plain),
     "ingest": Key("ingest", _plain),
+    "web_origins": Key("web_origins", _plain),
 }

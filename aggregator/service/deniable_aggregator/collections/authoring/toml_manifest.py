@@ -1,6 +1,6 @@
-"""A collection as a person writes it, in TOML, turned into the manifest that is signed.
+"""Turns the TOML of a collection into the manifest that is signed.
 
-What is left out gets its default, what is misspelt is refused with the nearest known name, and the
+Missing keys get their defaults, misspelt ones are refused with the nearest known name, and the
 same text gives the same bytes and the same id everywhere.
 """
 
@@ -62,10 +62,10 @@ _DEFAULTS: Mapping[str, object] = {
 def manifest_from_toml(
     text: str, *, ingest: Sequence[str], previous: Manifest | None = None, move: bool = False
 ) -> Manifest:
-    """The manifest of a TOML text; ManifestError names what is wrong and the cure.
+    """The manifest of a TOML text. Raises ManifestError with the fault and its remedy.
 
-    With `previous` it is the next version of that, or `previous` itself if the text says the same.
-    What the text leaves out comes from there: valid_from (else 365 days before expires),
+    With `previous` it is the next version of that, or `previous` itself if nothing changed.
+    Missing keys come from there: valid_from (else 365 days before expires),
     hold_epochs (else the life divided by the holds that the lifetime pays) and ingest (else, or
     with `move`, the argument).
     """
@@ -103,6 +103,10 @@ def _values(
             raise ManifestError(f"{key} is missing: every collection needs {', '.join(_REQUIRED)}")
     check_repeat(table.get("repeat", "once"))
     values = dict(_DEFAULTS) | read_keys(table)
+    if values.get("public") is False:
+        del values["public"]  # a manifest has only one form of "no"
+    if values.get("web_origins") == []:
+        del values["web_origins"]
     values.setdefault("ledger_group", values["name"])
     values.setdefault("ingest", list(ingest))
     if "valid_from" not in values:
@@ -126,7 +130,7 @@ def _default(domain: Domain, value: object) -> object:
 
 
 def _spend(values: dict[str, object]) -> None:
-    """Multiples of ε where the text does not say, as far as any ε may go."""
+    """Fill missing ε with multiples of the report's, up to the largest ε."""
     repeat, report = values["repeat"], _epsilon(values, "epsilon.report")
     price, times = report, 10 if repeat == "fresh" else 1
     if repeat == "memoized":
@@ -149,7 +153,7 @@ def _multiple(epsilon: Fraction, times: int) -> str:
 
 
 def _hold_epochs(values: Mapping[str, object]) -> int:
-    """So long that the holds which the lifetime pays last for the collection's life."""
+    """The length of a hold with which the paid holds last for the collection's life."""
     read = FieldReader(values)
     seconds = read.integer("epoch_seconds", 1, _LONGEST_EPOCH)
     first = epoch_at(day_start(read.day("valid_from")), seconds)
@@ -159,7 +163,7 @@ def _hold_epochs(values: Mapping[str, object]) -> int:
 
 
 def _choose_mechanism(domain: Domain, values: dict[str, object], previous: Manifest | None) -> None:
-    """The one that the text names; else that of the version before, so that a choice holds."""
+    """Set the named mechanism, else that of the previous version, else the recommended one."""
     report = _epsilon(values, "epsilon.report")
     permanent = _epsilon(values, "epsilon.permanent") if "epsilon.permanent" in values else None
     if values.setdefault("mechanism.id", AUTO) == AUTO:
@@ -190,10 +194,7 @@ def _chosen(
     ):
         return previous.mechanism_id
     linkable = values["linkable"] is True
-    releases_only = values["read"] == "releases"
-    return recommend_for_domain(
-        domain, report, permanent=permanent, linkable=linkable, releases_only=releases_only
-    ).id
+    return recommend_for_domain(domain, report, permanent=permanent, linkable=linkable).id
 
 
 def _parameters(values: Mapping[str, object]) -> Mapping[str, object]:

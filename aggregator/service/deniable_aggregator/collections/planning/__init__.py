@@ -1,4 +1,4 @@
-"""Planning: what a question would show and cost, before anybody is asked."""
+"""Planning: estimates the error and cost of a question before it is asked."""
 
 from __future__ import annotations
 

@@ -1,16 +1,18 @@
-"""What shuffling leaves of ε: among all who answer, or among the honest of a relay's batch.
+"""The ε that remains after shuffling: among all reports, or among the honest ones of a batch.
 
-One report of a batch of B, of which a share β is made up, hides among n = (1 − β)B honest ones: (ε,
+One report of a batch of B, of which a share β is fake, hides among n = (1 − β)B honest ones: (ε,
 δ) is the least of two bounds, that of every randomizer (`accounting.shuffle`) and the
 privacy blanket of this mechanism (`blanket`). It is about one report, and about a reader who sees
 batches but not senders.
 
-Over all epochs: a person who is asked once has sent one report. Fresh answers have coins of their
-own each epoch, so k of them cost kε at kδ. Answers from one permanent answer do not: whoever knows
-which batches a person was in may look for the answer that is in all of them, and as the others
-change from batch to batch, they do not hide it (exact:
-tests/service/collections/planning/test_anonymity). For these nothing but the local ε of the whole
-life is claimed.
+Over all epochs: a person who is asked once has sent one report. Fresh answers have their own coins
+each epoch, so k of them cost kε at kδ. Answers from one permanent answer do not: an attacker who
+knows a person's batches may look for the answer that is in all of them, and the other reports,
+which change from batch to batch, do not hide it (exact:
+tests/service/collections/planning/test_anonymity). For these only the local ε of the whole life is
+claimed.
+
+Source: docs/mathematics/planning.md, The privacy blanket.
 """
 
 from __future__ import annotations
@@ -30,19 +32,19 @@ if TYPE_CHECKING:
 
 DELTA = "0.000001"
 LIARS = 0.5
-"""The share of a batch that is taken for made up where nobody says another."""
+"""The share of a batch that is assumed to be fake by default."""
 
 CONDITIONS = (
-    "the relay passes on no batch of fewer reports, keeps nothing and tells nobody who sent what",
-    "this share of each batch, and no more, is not honest: made up, or told to somebody",
-    "it speaks of reports that came through the relay, one by one, and of who sees no senders",
-    "no report carries an extension in its header, or a voucher",
+    "the relay passes on no smaller batch, keeps nothing and never reveals who sent which report",
+    "at most this share of each batch is not honest: fake, or known to an attacker",
+    "it covers single reports that came through the relay, against readers who see no senders",
+    "no report has an extension in its header, or a voucher",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Anonymity:
-    """(ε, δ) of one report, and of all that one person ever sends (δ 0: the local ε alone)."""
+    """(ε, δ) of one report, and of all reports of one person (δ = 0: only the local ε)."""
 
     batch: int
     liars: float
@@ -63,11 +65,11 @@ def shuffle_anonymity(
     lifetime: Fraction,
     delta: str = DELTA,
 ) -> Anonymity:
-    """Of reports of this mechanism in batches of `batch`; `lifetime` is the local ε of it all."""
+    """The anonymity of reports in batches of `batch`; `lifetime`: local ε of all reports."""
     if isinstance(batch, bool) or batch < 2:
         raise ParameterError(f"batch must be at least 2, got {batch}")
     if not 0 <= liars < 1:
-        raise ParameterError(f"liars must lie in [0, 1), got {liars}")
+        raise ParameterError(f"liars must be in [0, 1), got {liars}")
     honest = max(1, int((1 - liars) * batch))
     epsilon = shuffled_epsilon(mechanism, honest, delta)
     answers = {"once": 1, "fresh": int(lifetime / mechanism.epsilon)}.get(repeat)
@@ -78,7 +80,7 @@ def shuffle_anonymity(
 
 
 def shuffled_epsilon(mechanism: Mechanism, reports: int, delta: str) -> float:
-    """ε of one of so many honest reports whose senders nobody knows; never above its own ε."""
+    """ε of one of `reports` honest reports with unknown senders; never above its own ε."""
     return _least_epsilon(mechanism.epsilon, Blanket.of(mechanism), reports, delta)
 
 

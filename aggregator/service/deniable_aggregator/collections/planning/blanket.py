@@ -1,8 +1,8 @@
-"""What shuffling adds for a mechanism of two levels: the privacy blanket, computed numerically.
+"""The privacy that shuffling adds to a mechanism of two levels: the privacy blanket, numerically.
 
-A message supports a value for a share w/K of all messages, and two values for a share λ/K; it is
-E0 = e^ε0 as likely under a value that it supports. With γ = K/(wE0 + K − w), a report says nothing
-of its sender with probability γ, and among n reports whose senders nobody knows
+A message supports a value for a share w/K of all messages, and two values for a share λ/K; it is E0
+= e^ε0 as likely under a value that it supports. With γ = K/(wE0 + K − w), a report has no
+information on its sender with probability γ, and among n reports with unknown senders
 
     δ(ε) ≤ E[(L_1 + … + L_M)₊]/(γn)        M binomial of n trials of chance γ
 
@@ -13,9 +13,10 @@ in a blanket of bits that are 1 with q each: shares q and q². It needs all n of
 and anonymous, without coins that the server has dealt; neighbours replace one report.
 
 The n-fold sum is a power of a Fourier transform on a grid. An atom between two places is split so
-that its mean stays: by Jensen that only raises the bound. What is cut off the window is bounded by
+that its mean stays: by Jensen that only raises the bound. The part outside the window is bounded by
 Bernstein and, with the error of the floats, added: no result is below the bound itself.
-Sources: Balle, Bell, Gascón, Nissim 2019; Su, Cheng, Wang 2025; local-dp §15.
+Sources: Balle, Bell, Gascón, Nissim 2019; Su, Cheng, Wang 2025; docs/mathematics/planning.md, The
+privacy blanket.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 MOST_REPORTS = 10**7
-"""A larger batch is counted as this many: more reports hide no less."""
+"""A larger batch is treated as this many: more reports never hide less."""
 
 _LEAST_DELTA = 1e-10
-_EXPONENT = 60.0  # what is cut off has a chance of at most 2e^−60
+_EXPONENT = 60.0  # the cut-off part has probability at most 2e^−60
 _ROUNDINGS = 4e-12
 _COARSE, _FINEST = 12, 18  # powers of 2: places of the grid
 _WITHIN = 1e-4
@@ -47,7 +48,7 @@ _WITHIN = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Blanket:
-    """ε0 of one report, w/K = `share` and λ/K = `both`; ParameterError if no design has them."""
+    """ε0 of one report, w/K = `share`, λ/K = `both`. Raises ParameterError if none exists."""
 
     local: float
     share: float
@@ -55,17 +56,17 @@ class Blanket:
 
     def __post_init__(self) -> None:
         if not 0 < self.local <= 20:
-            raise ParameterError(f"local must lie in (0, 20], got {self.local}")
+            raise ParameterError(f"local must be in (0, 20], got {self.local}")
         if not 0 < self.share < 1 or not 0 <= self.both <= self.share:
             raise ParameterError(
-                f"share must lie in (0, 1) and both in [0, share], got {self.share} and {self.both}"
+                f"share must be in (0, 1) and both in [0, share], got {self.share} and {self.both}"
             )
         if 2 * self.share - self.both > 1 + 1e-12:
             raise ParameterError(f"both must be at least 2·share − 1, got {self.both}")
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Blanket | None:
-        """That of a mechanism for labels, from its own p and q; None for bits and for means."""
+        """The blanket of a mechanism for labels, from its p and q; None for bits and means."""
         if "choice" not in mechanism.domain_types:
             return None
         form = (
@@ -84,13 +85,13 @@ class Blanket:
 
     @property
     def mass(self) -> float:
-        """γ: the chance that a report tells nothing of its sender."""
+        """γ: the probability that a report has no information on its sender."""
         return 1 / (1 + self.share * math.expm1(self.local))
 
     def delta(self, epsilon: float, reports: int, *, places: int | None = None) -> float:
-        """δ(ε) of the reports without their senders; not below the bound.
+        """δ(ε) of the reports without their senders; never below the true bound.
 
-        `places` are those of the grid; as many as make its own error small, if not given.
+        `places`: the size of the grid; by default large enough for a small grid error.
         """
         if not epsilon >= 0:
             raise ParameterError(f"epsilon must be at least 0, got {epsilon}")
@@ -103,10 +104,10 @@ class Blanket:
     def epsilon(self, reports: int, delta: float) -> float:
         """The least ε with δ(ε) ≤ δ, to a relative 10^−4, rounded up; never above ε0.
 
-        A coarse grid, which bounds it as well, says where to look.
+        A coarse grid, which is also a bound, gives the range to search.
         """
         if not _LEAST_DELTA <= delta < 1:
-            raise ParameterError(f"delta must lie in [1e-10, 1), got {delta}")
+            raise ParameterError(f"delta must be in [1e-10, 1), got {delta}")
         if self.delta(0.0, reports) <= delta:
             return 0.0
         _, high = self._bracket(0.0, self.local, reports, delta, places=1 << _COARSE)
@@ -126,7 +127,7 @@ class Blanket:
         return low, high
 
     def _atoms(self, epsilon: float) -> tuple[Floats, Floats]:
-        """Values of one term and their chances; 0 stands for a report outside of the blanket."""
+        """Values of one term and their probabilities; 0 is a report outside the blanket."""
         likely, allowed, mass = math.exp(self.local), math.exp(epsilon), self.mass
         one = self.share - self.both
         values = [likely * (1 - allowed), likely - allowed, 1 - likely * allowed, 1 - allowed, 0.0]
@@ -139,7 +140,7 @@ class Blanket:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sum:
-    """Of n independent terms: places ·`step` + `mean`, and how likely each place is."""
+    """The sum of n independent terms: index·`step` + `mean`, with probabilities."""
 
     step: float
     shift: float
@@ -163,7 +164,7 @@ class _Sum:
         return cls(step, whole * step, law, _ROUNDINGS * reach)
 
     def excess(self) -> float:
-        """The mean of what the sum is above 0."""
+        """The mean of the positive part of the sum."""
         size = len(self.chances)
         offsets = np.arange(size)
         offsets[size // 2 :] -= size
@@ -172,13 +173,13 @@ class _Sum:
 
 
 def _reach(spread: float, furthest: float, n: int) -> float:
-    """How far from its mean the sum is but for a chance of 2e^−60: Bernstein, or as far as any."""
+    """The distance from its mean that the sum exceeds with probability at most 2e^−60."""
     third = furthest * _EXPONENT / 3
     return min(third + math.sqrt(third**2 + 2 * spread * _EXPONENT), 1.01 * n * furthest)
 
 
 def _on_grid(places: Floats, chances: Floats) -> tuple[Floats, Floats]:
-    """Each atom on the two whole places beside it, its mean kept."""
+    """Each atom split onto the two nearest grid points, with the same mean."""
     below = np.floor(places)
     rest = places - below
     return (
@@ -196,7 +197,7 @@ def _transform(turns: Floats, places: Floats, chances: Floats) -> npt.NDArray[np
 
 
 def _fine(n: int) -> int:
-    """So many places that splitting the atoms adds little to the variance of n terms."""
+    """A grid size for which splitting the atoms adds little to the variance of n terms."""
     return 1 << min(_FINEST, max(_COARSE, math.ceil(math.log2(40_000 * n) / 2)))
 
 

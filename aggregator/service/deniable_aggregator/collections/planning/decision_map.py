@@ -1,4 +1,4 @@
-"""The same decision as a map: a tile for each size and ε, in the colour of its mechanism."""
+"""Draws the best mechanisms as a map: a tile for each size and ε in the mechanism's colour."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def render_svg(
     repeat: str = "once",
     linkable: bool = False,
 ) -> str:
-    """The map as SVG, both axes logarithmic; it can be read on white and on black.
+    """The map as SVG with logarithmic axes, legible on white and on black.
 
     Records have a row each. Arguments as in `decisions`.
     """

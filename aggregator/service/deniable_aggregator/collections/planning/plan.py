@@ -1,8 +1,9 @@
-"""What a question would show and cost before it is asked: one `Plan` from a domain, ε and users.
+"""Estimates the error and cost of a question before it is asked: a `Plan` from domain, ε and users.
 
-Everything is by formula, from the p and q that the coins realise: nothing is drawn. Intervals are
-those that a collection then shows, of a population, by the rules of `estimate`; only where one ends
-at 0 or 1 it shows less. Source: local-dp §15 to §18.
+Everything is computed by formula from the p and q of the coins; nothing is drawn. Intervals are
+those that a collection will show, for a population, by the rules of `estimate`; only if one ends
+at 0 or 1 it is narrower.
+Source: docs/mathematics/planning.md, How many reports.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
 REPEATS = ("once", "fresh", "memoized")
 _LARGEST = Fraction(20)
 _THOUSANDTHS = 1000
-_FIRST, _LAST = 10, 20_000  # thousandths of ε that are looked at
+_FIRST, _LAST = 10, 20_000  # thousandths of ε that are tried
 _LIARS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatCost:
-    """One way to ask again: what a device pays over all epochs, and what that buys."""
+    """One way to ask again: its cost for a device over all epochs, and the errors."""
 
     repeat: str
     mechanism: str
@@ -58,12 +59,12 @@ class Plan:
     users: int
     repeat: str
     asks: str
-    about: str  # what the errors are those of
+    about: str  # the quantity that the errors are about
     mechanism: str
     parameters: Mapping[str, int]
     reason: str
     ratio_to_optimum: float | None
-    ratio_unknown: str | None  # why, where there is none
+    ratio_unknown: str | None  # why there is no ratio
     payload_bytes: int
     confidence: float
     frequency: float
@@ -78,13 +79,13 @@ class Plan:
     influence_of_one_percent: float | None
     epochs: int
     repeats: tuple[RepeatCost, ...]
-    identified: bool  # whether reports carry what says whose they are
+    identified: bool  # whether reports identify their person
     shuffle_epsilon: float
     shuffle_delta: str
     relay: Anonymity | None
 
     def to_json(self) -> dict[str, object]:
-        """The same as one JSON object."""
+        """The plan as a JSON object."""
         return asdict(self)
 
 
@@ -110,16 +111,16 @@ def plan(  # noqa: PLR0913  (published: each is a part of the question)
     liars: float = LIARS,
     identified: bool = False,
 ) -> Plan:
-    """What `users` reports of a domain say at ε, and what a half-width would take.
+    """The errors of `users` reports of a domain at ε, and the users or ε for a half-width.
 
-    `domain` is a domain, or the size of one of `type`: the most bytes of a text. A number can be
-    asked for its "mean" or "ranges", too. Errors are those of a label of `frequency`: 0, or ½ of
-    bits, if not given; of a population, as intervals are that a collection shows, or of the very
-    people who answer. Of means, ranges, tables
-    and texts they are those of `targets`. `permanent` is the ε of a permanent answer, 2 ε if not
-    given. With `batch`, also what is left of ε where a relay passes on so many reports together, a
-    share `liars` of them made up. Reports that are `identified`, as by a voucher, keep their whole
-    ε however they are shuffled. ParameterError names what cannot be.
+    `domain`: a domain, or the size of one of `type`; for a text its most bytes. `asks`: for a
+    number also "mean" or "ranges". `frequency`: errors are those of a label of this frequency, by
+    default 0, or ½ for bits; for means, ranges, tables and texts they are those of `targets`.
+    `population`: errors for a population, as in the intervals of a collection, else for the people
+    who answer. `permanent`: ε of a permanent answer, by default 2 ε. `batch`: also compute the ε
+    that remains if a relay passes on this many reports together, a share `liars` of them fake.
+    `identified`: reports identify their person, as by a voucher, so shuffling does not help.
+    Raises ParameterError for an impossible argument.
     """
     scenario = Scenario.of(domain, domain_type, asks, mechanism, linkable)
     report = parse_epsilon(epsilon)
@@ -186,12 +187,12 @@ def plan(  # noqa: PLR0913  (published: each is a part of the question)
 
 
 def default_permanent_epsilon(report: Fraction) -> Fraction:
-    """The ε of a permanent answer where none is named."""
+    """The ε of a permanent answer if none is named."""
     return min(2 * report, _LARGEST)
 
 
 def default_frequency(domain_type: str) -> float:
-    """Of the label whose error is told, where none is named."""
+    """The default frequency of the label whose error is shown."""
     return 0.5 if domain_type == "bits" else 0.0
 
 
@@ -203,7 +204,7 @@ def _check(
             raise ParameterError(f"{name} must be at least 1, got {number}")
     for name, share in (("half_width", half_width), ("confidence", confidence), ("power", power)):
         if not 0 < share < 1:
-            raise ParameterError(f"{name} must lie strictly between 0 and 1, got {share}")
+            raise ParameterError(f"{name} must be strictly between 0 and 1, got {share}")
     if repeat not in REPEATS:
         raise ParameterError(f"repeat must be one of {', '.join(REPEATS)}, got {repeat!r:.40}")
 
@@ -216,9 +217,9 @@ def _epsilon_needed(
     *,
     times: Fraction | None,
 ) -> str | None:
-    """The least ε of three decimals whose interval is no wider; None if 20 is not enough.
+    """The least ε with three decimals and at most this half-width; None if 20 is not enough.
 
-    With `times`, of one report whose permanent answer costs that many times as much.
+    With `times`: of one report whose permanent answer costs that many times as much.
     """
 
     def enough(thousandths: int) -> bool:
@@ -238,7 +239,7 @@ def _epsilon_needed(
 
 
 def _prices(report: Fraction, kept: Fraction, epochs: int) -> dict[str, Fraction]:
-    """What a device pays over so many epochs."""
+    """The ε that a device pays over `epochs` epochs, by way to repeat."""
     return {"once": report, "fresh": epochs * report, "memoized": kept}
 
 

@@ -1,4 +1,4 @@
-"""The least frequency that the test of "nobody has this label" finds with a given power.
+"""The least frequency that the test of "no one has this label" detects with a given power.
 
 N of the n reports are about a label: all of them, or Bin(n, t/m) where each report is about t of m
 labels. Bin(N, s) of them support a label of frequency f, s = q + (p − q)f. It is significant
@@ -8,7 +8,9 @@ count c(N) on with
     P[Bin(N, q) ≥ c] ≤ level/d        so that power(f) = E P[Bin(N, s) ≥ c(N)]
 
 which is solved for f by bisection. Exact up to floating point, but that at most 512 values of N
-stand for all within eight standard deviations.
+represent all within eight standard deviations.
+
+Source: docs/mathematics/planning.md, What can be seen.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ Trials = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class LabelTest:
-    """p, q and sampling fraction; `level` is that of one label, the family's over its size."""
+    """p, q and sampling fraction; `level`: that of one label, the family's over its size."""
 
     p: float
     q: float
@@ -40,7 +42,7 @@ class LabelTest:
     level: float
 
     def least_frequency(self, reports: int, power: float) -> float | None:
-        """A share of people; None if a label that everybody has is found less often than that."""
+        """A share of people; None if even a label of all people is not detected with `power`."""
         trials, weights = _trials(reports, self.sampling_fraction)
         critical = critical_counts(trials, self.q, self.level)
 
@@ -77,7 +79,7 @@ def _tail(counts: Trials, trials: Trials, chance: float) -> Floats:
 
 
 def _trials(reports: int, sampling_fraction: float) -> tuple[Trials, Floats]:
-    """How many reports may tell of one label, and the chance of each."""
+    """Possible numbers of reports on one label, and the probability of each."""
     if sampling_fraction == 1:
         return np.array([reports]), np.ones(1)
     spread = (

@@ -1,4 +1,4 @@
-"""What is planned for, before ε: a domain, what it is to tell, and which mechanism then answers."""
+"""The subject of a plan without ε: a domain, the wanted answer, and the mechanism for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from deniable_shared.mechanisms import Mechanism
 
 ASKS = ("labels", "mean", "ranges")
-"""What a number can be asked for."""
+"""The targets of a question for a number."""
 
 _SIZED = ("bits", "choice", "number", "text")
 _OF_TYPE = {"record": "tables", "text": "texts"}
@@ -37,7 +37,7 @@ _UNKNOWN = "no least error is known of several bits"
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What does not change with ε; `domain` is there where a mechanism must know it."""
+    """The parts of a plan that do not depend on ε; `domain` is set if mechanisms need it."""
 
     type: str
     size: int
@@ -56,7 +56,7 @@ class Scenario:
         mechanism: str | None,
         linkable: bool,
     ) -> Scenario:
-        """ParameterError for what cannot be planned."""
+        """A scenario. Raises ParameterError for an impossible one."""
         if isinstance(domain, bool):
             raise ParameterError("domain must be a domain or its size, got a bool")
         if asks not in ASKS:
@@ -73,7 +73,7 @@ class Scenario:
             raise ParameterError(f"asks must be labels but for a number, got {asks} of a {kind}")
         if isinstance(domain, int) and kind in ("choice", "number") and domain < 2:
             raise ParameterError(
-                f"domain must have at least 2 labels or steps, got {domain}: with one, everybody "
+                f"domain must have at least 2 labels or steps, got {domain}: with one, everyone "
                 "answers the same"
             )
         target = TARGETS.get(_OF_TYPE.get(kind, asks))
@@ -85,20 +85,20 @@ class Scenario:
 
     @property
     def radices(self) -> tuple[int, ...]:
-        """Of a record, how many labels each attribute has."""
+        """The number of labels of each attribute of a record."""
         return self.domain.radices if isinstance(self.domain, Record) else ()
 
     @property
     def unknown(self) -> str:
-        """Why there is no ratio to the optimum, where there is none."""
+        """Why there is no ratio to the optimum."""
         return self.target.unknown if self.target else _UNKNOWN
 
     def about(self, frequency: float) -> str:
-        """What the errors are those of."""
+        """The quantity that the errors are about."""
         return self.target.description if self.target else f"a label near {frequency:g}"
 
     def precision(self, mechanism: Mechanism, frequency: float, population: bool) -> Precision:
-        """The errors of what is asked."""
+        """The precision of the wanted answer."""
         if self.target is None:
             return Precision(mechanism, frequency, population)
         return self.target.of(mechanism, frequency, population, self.radices)
@@ -106,7 +106,7 @@ class Scenario:
     def answer(
         self, epsilon: Fraction, permanent: Fraction | None, shows: HalfWidth | None = None
     ) -> Recommendation:
-        """The mechanism that is named, else the one that is recommended.
+        """The named mechanism, else the recommended one.
 
         Where intervals differ by more than their variance, the one that is narrowest in what a
         collection `shows`; without that, for many users.
@@ -133,19 +133,19 @@ class Scenario:
         )
 
     def pinned(self, mechanism_id: str, epsilon: Fraction) -> dict[str, int]:
-        """What a manifest would pin: chosen for one report, also in a chain."""
+        """The parameters that a manifest would fix, chosen for one report, also in a chain."""
         once = self._build(mechanism_id, epsilon, None)
         return {name: getattr(once, name) for name in mechanisms.pinned_parameters(mechanism_id)}
 
     def _checked_id(self, mechanism_id: str) -> str:
-        """The id, if that mechanism tells what is asked."""
+        """The id, if that mechanism has the wanted answer. Raises ParameterError if not."""
         if self.target:
             able = mechanisms.ids_for_target(self.target.name)
         else:
             able = mechanisms.ids_for_domain_type(self._domain_type)
         if mechanism_id not in able:
             raise ParameterError(
-                f"mechanism must tell {'this' if self.target else 'frequencies'}, one of "
+                f"mechanism must measure {'this' if self.target else 'frequencies'}, one of "
                 f"{', '.join(able)}, got {mechanism_id!r:.80}"
             )
         return mechanism_id
@@ -157,11 +157,11 @@ class Scenario:
     def _most_precise(
         self, target: Target, epsilon: Fraction, permanent: Fraction | None, shows: HalfWidth | None
     ) -> Recommendation:
-        """Of the narrowest interval, or the least variance; the first in a tie."""
+        """The mechanism with the narrowest interval or the least variance; in a tie the first."""
         built = list(self._mechanisms(target, epsilon, permanent))
         if not built:
             raise ParameterError(
-                f"no mechanism tells this of {self.size:,} values at this epsilon: use fewer steps"
+                f"no mechanism can do this for {self.size:,} values at this ε: use fewer steps"
             )
 
         def wide(mechanism: Mechanism) -> float:

@@ -1,6 +1,6 @@
-"""The decision over a grid: what is chosen for which size at which ε, whatever is asked.
+"""The best mechanism for each size and ε of a grid.
 
-Rows are sizes: labels, bits, steps of a number, bytes of a text; of records how many labels each
+Rows are sizes: labels, bits, steps of a number, bytes of a text; for records how many labels each
 attribute has. The error is that of one report: of n it is √n times smaller. Choices are those for
 many users.
 """
@@ -50,7 +50,7 @@ _OTHERS: Mapping[str, tuple[int, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """What is taken for one domain and ε; `attributes` are those of a record."""
+    """The choice for one domain and ε; `attributes`: label counts of a record."""
 
     domain: int
     attributes: Radices | None
@@ -62,7 +62,7 @@ class SweepPoint:
 
 
 def sizes_of(domain_type: str, asks: str = "labels") -> Sequence[int | Radices]:
-    """The rows of the table for what is asked."""
+    """The rows of the table for a type of domain and a target."""
     return (
         RECORDS if domain_type == "record" else _OTHERS.get(domain_type, _OTHERS.get(asks, SIZES))
     )
@@ -79,7 +79,7 @@ def decisions(
 ) -> list[SweepPoint]:
     """One choice for each size and ε, sizes first; a size of records is one of `Radices`.
 
-    "memoized" takes a permanent answer of twice the ε. ParameterError for what cannot be planned.
+    "memoized" uses a permanent answer of twice the ε. Raises ParameterError if impossible.
     """
     if not sizes or not epsilons:
         raise ParameterError("sizes and epsilons must name at least one each")
@@ -92,7 +92,7 @@ def decisions(
 
 
 def record_of(radices: Radices) -> Record:
-    """A record of so many labels each, with names that nobody sees."""
+    """A record with these numbers of labels, and placeholder names."""
     return Record(
         tuple(
             (f"attribute {place + 1}", tuple(f"label {each + 1}" for each in range(radix)))
@@ -102,7 +102,7 @@ def record_of(radices: Radices) -> Record:
 
 
 def radices_text(radices: Radices) -> str:
-    """Like "2×3×4", or "2^10" where many are alike."""
+    """A text like "2×3×4", or "2^10" for many equal numbers."""
     if len(radices) > 3 and len({*radices}) == 1:
         return f"{radices[0]}^{len(radices)}"
     return "×".join(map(str, radices))

@@ -1,10 +1,10 @@
-"""What a question wants to know where that is no label: a mean, ranges, tables or texts.
+"""Targets of a question besides labels: a mean, ranges, tables or texts.
 
-    mean     n·Var where answers spread evenly over the values, as a share of the range; of the very
-             people who answer V/4 at the answer where it is largest, V of [−1, 1]
+    mean     n·Var if answers spread evenly over the values, as a share of the range; of the
+             people who answer V/4 at the answer with the largest variance, V for [−1, 1]
     ranges   n·Var of a range of values, the mean over all ranges (`range_error`)
     tables   n·Var of a cell of two attributes, the mean over all tables (`record_choice`)
-    texts    that of a label near 0, told by the reports that are held out (`prefix_hash`)
+    texts    that of a label near 0, from the reports that are held out (`prefix_hash`)
 
 Ranges are those of answers that spread evenly.
 """
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from deniable_shared.mechanisms import Mechanism
 
 CANDIDATES = 1_000
-"""Texts among which one is to show up."""
+"""The number of texts among which one must be detected."""
 
 
 @runtime_checkable
 class _Scores(Protocol):
-    """A mechanism whose outputs stand for scores; a `window` of them is likelier."""
+    """A mechanism whose outputs are scores; a `window` of them is likelier."""
 
     @property
     def scores(self) -> Sequence[int]: ...
@@ -62,7 +62,7 @@ class _Scores(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _MeanPrecision(ScorePrecision):
-    """Of a mean, as a share of the range."""
+    """The precision of a mean, as a share of the range."""
 
     def _variance_of(self, mechanism: Mechanism) -> float:
         return _mean_square(mechanism) / 4 if self.population else float(worst_mean(mechanism))
@@ -76,7 +76,7 @@ class _MeanPrecision(ScorePrecision):
         return 1 / (2 * self._gap)
 
     def half_width(self, reports: int, confidence: float) -> float:
-        """See `Precision`; where a report is one bit, limits are exact."""
+        """See `Precision`; if a report is one bit, limits are exact."""
         if not self.population or isinstance(_first_round(self.mechanism), _Scores):
             return ScorePrecision.half_width(self, reports, confidence)
         return Precision(self.mechanism, 0.5).half_width(reports, confidence)
@@ -91,13 +91,13 @@ class _MeanPrecision(ScorePrecision):
         return gap * last / form.window / max(form.scores)
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
-        """How far a mean must be from a given value to be told from it; None if out of reach."""
+        """The least detectable distance of a mean from a given value; None if there is none."""
         return _two_sided(self.std_error(reports), confidence, power)
 
 
 @dataclass(frozen=True, slots=True)
 class _RangePrecision(ScorePrecision):
-    """Of a range of values."""
+    """The precision of a range of values."""
 
     def _variance_of(self, mechanism: Mechanism) -> float:
         variance = range_variance(mechanism)
@@ -112,17 +112,17 @@ class _RangePrecision(ScorePrecision):
 
     @property
     def _pull(self) -> float:
-        """A range ends in one node of a level or two, of which a report tells of half."""
+        """See `ScorePrecision`. A range uses one or two nodes of a level; a report has half."""
         return 1 / (2 * self._gap * float(self.mechanism.sampling_fraction))
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
-        """The share that a range must have to be told from 0; None if more than 1."""
+        """The least share of a range that is detected; None if more than 1."""
         return _two_sided(self.std_error(reports), confidence, power)
 
 
 @dataclass(frozen=True, slots=True)
 class _TablePrecision(ScorePrecision):
-    """Of a cell of two attributes; `radices` are those of the record."""
+    """The precision of a cell of two attributes; `radices`: label counts of the record."""
 
     radices: tuple[int, ...] = ()
 
@@ -145,7 +145,7 @@ class _TablePrecision(ScorePrecision):
 
     @property
     def _gap(self) -> float:
-        """One report supports some of a cell's combinations, or tells one of three parities."""
+        """p − q of a cell: a report supports some of its combinations, or one of three parities."""
         gap = float(self.mechanism.p - self.mechanism.q)
         form = _first_round(self.mechanism)
         if isinstance(form, AttributeSampler):
@@ -159,13 +159,13 @@ class _TablePrecision(ScorePrecision):
         return [self.radices[i] * self.radices[j] for j in every for i in range(j)]
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
-        """The least share of a cell told from 0 among all of the largest table."""
+        """The least share of a cell that is detected among all cells of the largest table."""
         return _least(self.std_error(reports), max(self._cells), confidence, power)
 
 
 @dataclass(frozen=True, slots=True)
 class _TextPrecision(Precision):
-    """Of how often one text occurs."""
+    """The precision of the frequency of one text."""
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
         """The least share of a text whose interval excludes 0, among a thousand candidates."""
@@ -174,7 +174,7 @@ class _TextPrecision(Precision):
 
 
 def _mean_square(mechanism: Mechanism) -> float:
-    """E s² of what a report says of a mean on [−1, 1], where answers spread evenly."""
+    """E s² of the score of a report for a mean on [−1, 1], if answers spread evenly."""
     form = _first_round(mechanism)
     if not isinstance(form, _Scores):
         return 1 / float(mechanism.p - mechanism.q) ** 2
@@ -185,7 +185,7 @@ def _mean_square(mechanism: Mechanism) -> float:
 
 
 def worst_mean(mechanism: Mechanism) -> Fraction:
-    """n·Var of a mean given who answered, as a share of the range, at its worst answer."""
+    """n·Var of a mean of the people who answered, as a share of the range, at the worst answer."""
     form = _first_round(mechanism)
     if isinstance(form, _Scores):
         return form.worst_variance(mechanism.p) / 4
@@ -199,7 +199,7 @@ def _spread(mechanism: Mechanism) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is compared: the mechanisms, their precision, and what is said of both."""
+    """The compared mechanisms, their precision, and their description."""
 
     description: str
     best: str
@@ -211,7 +211,7 @@ class Target:
     def of(
         self, mechanism: Mechanism, frequency: float, population: bool, radices: tuple[int, ...]
     ) -> Precision:
-        """The precision of a mechanism for this."""
+        """The precision of a mechanism for this target."""
         more = {"radices": radices} if self.precision is _TablePrecision else {}
         return self.precision(mechanism, frequency, population, **more)
 
@@ -221,7 +221,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         "mean": Target(
             "the mean of answers spread evenly, in shares of the range",
             "the narrowest interval",
-            "the least there is has no closed form; optimal-mean/1 is within 3% of what a linear "
+            "the least error has no closed form; optimal-mean/1 is within 3% of what a linear "
             "program finds, up to ε = 6",
             "mean",
             _MeanPrecision,
@@ -229,7 +229,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         "ranges": Target(
             "a range of values, the mean over all ranges",
             "the narrowest interval of a range",
-            "nobody knows the least error of ranges",
+            "the least error of ranges is not known",
             "ranges",
             _RangePrecision,
             influence=False,
@@ -237,14 +237,14 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         "tables": Target(
             "a cell of two attributes, the mean over all tables",
             "",
-            "nobody knows the least error of tables",
+            "the least error of tables is not known",
             "tables",
             _TablePrecision,
         ),
         "texts": Target(
-            "a text near 0, of a list or among what is found",
+            "a text near 0, of a list or discovered",
             "",
-            "nobody knows the least error of search and count together",
+            "the least error of search and count together is not known",
             "texts",
             _TextPrecision,
         ),

@@ -1,13 +1,13 @@
-"""The variance of a frequency by formula, and what follows: reports, errors, what can be seen.
+"""The variance of a frequency by formula, and the reports, errors and detection that follow.
 
-    n·Var(f) = s(1 − s)/(p − q)²·1/told        s = fp + (1 − f)q
+    n·Var(f) = s(1 − s)/(p − q)²·1/t          s = fp + (1 − f)q,  t: the sampling fraction
 
-among people drawn from a population; f(1 − f) less for the very people who answered. Over T epochs
-with new draws each (`fresh`) what the coins add is divided by T; of one permanent answer
+for people drawn from a population; f(1 − f) less for the people who answered. Over T epochs
+with new draws each (`fresh`) the part of the coins is divided by T; with one permanent answer
 
     V_T = V_∞ + (V_1 − V_∞)/T        V_∞ that of the permanent answers themselves
 
-Sources: local-dp §0, §9, §16, §18.
+Sources: docs/mathematics/planning.md, How many reports.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HalfWidth:
-    """So many users, and of whom and how sure the intervals are that they are shown with."""
+    """The half-width for a number of users, at a confidence, of a population or of the users."""
 
     users: int
     confidence: float
     population: bool
 
     def __call__(self, precision: Precision) -> float:
-        """The half-width of that interval."""
+        """The half-width of the interval under a precision, as a share of 1."""
         return precision.half_width(self.users, self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """What n·Var of a frequency f is under a mechanism; `population` as intervals speak of it."""
+    """n·Var of a frequency f under a mechanism; `population`: for people drawn from one."""
 
     mechanism: Mechanism
     frequency: float
@@ -56,7 +56,7 @@ class Precision:
 
     def __post_init__(self) -> None:
         if not 0 <= self.frequency <= 1:
-            raise ParameterError(f"frequency must lie in [0, 1], got {self.frequency}")
+            raise ParameterError(f"frequency must be in [0, 1], got {self.frequency}")
 
     @property
     def variance(self) -> float:
@@ -64,7 +64,7 @@ class Precision:
         return self._variance_of(self.mechanism)
 
     def over(self, epochs: int, *, repeat: str) -> float:
-        """n·Var for n devices that answer in all of so many epochs."""
+        """n·Var for n devices that answer in each of `epochs` epochs."""
         people = self._sampling_variance
         one = self.variance - people
         if repeat == "once":
@@ -75,13 +75,13 @@ class Precision:
         return kept + (one - kept) / epochs + people
 
     def std_error(self, reports: int) -> float:
-        """Of a frequency from so many reports."""
+        """The standard error of a frequency from `reports` reports."""
         return math.sqrt(self.variance / reports)
 
     def half_width(self, reports: int, confidence: float) -> float:
-        """Of the interval that so many reports show, where [0, 1] does not cut it off.
+        """The half-width of the interval from `reports` reports, if [0, 1] does not cut it off.
 
-        Of the very people who answer none is shown: for them it is that of the normal law.
+        Without a population no interval is shown: then it is the half-width of the normal law.
         """
         if not self.population:
             return -NormalDist().inv_cdf((1 - confidence) / 2) * self.std_error(reports)
@@ -93,7 +93,7 @@ class Precision:
         return float(upper[0] - lower[0]) / 2 / float(channel.gap)
 
     def reports_for(self, half_width: float, confidence: float) -> int:
-        """The least number of reports whose interval is no wider."""
+        """The least number of reports whose interval has at most this half-width."""
         enough = 1
         while self.half_width(enough, confidence) > half_width:
             enough *= 2
@@ -105,7 +105,7 @@ class Precision:
         return enough
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
-        """The least frequency that the exact test finds, among all labels; None if 1 is not."""
+        """The least frequency that the exact test detects among all labels; None if none."""
         return self._least_frequency_among(self.mechanism.domain_size, reports, confidence, power)
 
     def _least_frequency_among(
@@ -119,11 +119,11 @@ class Precision:
         )
 
     def influence(self, reports: int) -> float:
-        """How far one made-up report moves a frequency, at most."""
+        """The most that one fake report moves a frequency."""
         return 1 / (self._gap * float(self.mechanism.sampling_fraction) * reports)
 
     def shift_by(self, liars: float) -> float:
-        """How much wider an interval gets, in all, if a share of the reports is made up."""
+        """The width that an interval gains if the share `liars` of the reports is fake."""
         share = worst_share(liars, self.mechanism.sampling_fraction)
         return share / ((1 - share) * self._gap)
 
@@ -133,7 +133,7 @@ class Precision:
 
     @property
     def _sampling_variance(self) -> float:
-        """What drawing the people adds."""
+        """The variance from drawing the people."""
         return self.frequency * (1 - self.frequency) if self.population else 0.0
 
     def _variance_of(self, mechanism: Mechanism) -> float:
@@ -144,14 +144,14 @@ class Precision:
 
 
 class ScorePrecision(Precision, ABC):
-    """Of what is told by the scores of reports: intervals are those of `score_limits`."""
+    """The precision of estimates from scores of reports, with the intervals of `score_limits`."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def _pull(self) -> float:
-        """How far one report pulls n times the estimate, the mean of both sides."""
+        """How far one report moves n times the estimate, averaged over both sides."""
 
     def half_width(self, reports: int, confidence: float) -> float:
         """See `Precision`."""
