@@ -1,12 +1,14 @@
-"""What is public about the epochs a release reads: which they are, n, what one person has there.
+"""Public facts of the epochs that a release reads: their numbers, n, reports of one device.
 
-Only closed epochs are read. One whose time is over is closed here, for good, before it is counted:
-no report can then come to what was released.
+A release reads only closed epochs. An epoch whose time is over is closed permanently before its
+tally is read, so no report can be added afterwards.
 
 Neighbours replace one report within its epoch, so n is public. Under `read = "releases"` that holds
-for each epoch with at least `min_batch` reports. An epoch with fewer is in no set, whether it has
-any or none: nothing here then depends on how many it has, but for that one comparison. The newest
+for each epoch with at least `min_batch` reports. An epoch with fewer is never read, whether it has
+any or none: then only this comparison depends on its number of reports. The newest
 manifest decides, for the epochs of earlier versions too.
+
+Source: docs/mathematics/releases-over-sums.md, Neighbours.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.retention import first_kept
+from deniable_aggregator.documents.describe import moment
 from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
 from deniable_aggregator.store.epoch_closing import counted_time
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.rows import EpochRow
 
 MOST_EPOCHS = 1_000
-"""Each of them is charged, inside the one transaction that writes."""
+"""Most epochs of one release: one transaction charges each of them."""
 
 MOST_INTEGERS = 1 << 25
 """Epochs × cohorts × tally length of one release: 256 MiB."""
@@ -41,7 +44,7 @@ _WIDEST = ("live", "closed", "releases")
 
 @dataclass(frozen=True, slots=True)
 class ReleaseEpochs:
-    """The epochs that a release reads, and those asked for that have too few reports for one.
+    """The epochs that a release reads, and the requested ones with too few reports.
 
     Both ascend. `too_few` is empty unless only releases may be read.
     """
@@ -53,7 +56,7 @@ class ReleaseEpochs:
 def close_epochs(
     store: Reports, collection: Collection, selection: EpochSelection, now: float
 ) -> ReleaseEpochs:
-    """The explicit epochs, each closed for good: what is counted now is counted for ever."""
+    """The epochs, each closed permanently first, so that its counts are final."""
     over = _over(store, collection, selection, now)
     stored = {row.epoch for row in store.epochs(collection.id) if row.closed_at is not None}
     for epoch in over:
@@ -65,12 +68,12 @@ def close_epochs(
 def select_epochs(
     store: Reports, collection: Collection, selection: EpochSelection, now: float
 ) -> ReleaseEpochs:
-    """The explicit epochs, over if not closed; invalid-argument, epoch-open, too-few-reports."""
+    """The epochs to read. Raises invalid-argument, epoch-open or too-few-reports."""
     return _with_enough(store, collection, _over(store, collection, selection, now))
 
 
 def _with_enough(store: Reports, collection: Collection, over: Sequence[int]) -> ReleaseEpochs:
-    """Raises too-few-reports where no epoch is left."""
+    """The epochs with enough reports. Raises too-few-reports if there are none."""
     if collection.manifest.read != "releases":
         return ReleaseEpochs(tuple(over))
     counts = {row.epoch: row.n for row in store.epochs(collection.id)}
@@ -83,7 +86,7 @@ def _with_enough(store: Reports, collection: Collection, over: Sequence[int]) ->
 def _over(
     store: Reports, collection: Collection, selection: EpochSelection, now: float
 ) -> tuple[int, ...]:
-    """Those asked for that are over, however few reports they have."""
+    """The requested epochs that are over, also those with few reports."""
     now = counted_time(now, store.spool_progress())
     calendar = _EpochCalendar(
         collection, {row.epoch: row for row in store.epochs(collection.id)}, now
@@ -99,7 +102,7 @@ def _over(
 
 
 def context_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> ReleaseContext:
-    """Of these epochs, which hold at least one report."""
+    """The context of these epochs, which have at least one report."""
     wanted = set(epochs)
     n = sum(row.n for row in store.epochs(collection.id) if row.epoch in wanted)
     if not n:
@@ -119,13 +122,13 @@ def context_of(store: Reports, collection: Collection, epochs: Sequence[int]) ->
 
 
 def require_enough(collection: Collection, context: ReleaseContext) -> None:
-    """Raise too-few-reports below the newest `min_batch`, all epochs together."""
+    """Raises too-few-reports below the newest `min_batch`, all epochs together."""
     if context.n < collection.manifest.min_batch:
         raise _too_few(collection, context.n)
 
 
 def tallies_of(store: Reports, collection: Collection, context: ReleaseContext) -> Tallies:
-    """One part an epoch and cohort that has reports, whatever manifest they came under.
+    """One part for each epoch and cohort with reports, over all versions of the manifest.
 
     ReportsGoneError where they are not all there: their time was over in between.
     """
@@ -141,12 +144,12 @@ def tallies_of(store: Reports, collection: Collection, context: ReleaseContext) 
 
 
 class ReportsGoneError(Exception):
-    """Says no number: how many are left may be a secret."""
+    """Tallies were deleted. It has no number, because how many are left may be secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class _EpochCalendar:
-    """Which epochs are over. All before `edge` are, by the clock; a life may have millions."""
+    """Decides which epochs are over: by the clock all before `edge`, which may be millions."""
 
     collection: Collection
     rows: Mapping[int, EpochRow]
@@ -166,7 +169,7 @@ class _EpochCalendar:
                 raise _still_open(self.collection, epoch)
 
     def over(self, epochs: Sequence[int]) -> list[int]:
-        """Those asked for that are over; without reports only where that is a secret."""
+        """The requested epochs that are over; empty ones only if their emptiness is secret."""
         wanted = epochs if isinstance(epochs, range) else frozenset(epochs)
         if self.collection.manifest.read != "releases":
             counted = [epoch for epoch, row in self.rows.items() if row.n]
@@ -187,7 +190,7 @@ class _EpochCalendar:
 def _selected_epochs(
     collection: Collection, selection: EpochSelection, now: float
 ) -> Sequence[int]:
-    """Of the collection's life, and not so old that their tallies are due to go."""
+    """The selected epochs in the collection's life, except those with tallies due for deletion."""
     last = collection.last_epoch
     first = max(collection.first_epoch, first_kept(collection.manifest, now))
     if selection.listed is None:
@@ -204,12 +207,12 @@ def _closes(collection: Collection, epoch: int) -> int:
 
 
 def _widest_read(collection: Collection) -> str:
-    """What the promise of a release rests on: what was once readable was perhaps read."""
+    """The widest access of any version: data that was once readable may have been read."""
     return min((m.read for m in collection.versions.values()), key=_WIDEST.index)
 
 
 def _installation(collection: Collection, epochs: Sequence[int]) -> Installation:
-    """Under the first version's lifetime: later ones may only lower it."""
+    """Reports of one device in the first version's lifetime: later versions may only lower it."""
     first = collection.first
     if first.repeat == "once":
         return Installation.once(report=first.epsilon_report)
@@ -246,7 +249,7 @@ def _still_open(collection: Collection, epoch: int) -> Problem:
     closes = _closes(collection, epoch)
     return Problem(
         "epoch-open",
-        f"epoch {epoch} takes reports until {closes} (unix seconds) and releases read closed "
+        f"epoch {epoch} takes reports until {moment(closes)}, and releases read closed "
         "epochs only: ask again then, or for earlier epochs",
         epoch=epoch,
         closes=closes,
@@ -254,18 +257,18 @@ def _still_open(collection: Collection, epoch: int) -> Problem:
 
 
 def _too_few(collection: Collection, n: int) -> Problem:
-    """How many there are is not said where only releases may be read."""
+    """The refusal. It hides the number of reports if only releases may be read."""
     needed = collection.manifest.min_batch
     if collection.manifest.read == "releases":
         return Problem(
             "too-few-reports",
-            f"each epoch that a release reads needs {needed} reports, and none of the closed "
-            "epochs asked for has as many: widen from and to, or wait",
+            f"each epoch that a release reads needs {needed} reports, but none of the closed "
+            "epochs in this request has that many: widen from and to, or wait",
             needed=needed,
         )
     return Problem(
         "too-few-reports",
-        f"the closed epochs asked for hold {n} reports and {needed} are needed: "
+        f"the closed epochs in this request have {n} reports, but {needed} are needed: "
         "widen from and to, or wait",
         n=n,
         needed=needed,

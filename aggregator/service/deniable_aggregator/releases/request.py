@@ -1,8 +1,8 @@
-"""What is asked of a collection, and the digest by which the same request is found again.
+"""A request for a release, and the digest that recognizes the same request.
 
     SHA-256 of the canonical {collection, identity, epochs, tally, mechanism, version, parameters}
 
-The tally is in it, so the digest is as secret as the tally: it is kept, never shown or logged.
+The digest covers the tally, so it is as secret as the tally: it is stored, never shown or logged.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.rows import KeyedTally
 
 PrepareRelease = Callable[[str, Mapping[str, object], ReleaseContext], PreparedRelease]
-"""`releases.kinds.prepared`: reads no tally, raises a DeniableError for what it refuses."""
+"""`releases.kinds.prepare`: reads no tally; raises a DeniableError to refuse."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpochSelection:
-    """Which epochs are to be read: those listed, else the closed ones of the span.
+    """The epochs to read: the listed ones, else the closed ones of the span.
 
-    `bounded` says that somebody named the span's end: then none of it may be open.
+    `bounded`: the request named the end of the span, so all its epochs must be closed.
     """
 
     span: EpochRange = field(default_factory=EpochRange)
@@ -45,7 +45,7 @@ class EpochSelection:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRequest:
-    """A mechanism by name, its arguments as they were given, and the epochs."""
+    """The name of a mechanism, the given arguments, and the epochs."""
 
     mechanism: str
     arguments: Mapping[str, object]
@@ -58,7 +58,7 @@ def prepare_release(
     arguments: Mapping[str, object],
     context: ReleaseContext,
 ) -> PreparedRelease:
-    """A valid request; invalid-argument in the mechanism's own words for any other."""
+    """The prepared release. Raises invalid-argument with the mechanism's message."""
     try:
         return prepare(mechanism, arguments, context)
     except DeniableError as error:
@@ -66,7 +66,7 @@ def prepare_release(
 
 
 def opens_session(prepared: PreparedRelease) -> TypeGuard[PreparedSession]:
-    """Whether its draw opens a conversation."""
+    """Whether its draw opens a session."""
     return hasattr(prepared, "open")
 
 
@@ -76,7 +76,7 @@ def has_typical_errors(prepared: PreparedRelease) -> TypeGuard[ReleaseWithTypica
 
 
 def request_terms(prepared: PreparedRelease) -> bytes:
-    """The public words of a request, canonical: what it takes to prepare it again."""
+    """The public part of a request as canonical JSON, enough to prepare it again."""
     return canonical_json(
         {
             "mechanism": prepared.mechanism,
@@ -100,7 +100,7 @@ def request_digest(
 
 
 def tally_digest(cells: Iterable[KeyedTally]) -> bytes:
-    """Of cells in their order: which they are, their n, their counts."""
+    """The digest of cells in order: their keys, their n and their counts."""
     digest = sha256()
     for row in cells:
         key = row.key

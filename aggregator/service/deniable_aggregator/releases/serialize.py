@@ -1,7 +1,7 @@
 """The documents of a release and of its price.
 
-Every field is a function of public facts but `result` and `error_bars`, which are functions of the
-draw. A release is kept, and hashed into the log, as canonical JSON.
+Every field depends only on public facts, except `result` and `error_bars`, which depend on the
+draw. A release is stored, and hashed into the log, as canonical JSON.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ EVERYBODY = "everybody who may read, the operator included"
 def planned_document(
     prepared: PreparedRelease, context: ReleaseContext, *, too_few: Sequence[int] = ()
 ) -> PlannedDocument:
-    """What is known of a release before it is drawn, and stays so.
+    """The part of a release's document that is known before the draw.
 
-    `too_few` were asked for and are not read: they have fewer reports than `min_batch`.
+    `too_few`: requested epochs that are not read, because they have fewer than `min_batch` reports.
     """
     return PlannedDocument(
         collection=context.collection,
@@ -77,7 +77,7 @@ def planned_document(
 def release_document(
     release: str, created: int, planned: PlannedDocument, result: ReleaseResult
 ) -> ReleaseDocument:
-    """What is stored and answered from then on."""
+    """The document of a release, which is stored and answered from then on."""
     return ReleaseDocument(
         **msgspec.structs.asdict(planned),
         release=release,
@@ -88,7 +88,7 @@ def release_document(
 
 
 def canonical_bytes(document: PlannedDocument) -> bytes:
-    """Its canonical JSON: what is stored and hashed. ValueError for what has none."""
+    """The canonical JSON that is stored and hashed. Raises ValueError if it has none."""
     return canonical_json(msgspec.to_builtins(document))
 
 
@@ -108,9 +108,9 @@ def quote_document(
     stored: str | None,
     refusal: str | None,
 ) -> QuoteDocument:
-    """What a release would cost and how far off it may be; nothing was charged.
+    """The price and the error of a release that is not charged.
 
-    `after` is the budget behind it, the same where it was paid for, none where it is refused.
+    `after`: the budget afterwards; unchanged if it is already paid for, None if it is refused.
     """
     return QuoteDocument(
         **msgspec.structs.asdict(planned),
@@ -123,7 +123,7 @@ def quote_document(
 
 
 def budget_document(account: Account, epochs: Iterable[int]) -> BudgetDocument:
-    """To a release that reads these epochs: of the worst of them, and of one installation."""
+    """The budget for a release of these epochs: of the epoch with least left, and of one device."""
     spent = [account.spent(epoch) for epoch in epochs]
     budget = account.budget
     return BudgetDocument(
@@ -133,7 +133,7 @@ def budget_document(account: Account, epochs: Iterable[int]) -> BudgetDocument:
 
 
 def _bar_documents(bars: Iterable[ErrorBar]) -> list[BarDocument]:
-    """An end that is missing or infinite is null."""
+    """Error bars as documents; a missing or infinite end is null."""
     return [
         BarDocument(
             quantity=bar.quantity,
@@ -146,7 +146,7 @@ def _bar_documents(bars: Iterable[ErrorBar]) -> list[BarDocument]:
 
 
 def _promise_document(promised: Promise, context: ReleaseContext) -> PromiseDocument:
-    """True values are promised anything only where nothing but releases may be read."""
+    """The guarantee as a document. It covers true values only if only releases may be read."""
     sealed = context.read == "releases"
     return PromiseDocument(
         protects="reports and true values" if sealed else "local only",

@@ -1,12 +1,12 @@
-"""The order of things: validate without the tally, look up, charge, draw, keep, show.
+"""Makes releases in this order: validate without the tally, look up, charge, draw, store, return.
 
     made before       the stored release, free
-    charged before    a crash lay between charge and result: drawn again, free; the first result
-                      that is kept is the only one that is ever shown
+    charged before    a crash came between charge and result: drawn again, free; only the first
+                      stored result is ever returned
     otherwise         the charge is committed, then the draw happens outside any transaction
 
-Refusals, documents and log lines are functions of the draw and of public facts. Whatever fails
-behind the charge is answered, and logged, with one fixed sentence: its own words may tell counts.
+Refusals, documents and log lines depend only on the draw and on public facts. If anything fails
+after the charge, the answer and the log have one fixed sentence: the exception may contain counts.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ logger = logging.getLogger(__name__)
 ID_BYTES = 8
 SALT_BYTES = 32
 FAILED = (
-    "the release was charged and could not be made; the same request again makes it, at no cost"
+    "the release was charged but could not be made; repeat the request to make it, free of charge"
 )
 
 
@@ -87,12 +87,12 @@ class StoredRelease:
 
 
 def _ignore_outcome(outcome: str) -> None:
-    """Where there are no metrics."""
+    """Count nothing, without metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """What counts outcomes (made, repeated, or a problem's slug), and what traces releases."""
+    """Counts outcomes (made, repeated, or a problem's slug) and traces releases."""
 
     count: Callable[[str], None] = _ignore_outcome
     tracer: Tracer = NO_TRACER
@@ -124,7 +124,7 @@ class ReleaseService:
         self.sessions = ReleaseSessions(store, prepare=prepare, guard=guard)
 
     def quote(self, collection: Collection, request: ReleaseRequest) -> QuoteDocument:
-        """What it would cost, how far off it may be, what is left. Nothing is charged."""
+        """The price, the error and the remaining budget. Nothing is charged."""
         with self._tracer.span("release") as span:
             span.collection = collection.id
             quote = self._quote(collection, request)
@@ -156,10 +156,10 @@ class ReleaseService:
     def release(
         self, collection: Collection, request: ReleaseRequest, *, audit: AuditEntry | None
     ) -> StoredRelease:
-        """The release: made now, or the one that was made for the same request before.
+        """The release: a new one, or the one of the same earlier request.
 
-        Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted, ledger-behind
-        before the charge, release-failed behind it.
+        Raises invalid-argument, epoch-open, too-few-reports, budget-exhausted or ledger-behind
+        before the charge, release-failed after it.
         """
         outcome = "internal"
         try:
@@ -185,13 +185,13 @@ class ReleaseService:
         stored = self._store.result(charged.release)
         if stored is not None:
             return StoredRelease(stored, new=False)
-        self._guard.advance()  # the file must know of the charge before the draw
+        self._guard.advance()  # heads.json must have the charge before the draw
         try:
             result, record = _draw(prepared, tallies_of(self._store, collection, context))
             release = self._store_release(
                 release_document(charged.release, charged.created, planned, result), record
             )
-            self._guard.advance()  # and that it was drawn
+            self._guard.advance()  # and the result
             return release
         except Exception:
             logger.error("release %s of %s failed", charged.release, collection.id)  # noqa: TRY400  (an error of a draw may quote figures)
@@ -209,7 +209,7 @@ class ReleaseService:
     def _charge_row(
         self, collection: Collection, prepared: PreparedRelease, context: ReleaseContext
     ) -> ChargeRow:
-        """The charge, under an id that tells neither time nor counts."""
+        """The charge, under an id that reveals neither time nor counts."""
         tally = tally_digest(cells_of(self._store, collection, context.epochs))
         price = prepared.guarantee
         return ChargeRow(
@@ -232,7 +232,7 @@ class ReleaseService:
         if paid is not None:
             return paid
         decide = _BudgetCheck(collection, row)
-        with suppress(AccountError):  # refused inside only: the same request may pay meanwhile
+        with suppress(AccountError):  # refused only inside: another request may pay meanwhile
             decide(self._store.charges(collection.id))
         try:
             return self._store.charge(row, decide, audit=with_details(audit, release=row.release))
@@ -250,7 +250,7 @@ class ReleaseService:
 def _planned_document(
     prepared: PreparedRelease, context: ReleaseContext, epochs: ReleaseEpochs
 ) -> PlannedDocument:
-    """What will be said of the release whatever is drawn: what cannot be said is not charged."""
+    """The document without the draw. If it cannot be written, nothing is charged."""
     try:
         document = planned_document(prepared, context, too_few=epochs.too_few)
     except AccountError as error:
@@ -260,7 +260,7 @@ def _planned_document(
 
 
 def _draw(prepared: PreparedRelease, tallies: Tallies) -> tuple[ReleaseResult, bytes | None]:
-    """The answer and, of a session, the record it stands on: the two are kept together."""
+    """The result and, for a session, its first record: the two are stored together."""
     if not opens_session(prepared):
         return prepared.draw(tallies), None
     records: list[bytes] = []
@@ -284,10 +284,10 @@ def _exhausted(error: BudgetError) -> Problem:
 
 
 class _BudgetCheck:
-    """Raises BudgetError where the charges leave no room for one more.
+    """Raises BudgetError if the budget has no room for one more charge.
 
-    Called before the writing transaction, it is quick inside: charges are append-only, so as many
-    as before are the same.
+    A call before the writing transaction makes the call inside quick: charges are append-only, so
+    as many as before are the same.
     """
 
     def __init__(self, collection: Collection, row: ChargeRow) -> None:

@@ -1,11 +1,10 @@
-"""Questions to a release that opened a session: free, each answer's record kept before it is shown.
+"""Answers questions to open sessions. Each record is stored before its answer is returned.
 
-As many different questions are answered as the session was planned for. Their number is that of the
-records, so it is the same after a restart and in every process.
+A session answers the planned number of different questions. The number of records counts them, so
+it is the same after a restart and in every process.
 
-The records are in the store, where a number is kept once over all processes. A session that finds
-its number taken drew behind another process's back: it is thrown away unshown, and asked again
-behind the records that are there now.
+The store keeps each record number once for all processes. If another process has stored the same
+number first, this process discards its answer unseen, and answers again after the newer records.
 """
 
 from __future__ import annotations
@@ -43,27 +42,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_OPEN = 8
-"""Sessions held in memory; any other resumes from its records."""
+"""Sessions held in memory; others resume from their records."""
 
 ATTEMPTS = 20
 
 REFUSALS = (CentralError, DecodeError, DomainError, ParameterError)
-"""What a session raises for a question that it does not take."""
+"""The exceptions of a session that refuses a question."""
 
-UNANSWERED = "the question could not be answered; asking it again costs nothing"
+UNANSWERED = "the question could not be answered; you may ask it again, free of charge"
 
 
 class ReleaseStore(Ledger, Reports, Protocol):
-    """What releases read, and where they are charged and kept."""
+    """The store of reports, charges and results of releases."""
 
 
 class _RecordTakenError(Exception):
-    """The number belongs to another process's record."""
+    """Another process stored a record of this number first."""
 
 
 @dataclass
 class _SessionRecords:
-    """Keeps the records of one session from `number` on; the next one carries the entry."""
+    """Stores the records of one session from `number` on; the next one carries the audit entry."""
 
     store: Ledger
     release: str
@@ -80,7 +79,7 @@ class _SessionRecords:
 
 
 class ReleaseSessions:
-    """The sessions of one process, one question at a time."""
+    """The sessions of one process. It answers one question at a time."""
 
     def __init__(
         self, store: ReleaseStore, *, prepare: PrepareRelease, guard: RollbackGuard = NO_GUARD
@@ -99,9 +98,9 @@ class ReleaseSessions:
         *,
         audit: AuditEntry | None,
     ) -> AnswerDocument:
-        """The answer, and how many questions are left.
+        """The answer, and the number of questions left.
 
-        Problem: not-found, conflict (also for a new question past the last one), invalid-argument,
+        Raises not-found, conflict (also for a new question after the last one), invalid-argument,
         ledger-behind, release-failed.
         """
         self._guard.advance()
@@ -121,21 +120,21 @@ class ReleaseSessions:
             raise Problem("release-failed", UNANSWERED, release=release) from None
 
     def left(self, collection: Collection, release: str) -> int:
-        """How many new questions it still answers. Problem: not-found, conflict."""
+        """The number of new questions that it still answers. Raises not-found, conflict."""
         charged = charge_by_id(self._store, collection, release)
         self._refuse_expired(collection, charged)
         prepared = self._prepare_again(charged, context_of(self._store, collection, charged.epochs))
         return _left(prepared, len(self._store.records(release)))
 
     def _refuse_expired(self, collection: Collection, charged: ChargeRow) -> None:
-        """What is held in memory goes, too."""
+        """Raises Problem if the session has expired, and removes it from memory."""
         rows = self._store.epochs(collection.id)
         gone = {row.epoch for row in rows if row.expired_at is not None}
         if gone.intersection(charged.epochs):
             self._open.pop(charged.release, None)
             raise Problem(
                 "conflict",
-                f"release {charged.release} reads epochs whose tallies are deleted: it takes no "
+                f"release {charged.release} read epochs whose tallies are deleted: it takes no "
                 "more questions",
             )
 
@@ -149,8 +148,8 @@ class ReleaseSessions:
         if len(records) < fewest:
             raise Problem(
                 "conflict",
-                f"release {charged.release} gave answers that this copy of the database has "
-                "forgotten: it takes no more questions",
+                f"release {charged.release} gave answers that this copy of the database lacks"
+                ": it takes no more questions",
             )
         if not opens_session(prepared) or not records:
             raise Problem(
@@ -192,7 +191,7 @@ class ReleaseSessions:
                     release, result, questions_left=_left(prepared, session_records.number)
                 )
         raise Problem(
-            "unavailable", f"release {release} is being asked by others: ask again", retry_after=1
+            "unavailable", f"other processes are asking release {release}: try again", retry_after=1
         )
 
     def _resume(
@@ -202,7 +201,7 @@ class ReleaseSessions:
         prepared: PreparedSession,
         context: ReleaseContext,
     ) -> tuple[Session, _SessionRecords]:
-        """Taken out of the cache until its answer is there, and only if it is up to date."""
+        """The session, removed from the cache until it has answered; resumed if outdated."""
         if release in self._open:
             session, session_records = self._open.pop(release)
             if not self._store.records(release, session_records.number):
@@ -219,7 +218,7 @@ class ReleaseSessions:
 
 
 def _left(prepared: PreparedSession, records: int) -> int:
-    """The first record opens the session; a session of an earlier version may have too many."""
+    """Questions left. The first record opens the session; an older version may have too many."""
     return max(0, prepared.questions + 1 - records)
 
 

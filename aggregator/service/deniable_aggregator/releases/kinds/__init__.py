@@ -1,4 +1,4 @@
-"""Release kinds: each prepares a release over a collection, and draws it from raw integer tallies.
+"""Kinds of releases: each prepares a release over a collection and draws it from raw tallies.
 
     prepare(mechanism, arguments, context)   a priced request; reads no tally
     parameters(mechanism)                    its arguments
@@ -15,13 +15,17 @@ from deniable_aggregator.releases.kinds import (
     allocate,
     exponential,
     histogram,
+    mean,
     median,
     mwem,
     noisy_max,
     price,
     queries,
     sample_aggregate,
+    shares,
     small_db,
+    table,
+    texts,
     top_k,
 )
 from deniable_aggregator.releases.kinds.arguments import nearest
@@ -44,10 +48,10 @@ class ReleaseKind(Protocol):
 
     @property
     def PARAMETERS(self) -> tuple[Parameter, ...]:  # noqa: N802  (a constant of its module)
-        """What may be asked."""
+        """The arguments of this kind."""
 
     def prepare(self, arguments: Mapping[str, object], context: ReleaseContext) -> PreparedRelease:
-        """The request, or ParameterError or CentralError with what is accepted instead."""
+        """The prepared release. Raises ParameterError or CentralError naming accepted values."""
 
 
 RELEASE_KINDS: Mapping[str, ReleaseKind] = MappingProxyType(
@@ -55,27 +59,31 @@ RELEASE_KINDS: Mapping[str, ReleaseKind] = MappingProxyType(
         "allocate": allocate,
         "exponential": exponential,
         "histogram": histogram,
+        "mean": mean,
         "median": median,
         "mwem": mwem,
         "noisy-max": noisy_max,
         "price": price,
         "queries": queries,
         "sample-aggregate": sample_aggregate,
+        "shares": shares,
         "small-db": small_db,
+        "table": table,
+        "texts": texts,
         "top-k": top_k,
     }
 )
 
 
 def parameters(mechanism: str) -> tuple[Parameter, ...]:
-    """What may be asked of a mechanism; ParameterError for one there is not."""
+    """The arguments of a mechanism. Raises ParameterError for an unknown one."""
     return _kind(mechanism).PARAMETERS
 
 
 def prepare(
     mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
 ) -> PreparedRelease:
-    """A valid request in this context; ParameterError or CentralError says what would be one."""
+    """The prepared release. Raises ParameterError or CentralError naming accepted values."""
     return _kind(mechanism).prepare(arguments, context)
 
 

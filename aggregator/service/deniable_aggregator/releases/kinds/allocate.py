@@ -1,18 +1,18 @@
-"""`allocate`: prices for goods of limited supply, an epoch of answers a round, and demand at them.
+"""`allocate`: prices for goods of limited supply, one round for each epoch, and the demand.
 
     answers    which good each would take at the prices that were posted, or none: a label each
     round t    the noisy counts of epoch t (`histogram`), debiased: d_t of `buyers` in all
                p_{t+1} = clip(p_t + η(d_t − s), 0, 2)      s the supply, η of `price_updates`
 
-Epochs share no report, so all rounds together cost ε: whoever answers in one of them is told by its
-counts and by nothing else. An epoch without reports is no round; where only releases may be read,
-what each round was is not shown. Prices are in units of the most that a good is worth to anybody.
-Who posts prices epoch by epoch asks for each epoch alone, with `start` the prices that the release
-before said to post next: then every epoch is charged once.
+Epochs share no report, so all rounds together cost ε: an answer affects only the counts of its own
+round. An epoch without reports is not a round; if only releases may be read, single rounds are not
+shown. Prices are in units of the highest value that a good has for any person. To post prices epoch
+by epoch, request each epoch alone, with `start` the next prices of the release before: then every
+epoch is charged once.
 
 The allocation is the average demand in the second half of the rounds, where prices have settled;
 each buyer draws one of these rounds, in private, and takes what they would at its prices. Hsu et
-al. 2014; central-dp C19, cohorts.
+al. 2014; docs/mathematics/auctions.md, Allocation by one answer each.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ if TYPE_CHECKING:
     from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
-    Parameter("none", "the label of who takes nothing", "none"),
-    Parameter("supply", 'units of every good alike, like "100", or a list of one number a good'),
+    Parameter("none", "the label for taking nothing", "none"),
+    Parameter("supply", 'units of every good, like "100", or a list with a number for each good'),
     Parameter(
         "buyers", "how many people the supply is for, or reports: as many as answered", "reports"
     ),
     Parameter(
         "rounds", "how many epochs there will be in all, or epochs: those with reports", "epochs"
     ),
-    Parameter("start", "the first prices, a decimal for all goods or a list of one a good", "0"),
+    Parameter("start", "the first prices, one decimal for all goods or a list", "0"),
     EPSILON,
 )
 _MOST_SHOWN = 1 << 16
@@ -102,7 +102,7 @@ class PreparedAllocation:
 
     @property
     def expected(self) -> tuple[ErrorBar, ...]:
-        """Of one round, if the reports are spread evenly over the epochs."""
+        """The error of one round, if the reports are spread evenly over the epochs."""
         each = max(self.context.n // len(self.context.epochs), 1)
         label_counts = LabelCounts.of(replace(self.context, n=each, epochs=self.context.epochs[:1]))
         bar = PreparedHistogram(self.epsilon, label_counts).expected[0]
@@ -153,7 +153,7 @@ class PreparedAllocation:
         return exact_counts
 
     def _round_document(self, epoch_round: DemandRound, board: Floats) -> dict[str, object]:
-        """The prices of one epoch, and what was bought at them."""
+        """The prices of one epoch, and the demand at them."""
         return {
             "epoch": epoch_round.epoch,
             "prices": list(map(_posted, board.tolist())),
@@ -182,7 +182,7 @@ class PreparedAllocation:
         return demand
 
     def _boards(self, rounds: list[DemandRound]) -> list[Floats]:
-        """Prices are posted in millionths, so that the next release starts where this one ends."""
+        """Prices in millionths, so that the next release can start exactly where this one ends."""
         course, boards = self._course(rounds), [self.goods.start]
         for epoch_round in rounds:
             boards.append(course.next(boards[-1], self._demand(epoch_round)).round(_DIGITS))
@@ -211,7 +211,7 @@ def _posted(price: float) -> str:
 
 
 def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedAllocation:
-    """ParameterError for arguments that are no request in this context."""
+    """The prepared release. Raises ParameterError for arguments that do not fit here."""
     complete = with_defaults("allocate", PARAMETERS, arguments)
     epsilon, goods = read_epsilon(complete["epsilon"]), read_goods(complete, context)
     if len(context.epochs) * len(goods.labels) > _MOST_SHOWN:

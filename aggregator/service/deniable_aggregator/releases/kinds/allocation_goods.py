@@ -1,7 +1,7 @@
-"""What is to be allocated: which labels are goods, how much there is of each, for how many people.
+"""The goods of an allocation: which labels they are, their supply, and for how many people.
 
-Everything has one spelling: numbers as integers, a list where goods may differ, prices as decimal
-texts of at most six digits behind the point.
+Everything has one form: numbers as integers, a list if goods may differ, prices as decimal
+texts with at most six decimals.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ One = TypeVar("One")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Goods:
-    """Built by `read_goods`; `buyers` and `rounds` are None for what the facts say."""
+    """Built by `read_goods`; `buyers` and `rounds` are None if the reports decide them."""
 
     none: str
     labels: tuple[str, ...]
@@ -61,7 +61,7 @@ class Goods:
 
 
 def read_goods(complete: Mapping[str, object], context: ReleaseContext) -> Goods:
-    """ParameterError for a domain or a mechanism that names no good, and for other arguments."""
+    """The goods. Raises ParameterError for a domain, mechanism or argument that does not fit."""
     labels = _labels(context)
     none = read_name("none", complete["none"], labels)
     places = [place for place, label in enumerate(labels) if label != none]
@@ -84,7 +84,7 @@ def _labels(context: ReleaseContext) -> tuple[str, ...]:
     if not isinstance(context.domain, Choice) or context.mechanism.id not in able:
         names = " or ".join(f'"{each}"' for each in able)
         raise ParameterError(
-            "allocate needs a choice of goods, one label of which is to take none of them, "
+            "allocate needs a choice of goods, with one label for taking none of them, "
             f'answered by {names}, got {context.domain.type} answered by "{context.mechanism.id}"'
         )
     if not 2 <= context.domain.size <= MOST_GOODS:
@@ -97,7 +97,7 @@ def _labels(context: ReleaseContext) -> tuple[str, ...]:
 def _each(
     argument: str, value: object, goods: int, read: Callable[[str, object], One]
 ) -> list[One]:
-    """One for all goods, or a list of one a good."""
+    """One value for all goods, or a list with one for each."""
     if not isinstance(value, list):
         return [read(argument, value)] * goods
     if len(value) != goods:

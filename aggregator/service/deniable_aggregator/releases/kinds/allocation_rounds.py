@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DemandRound:
-    """The noisy label counts of one epoch, and what they say."""
+    """The noisy label counts of one epoch, and shares computed from them."""
 
     epoch: int
     label_counts: LabelCounts
@@ -43,17 +43,17 @@ class DemandRound:
         return self.label_counts.frequencies(self.noisy)
 
     def variance(self, shares: Floats) -> Floats:
-        """Where the shares are these, by the devices' noise and by who happened to answer."""
+        """The variance at these shares, from the devices' noise and from sampling people."""
         return self.label_counts.variance(shares) * self.weight**2
 
     @property
     def weight(self) -> float:
-        """What one unit of a count is as a share."""
+        """The share that one unit of a count is."""
         return 1 / float(self.label_counts.context.n * self.label_counts.gain)
 
 
 def limits(rounds: Sequence[DemandRound], decay: Fraction, *, alone: bool) -> tuple[Floats, Floats]:
-    """Of the average share of each label; `alone`: no device answers in two rounds."""
+    """Limits of the average share of each label; `alone`: no device answers in two rounds."""
     mechanism, many = rounds[0].label_counts.context.mechanism, len(rounds)
     weights = np.array([epoch_round.weight for epoch_round in rounds]) / many
     return NoisyFrequency(

@@ -1,7 +1,7 @@
-"""Arguments of a release as a request carries them, read exactly and spelled in one way.
+"""Reads the arguments of a release exactly, and gives each one canonical form.
 
-Texts, and whole numbers where a number is whole: no float is ever taken for exact. An error names
-the argument, what is accepted, what was given, and what comes nearest.
+Arguments are texts, or whole numbers: a float is never exact. An error names the argument, the
+accepted values, the given value, and the nearest accepted name.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 EPSILON = Parameter("epsilon", 'a decimal text like "0.5", from 0.000001 to 20')
+EVEN = "even"
 _DIGITS = Context(prec=60)
 _SHARE = re.compile(r"[01](\.[0-9]{1,6})?")
+_WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 def with_defaults(
     mechanism: str, accepted: Iterable[Parameter], arguments: Mapping[str, object]
 ) -> dict[str, object]:
-    """The arguments with defaults filled in; ParameterError for one unknown or missing."""
+    """The arguments with defaults. Raises ParameterError if one is unknown or missing."""
     by_name = {parameter.name: parameter for parameter in accepted}
     for name in arguments:
         if name not in by_name:
@@ -43,7 +45,7 @@ def with_defaults(
 
 
 def nearest(name: object, names: Iterable[str]) -> str:
-    """What may have been meant, then all there is: the end of a sentence."""
+    """The end of a sentence: the nearest name, then all names."""
     names = sorted(names)
     close = get_close_matches(str(name)[:80], names, n=1)
     meant = f": did you mean {close[0]}? " if close else ": "
@@ -51,7 +53,7 @@ def nearest(name: object, names: Iterable[str]) -> str:
 
 
 def read_name(argument: str, value: object, names: Iterable[str]) -> str:
-    """One of the names."""
+    """The value, if it is one of the names. Raises ParameterError for another."""
     names = tuple(names)
     if value not in names:
         raise ParameterError(f"{argument} must not be {value!r:.80}{nearest(value, names)}")
@@ -61,9 +63,7 @@ def read_name(argument: str, value: object, names: Iterable[str]) -> str:
 def read_epsilon(value: object) -> Fraction:
     """ε in [10^−6, 20], from a text."""
     if not isinstance(value, str):
-        raise ParameterError(
-            f'epsilon must be a decimal text like "0.5", got {type(value).__name__}'
-        )
+        raise ParameterError(f'epsilon must be a text in quotes, like "0.5", got {value!r:.40}')
     return parse_epsilon(value, low=SMALLEST_EPSILON)
 
 
@@ -90,12 +90,27 @@ def read_whole(argument: str, value: object, *, low: int, high: int) -> int:
     return value
 
 
+def read_prior(value: object, candidates: int) -> list[Fraction]:
+    """A public weight above 0 for each candidate, from texts; an empty list if all are equal."""
+    if value == EVEN:
+        return []
+    given = value.split(",") if isinstance(value, str) else value
+    texts = [str(each).strip() for each in given] if isinstance(given, list) else []
+    weights = [Fraction(text) if _WEIGHT.fullmatch(text) else Fraction(0) for text in texts]
+    if len(weights) != candidates or not all(weights):
+        raise ParameterError(
+            f"prior must be a number above 0 for each of {candidates:,} candidates, like 5 or 0.5, "
+            f"or even, got {value!r:.80}"
+        )
+    return weights
+
+
 def decimal_text(value: Fraction) -> str:
-    """The one spelling of an ε or a share."""
+    """The canonical text of an ε or a share."""
     return format_epsilon(value)
 
 
 def delta_text(delta: Fraction) -> str:
-    """The one spelling of a δ that was read from a decimal, like 1e-6."""
+    """The canonical text of a δ that was read from a decimal, like 1e-6."""
     exact = _DIGITS.divide(Decimal(delta.numerator), Decimal(delta.denominator))
     return format(exact.normalize(_DIGITS), "e")

@@ -1,4 +1,4 @@
-"""Messages of bits: any of m bits is one (`rr/1`, unary encodings), or t of them are told."""
+"""Messages of bits: any of m bits may be one (`rr/1`, unary encodings), or t of them are sent."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class IndependentBitMessages:
 
 @dataclass(frozen=True, slots=True)
 class SampledBitMessages:
-    """t = `sampled` of m = `size` places told: counts of tellings, then of ones."""
+    """t = `sampled` of m = `size` bits sent: counts of reports of each bit, then of ones."""
 
     size: int
     sampled: int

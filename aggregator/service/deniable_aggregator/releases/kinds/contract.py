@@ -1,13 +1,13 @@
-"""What a release over a collection is made of: context, prepared release, tallies, result.
+"""The parts of a release over a collection: context, prepared release, tallies, result.
 
-    ReleaseContext   what is public beforehand: the collection, its mechanism, the epochs, n
-    PreparedRelease  a valid request: its price and its law are known, and no tally was read
+    ReleaseContext   public facts: the collection, its mechanism, the epochs, n
+    PreparedRelease  a valid request with its price and distribution; it has read no tally
     Tallies          raw integer counts of closed epochs, apart by epoch and cohort
     ReleaseResult    a function of the draw and of the context, never of the tallies themselves,
                      unless they are public anyway (`ReleaseContext.live`)
 
-Neighbours replace one report by any other possible one: n of each epoch, so which epochs are read,
-and who is in which cohort stay. The charge is committed to the ledger after `PreparedRelease` and
+Neighbours replace one report by any other possible one. So n of each epoch, the epochs that are
+read and the cohorts stay. The charge is committed to the ledger after `PreparedRelease` and
 before `ReleaseResult`.
 """
 
@@ -37,11 +37,11 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ReleaseContext:
-    """What may be known of a collection before a tally is read; all of it is public.
+    """The facts of a collection before a tally is read; all are public.
 
     `epochs` are closed and ascending, `n` is the number of reports in them all, `cohorts` of the
-    newest manifest. `read` is the widest that any version of the manifest allowed; `live`: the
-    newest allows to read every tally, too, so that a result may speak of raw scores.
+    newest manifest. `read` is the widest access that any version of the manifest allowed. `live`:
+    the newest also allows everyone to read every tally, so that a result may contain raw scores.
     """
 
     collection: str
@@ -57,7 +57,7 @@ class ReleaseContext:
 
     def __post_init__(self) -> None:
         if not self.epochs or list(self.epochs) != sorted(set(self.epochs)):
-            raise ParameterError("epochs must be at least one, each once, in order")
+            raise ParameterError("epochs must have at least one number, each once, in order")
         if self.n < 1:
             raise ParameterError(f"n must be at least 1, got {self.n}")
 
@@ -74,13 +74,13 @@ class TallyPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tallies:
-    """What a release reads; at least one part, all tallies of one length."""
+    """The tallies that a release reads: at least one part, all of one length."""
 
     parts: tuple[TallyPart, ...]
 
     def __post_init__(self) -> None:
         if len({len(part.counts) for part in self.parts}) != 1:
-            raise ParameterError("tallies must be at least one and of one length")
+            raise ParameterError("tallies must have at least one part, all of one length")
 
     @property
     def n(self) -> int:
@@ -88,21 +88,21 @@ class Tallies:
 
     @property
     def counts(self) -> Counts:
-        """Of all reports together."""
+        """The tally of all reports, int64[tally_size]."""
         return _added(self.parts).counts
 
     def by_epoch(self) -> dict[int, TallyPart]:
-        """One part an epoch, in order; its cohort is that of the first."""
+        """One part for each epoch, in order; its cohort is that of the first."""
         return _grouped(self.parts, lambda part: part.epoch)
 
     def by_cohort(self) -> dict[int, TallyPart]:
-        """One part a cohort that has reports, in order; its epoch is that of the first."""
+        """One part for each cohort with reports, in order; its epoch is that of the first."""
         return _grouped(self.parts, lambda part: part.cohort)
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseResult:
-    """What is shown: `result` is a JSON object, exact numbers in it integers or decimal texts."""
+    """The published result: a JSON object; exact numbers are integers or decimal texts."""
 
     result: Mapping[str, object]
     error_bars: tuple[ErrorBar, ...]
@@ -110,9 +110,9 @@ class ReleaseResult:
 
 @dataclass(frozen=True, slots=True)
 class TypicalError:
-    """How far off a release usually is, for the made-up `population` that it is worst for.
+    """The usual error of a release, for the simulated `population` with the largest error.
 
-    Half of so many `runs` were off by at most `median`, 95 of 100 by at most `p95`.
+    Of `runs` simulations, half were off by at most `median`, 95 of 100 by at most `p95`.
     """
 
     quantity: str
@@ -124,7 +124,7 @@ class TypicalError:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a mechanism, as documents and `--help` show it; `default` None if needed."""
+    """One argument of a mechanism, for documents and `--help`; `default` None: required."""
 
     name: str
     accepted: str
@@ -140,15 +140,15 @@ class PreparedRelease(Protocol):
 
     @property
     def version(self) -> int:
-        """Of the law behind the name: another number never answers from the cache of this one."""
+        """The version of the mechanism's distribution: the cache never mixes versions."""
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Every argument in one spelling, defaults filled in: JSON, equal for equal requests."""
+        """Every argument in canonical form with defaults: equal JSON for equal requests."""
 
     @property
     def law(self) -> str:
-        """What the result is drawn from, in words."""
+        """The distribution of the result, in words."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -156,10 +156,10 @@ class PreparedRelease(Protocol):
 
     @property
     def expected(self) -> tuple[ErrorBar, ...]:
-        """How far off the answer may be, from public facts alone: what `releases quote` shows."""
+        """The error of the answer, from public facts alone, as `releases quote` shows it."""
 
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
-        """One draw. Never raises for what the tallies hold; `coins` are for tests."""
+        """Draw once. Never raises because of the tallies' values. `coins` are for tests."""
 
 
 class ReleaseWithTypicalErrors(PreparedRelease, Protocol):
@@ -167,34 +167,34 @@ class ReleaseWithTypicalErrors(PreparedRelease, Protocol):
 
     @property
     def typical(self) -> tuple[TypicalError, ...]:
-        """From public facts alone, the same each time; empty where simulating takes long."""
+        """The usual errors, from public facts alone, the same each time; empty if too slow."""
 
 
 class Session(Protocol):
-    """A conversation that was paid for: questions are free."""
+    """An open session: its questions are free."""
 
     def knows(self, question: Mapping[str, object]) -> bool:
-        """Whether it was answered before, so that asking it keeps no record."""
+        """Whether the question was answered before, so that it needs no new record."""
 
     def ask(self, question: Mapping[str, object]) -> ReleaseResult:
-        """The answer, the same for the same question. Its record was kept before it returns."""
+        """The answer; the same question gets the same one. Its record is kept before it returns."""
 
 
 class PreparedSession(PreparedRelease, Protocol):
     """A prepared release whose draw opens a session. `keep` makes a record durable or raises.
 
-    Records are numbered from 0 and as secret as the tallies; whoever keeps them refuses to keep a
+    Records are numbered from 0 and are as secret as the tallies. The store refuses to keep a
     number twice. Record 0 opens the session; each new question has one more.
     """
 
     @property
     def questions(self) -> int:
-        """The most different questions that may be asked."""
+        """The largest number of different questions."""
 
     def open(
         self, tallies: Tallies, keep: Callable[[bytes], None], coins: Coins | None = None
     ) -> tuple[Session, ReleaseResult]:
-        """Keep record 0; what is drawn says what may be asked."""
+        """Keep record 0, and return the session and the result that describes it."""
 
     def resume(
         self,
@@ -203,7 +203,7 @@ class PreparedSession(PreparedRelease, Protocol):
         keep: Callable[[bytes], None],
         coins: Coins | None = None,
     ) -> Session:
-        """Go on behind the last record."""
+        """Resume the session after the last record."""
 
 
 def _grouped(parts: Iterable[TallyPart], key: Callable[[TallyPart], int]) -> dict[int, TallyPart]:

@@ -1,14 +1,14 @@
-"""Error bars that add up what the devices and the release have done to the truth.
+"""Error bars that add the error of the devices' noise and that of the release.
 
-    selection   best by true answers − chosen ≤ local + central, but with chance β1 + β2
+    selection   best by true answers − chosen ≤ local + central, except with probability β1 + β2
                 local     2·(greatest error of the sums compared), Hoeffding        `Score.local`
                 central   ln(k/β1)/decay levels of the score, in true answers  `selection.accuracy`
     counts      n·f̂ = (c + N − n·μ(0))/gain: normal of the local variance plus the two-sided
                 geometric N, by the distribution of normal plus Laplace
 
-Everything is a function of public facts and of what was released. Both parts are shown, so that
-whoever reads them sees which one would shrink with a larger ε and which with more reports.
-Source: central-dp §4.7.
+Everything depends only on public facts and on the release. Both parts are shown, so that
+a reader sees which part a larger ε would shrink and which more reports would.
+Source: docs/mathematics/releases-over-sums.md, Error bars.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ _HALVINGS = 44
 def selection_bars(
     score: Score, central_levels: float, *, unit: str | None = None
 ) -> tuple[ErrorBar, ...]:
-    """Local, central, together; `central_levels` hold with confidence (1 + CONFIDENCE)/2."""
+    """Bars of the local part, of the central part and of both together.
+
+    `central_levels` holds with confidence (1 + CONFIDENCE)/2.
+    """
     unit = unit or score.unit
     half = (1 - CONFIDENCE) / 2
     local, central = score.local(half), score.length(central_levels)

@@ -1,9 +1,9 @@
-"""The usual error of a release, simulated from public facts: no tally is read, nothing is promised.
+"""The usual error of a release, simulated from public facts. It reads no tally and is no bound.
 
-    people    as many as there are reports, in a few made-up populations
+    people    as many as there are reports, in a few simulated populations
     reports   label counts with the mean and variance of the devices' own law, as normal numbers;
               negatively correlated where a report supports a fixed number of codes
-    release   the family's own law, with plain floats: nothing drawn here is released
+    release   the same distribution in plain floats: nothing drawn here is released
     shown     half of the runs are off by at most `median`, 95 of 100 by at most `p95`, for the
               population with the largest p95
 
@@ -37,7 +37,7 @@ _WORK = 25_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Population:
-    """Made-up people by the shares of their labels, float64[labels]."""
+    """Simulated people, by the shares of their labels: float64[labels]."""
 
     name: str
     shares: Floats
@@ -50,7 +50,7 @@ class Population:
         return cls(name, weights / weights.sum())
 
     def signals(self, label_counts: LabelCounts, noise: Floats) -> Floats:
-        """Label counts less what they are where no person has the label: float64[runs, labels].
+        """Label counts less their mean if no person has the label: float64[runs, labels].
 
         `noise` float64[runs, labels] has variance 1.
         """
@@ -62,12 +62,12 @@ class Population:
 
 
 def runs_for(work: int) -> int:
-    """How many runs of so many array elements each are simulated; 0 where that would be few."""
+    """How many runs of `work` array elements each are simulated; 0 if that would be too few."""
     runs = min(MOST_RUNS, _WORK // max(1, work))
     return runs if runs >= FEWEST_RUNS else 0
 
 
-def worst(
+def worst(  # noqa: PLR0913  (keyword-only but for three)
     quantity: str,
     context: ReleaseContext,
     request: Mapping[str, object],
@@ -75,27 +75,39 @@ def worst(
     runs: int,
     populations: Sequence[Population],
     errors: Callable[[Population, Floats, Coins], Floats],
+    simulator: Callable[[int, Coins], Callable[[Population], Floats]] | None = None,
 ) -> tuple[TypicalError, ...]:
     """The population with the largest p95.
 
-    `errors`, from a population, its signals and coins, are those of its releases: float64[runs].
-    Empty where there are no runs. All populations have the same coins.
+    `errors` computes float64[runs] from a population, its signals and coins. `simulator` draws
+    other signals than those of labels, from the number of runs and coins.
+    Empty if there are no runs. All populations have the same coins.
     """
     if not runs:
         return ()
-    label_counts = LabelCounts.of(context)
-    noise = _noise(context, runs, coins_of(context, request, "reports"))
+    signals_of = (simulator or _of_labels(context))(runs, coins_of(context, request, "reports"))
     candidates = []
     for population in populations:
-        signals = population.signals(label_counts, noise)
+        signals = signals_of(population)
         off = errors(population, signals, coins_of(context, request, "release"))
         median, p95 = np.quantile(off, (0.5, 0.95)).tolist()
         candidates.append(TypicalError(quantity, median, p95, population.name, runs))
     return (max(candidates, key=lambda typical: typical.p95),)
 
 
+def _of_labels(context: ReleaseContext) -> Callable[[int, Coins], Callable[[Population], Floats]]:
+    """The signals of all labels."""
+    label_counts = LabelCounts.of(context)
+
+    def simulator(runs: int, coins: Coins) -> Callable[[Population], Floats]:
+        noise = label_noise(context, runs, coins)
+        return lambda population: population.signals(label_counts, noise)
+
+    return simulator
+
+
 def coins_of(context: ReleaseContext, request: Mapping[str, object], use: str) -> Coins:
-    """A stream for each use: the same for the same request over as many reports."""
+    """Coins for one use: the same for the same request over the same number of reports."""
     device = context.mechanism
     public_facts = [context.domain.size, device.id, str(device.epsilon), context.repeat]
     terms = json.dumps(
@@ -114,27 +126,28 @@ def _chunks(text: bytes) -> list[bytes]:
     return [text[start : start + 60_000] for start in range(0, len(text), 60_000)]
 
 
-def _noise(context: ReleaseContext, runs: int, coins: Coins) -> Floats:
-    """Normal numbers of variance 1 a label; they add up to 0 over codes of which w are sent."""
+def label_noise(context: ReleaseContext, runs: int, coins: Coins) -> Floats:
+    """Normal numbers of variance 1 for each label; over codes of which w are sent the sum is 0."""
     labels = context.domain.size
-    if isinstance(context.domain, Bits) or unary(context.mechanism):
-        return _normals((runs, labels), coins)
+    apart = isinstance(context.domain, Bits) or context.mechanism.sampling_fraction < 1
+    if apart or unary(context.mechanism):
+        return normals((runs, labels), coins)
     codes = max(labels, design_of(context.mechanism)[0])
-    drawn = _normals((runs, codes), coins)
+    drawn = normals((runs, codes), coins)
     drawn -= drawn.mean(axis=1, keepdims=True)
     drawn *= np.sqrt(codes / (codes - 1))
     return drawn[:, :labels]
 
 
-def _normals(shape: tuple[int, int], coins: Coins) -> Floats:
-    """By Box and Muller."""
+def normals(shape: tuple[int, int], coins: Coins) -> Floats:
+    """Normal numbers of variance 1 (Box and Muller): float64[shape]."""
     first, second = uniforms(shape, coins), uniforms(shape, coins)
     drawn: Floats = np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)
     return drawn
 
 
 def _variance(label_counts: LabelCounts, shares: Floats) -> Floats:
-    """Of sums of label counts: given the people where each report has coins of its own."""
+    """The variance of sums of label counts; given the people, if each report has its own coins."""
     device, messages = label_counts.context.mechanism, label_counts.messages
     if label_counts.reports > 1 or messages.sampling_fraction < 1:
         return label_counts.variance(shares)

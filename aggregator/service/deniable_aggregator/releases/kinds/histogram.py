@@ -1,9 +1,9 @@
-"""`histogram`: every label's count with two-sided geometric noise, debiased afterwards.
+"""`histogram`: the share of each label, from counts with two-sided geometric noise.
 
     c_v + N_v,   Pr[N = k] = (1 − z)/(1 + z) z^|k|,   z = e^(−ε/Δ1)      ε-DP
 
 Δ1 is how far one report moves all counts together (`message_spaces`): 2 for a choice, m for m bits.
-Frequencies, their spread and the presentable projection are computed from the noisy counts. Each
+Frequencies, their spread and the projection are computed from the noisy counts. Each
 interval inverts the law of the devices' noise plus this one (`confidence_limits`). It covers the
 frequency of the population that the answers were drawn from, and that among these answers more
 often still.
@@ -123,7 +123,7 @@ class PreparedHistogram:
         return [dict(zip(names, column, strict=True)) for column in columns]
 
     def _std_errors(self, frequencies: Floats) -> Floats:
-        """From clip(f̂, 0, 1), as estimates have it: the local part and 2z/(1 − z)²."""
+        """Standard errors at clip(f̂, 0, 1), as in estimates: the local part and 2z/(1 − z)²."""
         z = np.exp(-float(self.decay))
         noise = 2 * z / np.expm1(-float(self.decay)) ** 2
         return np.asarray(np.sqrt(self.label_counts.variance(frequencies) + noise) / self._scale)
@@ -140,7 +140,7 @@ class PreparedHistogram:
         )
 
     def _half_widths(self, frequencies: Floats) -> Floats:
-        """Half a step of the count more than the tails of the two kinds of noise."""
+        """The tails of the two kinds of noise, and half a step of the count."""
         variance = self.label_counts.variance(frequencies)
         widths = combined_half_widths(variance, self.decay, CONFIDENCE)
         return np.asarray((widths + self.label_counts.messages.unit / 2) / self._scale)
@@ -158,6 +158,6 @@ class PreparedHistogram:
 
 
 def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedHistogram:
-    """ParameterError for arguments that are no request in this context."""
+    """The prepared release. Raises ParameterError for arguments that do not fit here."""
     complete = with_defaults("histogram", PARAMETERS, arguments)
     return PreparedHistogram(read_epsilon(complete["epsilon"]), LabelCounts.of(context))

@@ -3,15 +3,18 @@
 mean       μ(f) of one report, for a label of frequency f: t·(unit·s − offset), t the
            sampling fraction, s = q + f(p − q). A raw sum of label counts is compared with n·μ, a
            public constant, so nothing is divided and sensitivities stay those of integers.
-gain       μ(1) − μ(0): what one true answer adds on average; 1/gain is a of central-dp §4.2
+gain       μ(1) − μ(0): what one true answer adds on average; noise N on a count is
+           N/gain on people
 variance   of the sum over n reports; where one device may have several, at most that of
            devices that answer in every epoch and never change (`estimate.clusters`)
 deviation  m sums of label counts, each moved by one report by at most w, are all within it of what
-           the true answers make them, but with chance β: with L = ln(2m/β) the lesser of
+           the true answers make them, except with probability β: with L = ln(2m/β) the lesser of
                w·√(nTL/2)/gain                           Hoeffding
                (TwL/3 + √((TwL/3)² + 2nTVL))/gain        Bernstein, V ≥ their variance
-           for devices of at most T reports each, whatever the true answers. Where a report
+           for devices of at most T reports each and any true answers. Where a report
            supports several labels V is far below w²/4, for they are spread over all labels.
+
+Source: docs/mathematics/releases-over-sums.md, Label counts.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ class LabelCounts:
 
     @classmethod
     def of(cls, context: ReleaseContext) -> LabelCounts:
-        """ParameterError for a mechanism this room does not know, and for too many reports."""
+        """The label counts of a context. Raises ParameterError for too many reports."""
         messages = message_space_of(context.mechanism)
         if context.n * messages.unit >= _LARGEST:
             raise ParameterError(
@@ -59,7 +62,7 @@ class LabelCounts:
 
     @property
     def width(self) -> int:
-        """How far one report moves one count."""
+        """The most that one report moves one count."""
         return self.messages.label_sensitivity.linf
 
     @property
@@ -71,20 +74,24 @@ class LabelCounts:
         return self.context.mechanism.p - self.context.mechanism.q
 
     def expected(self, frequency: Fraction, *, labels: int = 1) -> Fraction:
-        """n·μ summed over so many labels whose frequencies add up to this one."""
+        """n·μ summed over `labels` labels whose frequencies add up to `frequency`."""
+        return self.context.n * (labels * self.expected_noise + frequency * self.gain)
+
+    @property
+    def expected_noise(self) -> Fraction:
+        """μ(0)."""
         messages, q = self.messages, self.context.mechanism.q
-        noise = messages.sampling_fraction * (messages.unit * q - messages.offset)
-        return self.context.n * (labels * noise + frequency * self.gain)
+        return messages.sampling_fraction * (messages.unit * q - messages.offset)
 
     def frequencies(self, label_counts: Counts) -> Floats:
-        """Raw debiased frequencies; they may be negative."""
+        """Raw debiased frequencies, float64[labels]; they may be negative."""
         noise = self.expected(Fraction(0))
-        whole = math.floor(noise)  # leaves as an integer, so nothing cancels in floats
+        whole = math.floor(noise)  # subtracted as an integer, so that nothing cancels in floats
         signal = (label_counts - whole) - float(noise - whole)
         return np.asarray(signal / float(self.context.n * self.gain), dtype=np.float64)
 
     def variance(self, frequencies: Floats) -> Floats:
-        """At most, of the sum of n label counts of a label with a frequency in [0, 1]."""
+        """An upper bound of the variance of n label counts at these frequencies in [0, 1]."""
         mechanism, messages = self.context.mechanism, self.messages
         support = float(mechanism.q) + float(self._gap) * frequencies
         if messages.sampling_fraction < 1:
@@ -108,14 +115,19 @@ class LabelCounts:
         return 1 if self.context.repeat == "once" else len(self.context.epochs)
 
     def deviation(self, width: int, *, sums: int, beta: float) -> float:
-        """How many true answers so many sums of label counts, each moved by `width`, may be off.
+        """The error in true answers of `sums` sums of label counts, except with probability `beta`.
 
-        The label counts are those of a set of labels each.
+        One report moves each sum by at most `width`. Each sum is over a set of labels.
         """
         n, together, log = self.context.n, self.reports, math.log(2 * sums) - math.log(beta)
         far = width * math.sqrt(n * together * log / 2)
-        if self.messages.most_labels > 1 and not isinstance(self.context.domain, Bits):
+        if self._bounded and not isinstance(self.context.domain, Bits):
             step = together * width * log / 3
             variance = float(largest_variance(self.context.mechanism))
             far = min(far, step + math.sqrt(step**2 + 2 * n * together * variance * log))
         return far / float(self.gain)
+
+    @property
+    def _bounded(self) -> bool:
+        """Whether a report supports several labels and contains all of them."""
+        return self.messages.most_labels > 1 and self.messages.sampling_fraction == 1

@@ -1,4 +1,4 @@
-"""`median`: the debiased median, or another quantile, exactly as counted, or nothing.
+"""`median`: the debiased median or another quantile without added noise, or nothing.
 
 Released is the first label at or below which a share `quantile` of the answers lies once debiased
 (`propose_first_crossing`), by propose-test-release: (ε, δ)-DP, and no noise in the answer. The raw
@@ -28,6 +28,7 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, propose_first_crossing
+from deniable_aggregator.releases.kinds.selection import read_quantile
 from deniable_central.release import ErrorBar
 from deniable_central.stability import StabilityTest
 from deniable_central.stability.parameters import read_delta
@@ -35,6 +36,7 @@ from deniable_central.stability.parameters import read_delta
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from deniable_aggregator.releases.kinds.number_scores import RangeQuantile
     from deniable_central.guarantee import Guarantee
     from deniable_central.pmf import Pmf
     from deniable_shared.randomness.coins import Coins
@@ -54,8 +56,9 @@ class PreparedMedian:
     version: ClassVar[int] = 1
 
     parameters: Mapping[str, object]
-    score: Quantile
+    score: Quantile | RangeQuantile
     test: StabilityTest
+    live: bool = False
 
     @property
     def law(self) -> str:
@@ -76,24 +79,27 @@ class PreparedMedian:
         drawn = self.test.release(proposal, coins).result
         label = None if drawn is None else self.score.candidates[drawn]
         needed = self.test.distance_for(CONFIDENCE)
-        result = {"label": label, "index": drawn, "distance_needed": needed}
+        result: dict[str, object] = {"label": label, "index": drawn, "distance_needed": needed}
+        if self.live:
+            result["poisoning_radius"] = max(proposal.distance - 1, 0)
         return ReleaseResult(result, self.expected)
 
     def pmf(self, tallies: Tallies) -> Pmf[int | None]:
-        """The certified law of the index: a function of the data, not to be shown."""
+        """The certified distribution of the index: it depends on the data, so never publish it."""
         return self.test.pmf(propose_first_crossing(self.score, tallies.counts))
 
 
 def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedMedian:
-    """ParameterError, or CentralError for a δ, where this is no request in this context."""
+    """The prepared release. Raises ParameterError, or CentralError for a δ that does not fit."""
     complete = with_defaults("median", PARAMETERS, arguments)
     epsilon = read_epsilon(complete["epsilon"])
     delta = read_delta(complete["delta"])
     quantile = read_share("quantile", complete["quantile"], whole=False)
-    score = Quantile.of(context, quantile)
+    score = read_quantile(context, quantile)
     parameters = {
         "quantile": decimal_text(quantile),
         "epsilon": decimal_text(epsilon),
         "delta": delta_text(delta),
     }
-    return PreparedMedian(parameters, score, StabilityTest.of(epsilon=epsilon, delta=delta))
+    test = StabilityTest.of(epsilon=epsilon, delta=delta)
+    return PreparedMedian(parameters, score, test, context.live)

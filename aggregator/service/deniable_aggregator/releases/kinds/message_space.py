@@ -1,4 +1,4 @@
-"""A message space: what one report can add to a tally, and what a tally says of each label.
+"""A message space: the changes that one report can make to a tally, and the count of each label.
 
 The count of a label is one integer: how many reports support it. Where a report holds few of the
 coordinates it is unit · ones − offset · reports of it, with offset/unit = q but for 2^−17. Its mean
@@ -26,11 +26,11 @@ class MessageSpace(Protocol):
 
     @property
     def unit(self) -> int:
-        """What a report adds to the count of a label that it supports, besides −offset."""
+        """The increment of the count of a supported label, besides −offset."""
 
     @property
     def offset(self) -> int:
-        """What a report that holds a label takes from its count, supporting it or not."""
+        """The decrement of the count of a label that a report contains, supported or not."""
 
     @property
     def sampling_fraction(self) -> Fraction:
@@ -38,14 +38,14 @@ class MessageSpace(Protocol):
 
     @property
     def most_labels(self) -> int:
-        """How many labels one report supports at most."""
+        """The most labels that one report supports."""
 
     @property
     def label_sensitivity(self) -> LabelSensitivity:
-        """How far one report moves the counts, one a label."""
+        """The most that one report moves the label counts."""
 
     def label_counts(self, counts: Counts) -> Counts:
-        """One integer a label, from a tally."""
+        """One integer for each label, from a tally: int64[labels]."""
 
     def tally_matrix(self, matrix: Matrix) -> Matrix:
         """A matrix over the tally, from one over the label counts: (rows, tally_size)."""

@@ -6,9 +6,10 @@
     free bits   any set of m counts goes up by one              `IndependentBits`
     sampled     t of m coordinates, any of them as ones         `SampledBits`
 
-All messages a sender can make are possible whatever the value, so it does not matter which values
+A sender can make every message with every value, so it does not matter which values
 are valid; a chain sends the messages of its first mechanism. Messages of which nothing
-supports a label or not (means, waves, tables, texts) have no label counts, and no releases.
+supports a label or not (means, waves, tables, texts) have no label counts: other kinds of release
+read those (`tally_spaces`).
 """
 
 from __future__ import annotations
@@ -42,22 +43,42 @@ if TYPE_CHECKING:
     from deniable_shared.mechanisms.protocols import Mechanism
 
 _UNIT_BITS = 16
+_INSTEAD = MappingProxyType(
+    {
+        "mean": "mean",
+        "distribution": "mean, shares, median, or exponential with score quantile",
+        "tables": "table",
+        "texts": "texts or top-k",
+    }
+)
+"""The kinds of release that read an estimand without labels."""
+LABELS = "labels"
 
 
 def message_space_of(mechanism: Mechanism) -> MessageSpace:
-    """The messages of a mechanism or of a chain; ParameterError for one that is not known."""
+    """The messages of a mechanism or chain. Raises ParameterError for an unknown one."""
     structure = mechanism.structure
     if structure is None:
         raise ParameterError(
-            f"central releases are not available for {mechanism.id}: its estimates can be read"
+            f"central releases are not available for {mechanism.id}: read its estimates instead"
         )
-    if not mechanism.releasable or type(structure) not in _OF_STRUCTURE:
+    if mechanism.releasable and type(structure) in _OF_STRUCTURE:
+        return _OF_STRUCTURE[type(structure)](first_round(mechanism), structure)
+    if mechanism.id in releasable_ids():
         raise ParameterError(
-            f"mechanism must be one of {', '.join(releasable_ids())} for central releases, got "
-            f"{mechanism.id!r:.80}: estimates of this collection can be read, releases cannot; "
-            "name one of these in a collection that is to be released from"
+            f"this release needs counts of labels, which {mechanism.id} does not have: use "
+            f"{_INSTEAD[estimand_of(mechanism)]}"
         )
-    return _OF_STRUCTURE[type(structure)](first_round(mechanism), structure)
+    raise ParameterError(
+        f"mechanism must be one of {', '.join(releasable_ids())} for central releases, got "
+        f"{mechanism.id!r:.80}: this collection has estimates, but no releases; "
+        "name one of these mechanisms in a new collection"
+    )
+
+
+def estimand_of(mechanism: Mechanism) -> str:
+    """The kind of estimand, such as "labels" or "mean": see `Estimator.estimand`."""
+    return estimator_for(mechanism).estimand
 
 
 def _one_of(_form: Mechanism, structure: OneOf) -> MessageSpace:

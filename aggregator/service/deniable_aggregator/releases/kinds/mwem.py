@@ -1,8 +1,8 @@
-"""`mwem`: a synthetic distribution over the labels that answers a workload about as the people do.
+"""`mwem`: a synthetic distribution over the labels that answers many questions at once.
 
 Each round selects the worst answered query by the exponential mechanism on raw counts and measures
-it with geometric noise: ε-DP in all. Queries are asked of the debiased counts as they are, and the
-bound adds what the devices' own noise may have moved every query by (`queries.mwem_bounds`).
+it with geometric noise: ε-DP in all. Queries read the debiased counts without projection, and the
+bound adds the error that the devices' noise may cause in every query (`queries.mwem_bounds`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from deniable_aggregator.releases.kinds.contract import (
     Tallies,
     TypicalError,
 )
+from deniable_aggregator.releases.kinds.joint_readings import JointReading, joint_reading_of
 from deniable_aggregator.releases.kinds.label_workloads import (
     MOST_ENTRIES,
     WORKLOAD,
@@ -36,12 +37,6 @@ from deniable_aggregator.releases.kinds.query_answers import (
     QueryErrorBound,
     answer_rows,
     distribution_rows,
-)
-from deniable_aggregator.releases.kinds.randomized_counts import (
-    RandomizedCounts,
-    check_joint,
-    local_error,
-    workload_sensitivity,
 )
 from deniable_central.queries import Mwem, best_rounds, mwem_error
 from deniable_central.queries.mwem_bounds import MOST_ROUNDS
@@ -72,6 +67,7 @@ class PreparedMwem:
     version: ClassVar[int] = 1
 
     context: ReleaseContext
+    reading: JointReading
     label_sets: LabelWorkload
     linear: Mwem
     error: QueryErrorBound
@@ -100,10 +96,12 @@ class PreparedMwem:
     def typical(self) -> tuple[TypicalError, ...]:
         """The usual largest error of a query of the workload."""
         request = {"mechanism": self.mechanism, **self.parameters}
-        return workload_errors(self.context, self.linear, request, quantity=self.error.quantity)
+        return workload_errors(
+            self.context, self.reading, self.linear, request, quantity=self.error.quantity
+        )
 
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
-        data = RandomizedCounts.of(self.context, tallies)
+        data = self.reading.counts(tallies)
         synthesis = self.linear.release(data, coins).result
         measured = [{"query": m.query, "noisy": m.count} for m in synthesis.measurements]
         result = {
@@ -115,37 +113,44 @@ class PreparedMwem:
 
 
 def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedMwem:
-    """ParameterError for arguments that are no request in this context."""
+    """The prepared release. Raises ParameterError for arguments that do not fit here."""
     complete = with_defaults("mwem", PARAMETERS, arguments)
-    check_joint("mwem", context)
+    reading = joint_reading_of("mwem", context)
     epsilon = read_epsilon(complete["epsilon"])
     label_sets = read_workload(complete["workload"], context.domain)
-    bound = _Bound.of(context, label_sets, epsilon)
+    bound = _Bound.of(context, reading, label_sets, epsilon)
     rounds = bound.read_rounds(complete["rounds"])
     linear = Mwem.of(label_sets.workload, rounds=rounds, epsilon=epsilon)
-    return PreparedMwem(context, label_sets, linear, bound.error(rounds))
+    return PreparedMwem(context, reading, label_sets, linear, bound.error(rounds))
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """The public facts that the bound of T rounds is made of."""
+    """The public facts that give the bound of T rounds."""
 
     context: ReleaseContext
     queries: int
     epsilon: Fraction
     moves: int
+    unit: Fraction
     local: float
 
     @classmethod
-    def of(cls, context: ReleaseContext, label_sets: LabelWorkload, epsilon: Fraction) -> _Bound:
-        queries = label_sets.workload.queries
-        moves = max(1, workload_sensitivity(context.mechanism, label_sets.workload.matrix))
-        local = local_error(context, queries=queries, beta=HALF, moves=moves)
-        return cls(context, queries, epsilon, moves, local)
+    def of(
+        cls,
+        context: ReleaseContext,
+        reading: JointReading,
+        label_sets: LabelWorkload,
+        epsilon: Fraction,
+    ) -> _Bound:
+        queries = label_sets.workload.matrix
+        moves = max(1, reading.moves(queries))
+        local = reading.local_error(queries, beta=HALF)
+        return cls(context, len(queries), epsilon, moves, reading.gain, local)
 
     @property
     def most_rounds(self) -> int:
-        """So many that each selection's ε can be drawn with, and that a release takes seconds."""
+        """The most rounds for which each selection's ε can be drawn and a release takes seconds."""
         steps = self.queries * self.context.domain.size
         return min(MOST_ROUNDS, int(self.epsilon / (2 * SMALLEST_EPSILON)), _MOST_STEPS // steps)
 
@@ -164,7 +169,7 @@ class _Bound:
             epsilon=self.epsilon,
             beta=HALF,
             moves=self.moves,
-            unit=self._unit,
+            unit=self.unit,
             local_error=self.local,
         )
         return min(best, self.most_rounds)
@@ -182,10 +187,6 @@ class _Bound:
             epsilon=self.epsilon,
             beta=HALF,
             moves=self.moves,
-            unit=self._unit,
+            unit=self.unit,
             local_error=local,
         )
-
-    @property
-    def _unit(self) -> Fraction:
-        return self.context.mechanism.p - self.context.mechanism.q

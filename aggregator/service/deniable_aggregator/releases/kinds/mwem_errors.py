@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,6 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     uniforms,
     worst,
 )
-from deniable_aggregator.releases.kinds.randomized_counts import workload_sensitivity
 from deniable_central.queries.mwem import STEP
 from deniable_central.samplers.noise import two_sided_geometric
 
@@ -20,26 +20,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
+    from deniable_aggregator.releases.kinds.joint_readings import JointReading
     from deniable_central.queries import Mwem
     from deniable_estimators.inference.channel import Floats
     from deniable_shared.randomness.coins import Coins
 
 _STEEPNESS = (0, 1, 2)
 _STEPS = 16
-"""So many steps of a matrix product take as long as one array element."""
+"""This many steps of a matrix product take as long as one array element."""
 
 
 def workload_errors(
-    context: ReleaseContext, linear: Mwem, request: Mapping[str, object], *, quantity: str
+    context: ReleaseContext,
+    reading: JointReading,
+    linear: Mwem,
+    request: Mapping[str, object],
+    *,
+    quantity: str,
 ) -> tuple[TypicalError, ...]:
-    """Empty where simulating takes long."""
+    """The usual largest error; empty if simulating takes too long."""
     queries = linear.workload.matrix.astype(np.float64)
-    moves = max(1, workload_sensitivity(context.mechanism, linear.workload.matrix))
-    unit = float(context.n * (context.mechanism.p - context.mechanism.q))
+    moves = max(1, reading.moves(linear.workload.matrix))
+    unit = float(context.n * reading.gain)
 
-    def errors(people: Population, signals: Floats, coins: Coins) -> Floats:
-        observed = signals @ queries.T
-        exponents = np.zeros_like(signals)
+    def errors(people: Population, observed: Floats, coins: Coins) -> Floats:
+        exponents = np.zeros((len(observed), context.domain.size))
         weights = _softmax(exponents)
         total = weights.copy()
         rows = np.arange(len(observed))
@@ -66,6 +71,7 @@ def workload_errors(
         runs=runs_for(work),
         populations=[Population.steep(context.domain.size, each) for each in _STEEPNESS],
         errors=errors,
+        simulator=partial(reading.simulator, linear.workload.matrix),
     )
 
 

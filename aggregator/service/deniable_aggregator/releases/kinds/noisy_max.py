@@ -1,4 +1,4 @@
-"""`noisy-max`: noise on every score, the label of the largest, and no score.
+"""`noisy-max`: the label with the largest noisy score, without the score.
 
 geometric, exponential   ε-DP; exponential is never worse than `exponential` for one release
 gumbel                   the law of `exponential`: the only one that carries ρ_BR
@@ -22,6 +22,7 @@ from deniable_aggregator.releases.kinds.selection import (
     PreparedSelection,
     declared,
     named,
+    radius_of,
     read_score,
 )
 from deniable_central.samplers.noise import SMALLEST_DECAY
@@ -46,7 +47,7 @@ VERSION = 1
 
 
 def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedSelection[int]:
-    """ParameterError for arguments that are no request in this context."""
+    """The prepared release. Raises ParameterError for arguments that do not fit here."""
     complete = with_defaults("noisy-max", PARAMETERS, arguments)
     epsilon = read_epsilon(complete["epsilon"])
     noise = NoiseDistribution(read_name("noise", complete["noise"], tuple(NoiseDistribution)))
@@ -61,6 +62,7 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
         score=score,
         selector=NoisyMax(privacy, noise),
         show=named,
+        radius=radius_of(context, privacy, len(score.candidates)),
     )
 
 
@@ -70,7 +72,7 @@ def _levels(privacy: PrivacyParameters, noise: NoiseDistribution, candidates: in
         return shortfall(privacy, candidates=candidates, beta=beta)
     if privacy.decay() < SMALLEST_DECAY:
         raise ParameterError(
-            "epsilon must be larger for geometric noise on scores that one report moves so far: "
+            "epsilon must be larger for geometric noise, as one report moves these scores far: "
             "use noise gumbel or exponential"
         )
     return geometric_tail_length(privacy.decay(), candidates / beta)

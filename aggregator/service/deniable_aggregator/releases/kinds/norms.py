@@ -4,7 +4,7 @@
     free bits         s − s' is any vector of −1, 0, 1; both norms are convex, so a vector of ±1
                       is worst: all 2^(m − 1) of them, for up to 16 bits. If rows and columns can
                       be turned over so that no entry is negative, the one that turns every column
-                      alike is worst, whatever m: Σ|a_rj| and Σ_r (Σ_j |a_rj|)²
+                      alike is worst, for any m: Σ|a_rj| and Σ_r (Σ_j |a_rj|)²
 
 Over free bits in general the maximum is as hard as a largest cut, so it is refused, never guessed.
 """

@@ -15,8 +15,9 @@ must be replaced before another one is the first,
 
 which moves by at most 1 with a report, and is 1 on both sides of a change (proof: if the answer
 goes from v to a smaller w, F_w crosses R_w, so ⌈(R_w − F_w)/L⌉ = 1 before and ⌈(F_w − R_w + 1)/L⌉
-= 1 after; if to a larger one, the same for F_v). At p = 1 it is the distance of central-dp C21.
-Prices are decimals of whole cents; revenue is central-dp C15.
+= 1 after; if to a larger one, the same for F_v). At p = 1 it is the distance of a
+stable quantile. Prices are decimals of whole cents.
+Source: docs/mathematics/releases-over-sums.md, Scores in order.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -103,7 +104,18 @@ class Quantile:
         return self.label_counts.deviation(self.width, sums=self.context.domain.size, beta=beta)
 
 
-def propose_first_crossing(score: Quantile, counts: Counts) -> Proposal[int]:
+class Crossing(Protocol):
+    """A score whose first crossing can be proposed."""
+
+    @property
+    def width(self) -> int:
+        """L."""
+
+    def over(self, counts: Counts) -> Counts:
+        """F_v − R_v."""
+
+
+def propose_first_crossing(score: Crossing, counts: Counts) -> Proposal[int]:
     """The first label whose debiased share is at least the quantile, and D."""
     over = score.over(counts)
     first, places = int(np.argmax(over >= 0)), np.arange(len(over))
@@ -114,7 +126,7 @@ def propose_first_crossing(score: Quantile, counts: Counts) -> Proposal[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Revenue:
-    """The price of most revenue: price times the true answers at or above it, in cents.
+    """The price with the highest revenue: price times the true answers at or above it, in cents.
 
     `places` are the labels that may be drawn, `prices` theirs.
     """
@@ -128,7 +140,7 @@ class Revenue:
 
     @classmethod
     def of(cls, context: ReleaseContext, places: Sequence[int] | None = None) -> Revenue:
-        """Of all labels, or of some, in their order."""
+        """The score of all labels, or of those at `places`, in their order."""
         size = _ordered(context, "revenue", MOST_ORDERED)
         chosen = range(size) if places is None else places
         if len(chosen) > MOST_PRICES:
@@ -185,7 +197,7 @@ class Revenue:
 
 
 def label_prices(context: ReleaseContext) -> list[int]:
-    """The labels as cents, which must rise; ParameterError for a domain that has no prices."""
+    """The labels in cents. Raises ParameterError unless they are prices in rising order."""
     _ordered(context, "revenue", MOST_ORDERED)
     return _prices(context.domain.labels)
 
@@ -193,8 +205,8 @@ def label_prices(context: ReleaseContext) -> list[int]:
 def _ordered(context: ReleaseContext, what: str, most: int) -> int:
     if not isinstance(context.domain, Choice | Number):
         raise ParameterError(
-            f"{what} needs labels in an order, which a choice and a number have and "
-            f"{context.domain.type} has not: use mode, threshold or histogram"
+            f"{what} needs labels in an order, as in a choice or a number; "
+            f"{context.domain.type} has no order: use mode, threshold or histogram"
         )
     if context.domain.size > most:
         raise ParameterError(
@@ -205,9 +217,9 @@ def _ordered(context: ReleaseContext, what: str, most: int) -> int:
 
 
 def widest_share(label_counts: LabelCounts) -> int:
-    """How far one report moves any F_v: the widest row of the cumulative matrix, part by part.
+    """The most that one report moves any F_v: the widest row of the cumulative matrix.
 
-    Of more than 4,096 labels, how far it moves any set of them.
+    For more than 4,096 labels, the most that it moves any set of labels.
     """
     messages, size, widest = label_counts.messages, label_counts.context.domain.size, 0
     if size > MOST_ORDERED:
@@ -221,17 +233,17 @@ def widest_share(label_counts: LabelCounts) -> int:
 
 
 def _tails(size: int, places: Sequence[int]) -> Counts:
-    """A row a place: ones for the labels at or above it."""
+    """One row for each place, with ones for the labels at or above it: int64[places, size]."""
     tails: Counts = (np.arange(size)[None, :] >= np.array(places)[:, None]).astype(np.int64)
     return tails
 
 
 def _prices(labels: tuple[str, ...]) -> list[int]:
-    """The labels as cents, which must rise."""
+    """The labels in cents. Raises ParameterError unless they rise."""
     for label in labels:
         if not _PRICE.fullmatch(label):
             raise ParameterError(
-                "revenue needs labels that are prices, decimals like 4 or 4.01 of at most nine "
+                "revenue needs labels that are prices, numbers like 4 or 4.01 with at most nine "
                 f"digits before the point and two after it, got {label!r:.80}"
             )
     cents = [int(Fraction(label) * 100) for label in labels]

@@ -38,7 +38,7 @@ _MOST_PRODUCTS = 1 << 29
 
 @dataclass(frozen=True, slots=True)
 class LabelMessages:
-    """A histogram of K labels."""
+    """Messages that are counted in a histogram of K labels."""
 
     size: int
     unit: int = 1
@@ -106,7 +106,7 @@ def _spread(matrix: Matrix) -> Counts:
 
 @lru_cache(maxsize=64)
 def _apart(form: Mechanism, design: Design) -> LabelSensitivity:
-    """In how many labels two messages differ at most, and how many one has that the other lacks.
+    """The most labels in which two messages differ, and the most that one has and the other lacks.
 
     Two messages of one class, if there are several classes, have none in common: that is the bound.
     """

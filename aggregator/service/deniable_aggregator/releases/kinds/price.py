@@ -1,18 +1,18 @@
-"""`price`: a price of about the largest revenue, among few of the labels, and what a lie is worth.
+"""`price`: a price with about the largest revenue, and the gain from a false answer.
 
     revenue(r) = r · #{answers ≥ r}      Pr[r] ∝ e^(ε · revenue(r)/D)      r on the grid
 
 The exponential mechanism over the score `revenue`, where one report replaced parts two revenues by
 D, the highest price that may be drawn: every price below it is less noisy for each that is left
 out above. `ratio` thins the grid: a price is left out if the one kept below it is at most so many
-times smaller, so the grid keeps at least 1/ratio of the best revenue, and has fewer candidates to
-tell apart. With every label on the grid it has the law of `exponential` with score revenue.
+times smaller, so the grid keeps at least 1/ratio of the best revenue, and has fewer similar
+candidates. With every label on the grid it has the law of `exponential` with score revenue.
 
-A false report moves the price a little only: whoever buys at the price if it is at most their worth
-gains at most D·min(tanh(ε/2), √(ρ/2)) by it on average (`misreport_gain`), which is about D·ε/4.
-That is not tight: a draw of bounded range ε moves by at most tanh(ε/4) in total variation, 5% less
-at ε = 2. The local noise leaves less. Prices are exact decimals of whole cents.
-McSherry, Talwar 2007; central-dp C15, C16.
+A false report moves the price only a little: a buyer who pays at most what the good is worth to
+them gains at most D·min(tanh(ε/2), √(ρ/2)) by it on average (`misreport_gain`), which is about
+D·ε/4. That is not tight: a draw of bounded range ε moves by at most tanh(ε/4) in total variation,
+5% less at ε = 2. The local noise leaves less. Prices are exact decimals of whole cents. McSherry,
+Talwar 2007; docs/mathematics/auctions.md, A private price.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from deniable_aggregator.releases.kinds.arguments import (
 from deniable_aggregator.releases.kinds.contract import Parameter, ReleaseContext
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
 from deniable_aggregator.releases.kinds.ordered_scores import Revenue, label_prices
-from deniable_aggregator.releases.kinds.selection import PreparedSelection, declared
+from deniable_aggregator.releases.kinds.selection import PreparedSelection, declared, radius_of
 from deniable_central.auctions import misreport_gain
 from deniable_central.selection import Exponential, shortfall
 from deniable_shared.errors import ParameterError
@@ -56,7 +56,7 @@ _RATIO = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?")
 
 @dataclass(frozen=True, slots=True)
 class LabelPriceGrid:
-    """Which labels may be drawn, their prices in cents, and the share of revenue that they keep."""
+    """The labels that may be drawn, their prices in cents, and the share of revenue they keep."""
 
     places: tuple[int, ...]
     prices: tuple[int, ...]
@@ -66,9 +66,9 @@ class LabelPriceGrid:
     def thinned(
         cls, cents: Sequence[int], places: Sequence[int], ratio: Fraction
     ) -> LabelPriceGrid:
-        """From the first on, each the largest at most `ratio` times the last, or else the next.
+        """The first price, then each time the largest at most `ratio` times the last, or the next.
 
-        Whoever takes the price above one that is left out takes the kept one below it, too.
+        A person who pays a price above one that is left out also pays the kept one below it.
         """
         kept, share = [places[0]], Fraction(1)
         for place, after in zip(places[1:], [*places[2:], None], strict=True):
@@ -81,7 +81,7 @@ class LabelPriceGrid:
 
 
 def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedSelection[int]:
-    """ParameterError for arguments that are no request in this context."""
+    """The prepared release. Raises ParameterError for arguments that do not fit here."""
     complete = with_defaults("price", PARAMETERS, arguments)
     epsilon, ratio = read_epsilon(complete["epsilon"]), _read_ratio(complete["ratio"])
     cents = label_prices(context)
@@ -104,13 +104,14 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
         score=score,
         selector=mechanism,
         show=partial(_price_document, grid, math.ceil(gain)),
+        radius=radius_of(context, privacy, len(grid.places)),
     )
 
 
 def _price_document(
     grid: LabelPriceGrid, gain: int, drawn: int, candidates: tuple[str | None, ...]
 ) -> Mapping[str, object]:
-    """The price, its label and the label's place; the rest is public."""
+    """The document with the price, its label and the label's place; the rest is public."""
     return {
         "price": money(grid.prices[drawn]),
         "label": candidates[drawn],
@@ -122,7 +123,7 @@ def _price_document(
 
 
 def money(cents: int) -> str:
-    """Whole cents as a decimal text of two digits behind the point."""
+    """Whole cents as a decimal text with two decimals."""
     return f"{cents // 100}.{cents % 100:02d}"
 
 

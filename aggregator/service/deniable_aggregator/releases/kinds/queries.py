@@ -1,17 +1,17 @@
-"""`queries`: an online session that answers what share of the answers is one of these labels.
+"""`queries`: an online session that answers which share of people has one of some labels.
 
-Opening it is the charge: questions are free, may depend on the answers before, and the same one
-has the same answer for ever. A question that the public weights answer well teaches nothing and
-tells nothing; at most c answers are measured (`central.queries.online_plan`, `online`).
+Opening it is charged; questions are free and may depend on earlier answers. The same question
+always gets the same answer. A question that the public weights answer well changes and reveals
+nothing; at most c answers are measured (`central.queries.online_plan`, `online`).
 
 Every answer is within α = central part + local part of the truth. Questions may be chosen after
 answers that carry the devices' noise, so τ must hold for every set of labels at once, not for the
-questions that are asked: |Q| = 2^(d − 1) in `local_error`, as a set and its complement err alike,
-and Δ what one report moves any set by.
+questions that are asked, and Δ is what one report moves any set by
+(`joint_readings.of_any_question`).
 It enters twice: the answer is tested against the noisy counts, and may be measured on them.
 
 With few reports no α below 1 can be proven. The session opens anyway, by `heuristic_plan`: its
-privacy is the same, its error bar is 1, and `typical` shows the error that is usual.
+privacy is the same, its error bar is 1, and `typical` shows the usual error.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
 
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -38,16 +36,10 @@ from deniable_aggregator.releases.kinds.contract import (
     TypicalError,
 )
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
-from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+from deniable_aggregator.releases.kinds.joint_readings import JointReading, joint_reading_of
 from deniable_aggregator.releases.kinds.label_workloads import read_label_set
-from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_aggregator.releases.kinds.query_answers import HALF, QueryErrorBound
 from deniable_aggregator.releases.kinds.query_session_errors import query_session_errors
-from deniable_aggregator.releases.kinds.randomized_counts import (
-    RandomizedCounts,
-    check_joint,
-    local_error,
-)
 from deniable_central.queries import (
     CountsError,
     OnlinePlan,
@@ -69,7 +61,7 @@ if TYPE_CHECKING:
 
 _MOST_QUESTIONS = 1_000_000
 PARAMETERS = (
-    Parameter("questions", f"how many may be asked, from 1 to {_MOST_QUESTIONS:,}", "100"),
+    Parameter("questions", f"how many questions, from 1 to {_MOST_QUESTIONS:,}", "100"),
     EPSILON,
 )
 _BELOW_1 = math.nextafter(1, 0)
@@ -78,7 +70,7 @@ _QUANTITY = "error of every answer, as a share"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuerySession:
-    """A session that was paid for: see `contract.Session`."""
+    """An open session: see `contract.Session`."""
 
     domain: Domain
     linear: OnlineSession
@@ -92,7 +84,7 @@ class QuerySession:
         row, name = read_label_set(question, self.domain)
         answer = self.linear.ask(row)
         result: dict[str, object] = {**name, "share": answer.share, "measured": answer.taught}
-        if answer.error_bar is None:  # past the questions that it was planned for
+        if answer.error_bar is None:  # more questions than planned
             return ReleaseResult({**result, "lower": None, "upper": None}, ())
         low, high = self.error.limits(answer.share)
         around = ErrorBar("share of the answers", low, high, CONFIDENCE)
@@ -107,6 +99,7 @@ class PreparedQuerySession:
     version: ClassVar[int] = 1
 
     context: ReleaseContext
+    reading: JointReading
     parameters: Mapping[str, object]
     linear: OnlinePlan
 
@@ -130,16 +123,16 @@ class PreparedQuerySession:
     def typical(self) -> tuple[TypicalError, ...]:
         """The usual largest error of the answers to random questions."""
         request = {"mechanism": self.mechanism, **self.parameters}
-        return query_session_errors(self.context, self.linear, request)
+        return query_session_errors(self.context, self.reading, self.linear, request)
 
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
-        """What `open` says of a session that nobody keeps."""
+        """The result of `open`, without keeping the session."""
         return self.open(tallies, _forget, coins)[1]
 
     def open(
         self, tallies: Tallies, keep: Callable[[bytes], None], coins: Coins | None = None
     ) -> tuple[QuerySession, ReleaseResult]:
-        data = RandomizedCounts.of(self.context, tallies)
+        data = self.reading.counts(tallies)
         session = OnlineSession.open(data, self.linear, journal=keep, coins=coins)
         opening = {
             "labels": list(self.context.domain.labels),
@@ -156,11 +149,11 @@ class PreparedQuerySession:
         keep: Callable[[bytes], None],
         coins: Coins | None = None,
     ) -> QuerySession:
-        """SessionError unless the records are whole, of these very tallies and of this price."""
-        data = RandomizedCounts.of(self.context, tallies)
+        """Raises SessionError unless the records are whole and fit these tallies and this price."""
+        data = self.reading.counts(tallies)
         session = OnlineSession.resume(data, records, journal=keep, coins=coins)
         if session.guarantee != self.guarantee:
-            raise SessionError("these records are of a session that was opened at another price")
+            raise SessionError("these records belong to a session of another price")
         return self._query_session(session)
 
     def _query_session(self, session: OnlineSession) -> QuerySession:
@@ -168,47 +161,39 @@ class PreparedQuerySession:
 
 
 def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedQuerySession:
-    """ParameterError for arguments that are no request in this context."""
+    """The prepared release. Raises ParameterError for arguments that do not fit here."""
     complete = with_defaults("queries", PARAMETERS, arguments)
-    check_joint("queries", context)
+    reading = joint_reading_of("queries", context)
     epsilon = read_epsilon(complete["epsilon"])
     questions = read_whole("questions", complete["questions"], low=1, high=_MOST_QUESTIONS)
-    moves = message_space_of(context.mechanism).label_sensitivity.sets
-    local = local_error(context, queries=1 << (context.domain.size - 1), beta=HALF, moves=moves)
+    moves, local = reading.of_any_question(beta=HALF)
     demand = SessionDemand(
         rows=context.n,
         domain=context.domain.size,
         queries=questions,
         beta=HALF,
         moves=moves,
-        gain=context.mechanism.p - context.mechanism.q,
+        gain=reading.gain,
         local_error=min(local, _BELOW_1),
     )
-    linear = _planned(demand, epsilon, context)
+    linear = _planned(demand, epsilon, reading)
     return PreparedQuerySession(
-        context, {"questions": questions, "epsilon": decimal_text(epsilon)}, linear
+        context, reading, {"questions": questions, "epsilon": decimal_text(epsilon)}, linear
     )
 
 
-def _planned(demand: SessionDemand, epsilon: Fraction, context: ReleaseContext) -> OnlinePlan:
-    """The plan of the least bound; without any bound below 1 one that usually does well."""
+def _planned(demand: SessionDemand, epsilon: Fraction, reading: JointReading) -> OnlinePlan:
+    """The plan with the least bound; if no bound is below 1, a plan that usually does well."""
     with suppress(CountsError):
         return plan_online(demand, epsilon=epsilon)
-    return heuristic_plan(demand, epsilon=epsilon, deviation=_deviation(context))
-
-
-def _deviation(context: ReleaseContext) -> float:
-    """Of a question about half the labels, by the devices' noise, in an even population."""
-    label_counts, labels = LabelCounts.of(context), context.domain.size
-    of_label = float(label_counts.variance(np.array([1 / labels]))[0])
-    return math.sqrt(of_label * labels / 4) / float(context.n * label_counts.gain)
+    return heuristic_plan(demand, epsilon=epsilon, deviation=reading.deviation)
 
 
 def _error(linear: OnlinePlan) -> QueryErrorBound:
-    """α, and what is left of it without the devices' noise."""
+    """α, and its part without the devices' noise."""
     local = 2 * linear.demand.local_error
     return QueryErrorBound(max(0.0, linear.error - local), linear.error, _QUANTITY)
 
 
 def _forget(record: bytes) -> None:
-    """Keeps nothing."""
+    """Keep no record."""

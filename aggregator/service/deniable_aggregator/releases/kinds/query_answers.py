@@ -1,7 +1,7 @@
-"""Answers read off a released distribution over labels, and how far off they may be.
+"""Answers from a released distribution over labels, and their error bounds.
 
-A bound on the largest error of any query has two parts: what it would be if the devices had added
-nothing, and what their noise adds to that. The first falls with ε, both fall with n.
+The bound on the largest error of any query has two parts: the error if the devices had added
+no noise, and the error that their noise adds. The first falls with ε, both fall with n.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.channel import Floats
 
 HALF = (1 - CONFIDENCE) / 2
-"""How often the devices' noise may miss its part, and the release its own."""
+"""The probability that the devices' noise exceeds its part, and that the release does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class QueryErrorBound:
         )
 
     def limits(self, share: float) -> tuple[float, float]:
-        """Of a share that was answered; they are shares themselves."""
+        """Lower and upper limit of an answered share, as shares."""
         held = min(max(share, 0.0), 1.0)
         return max(0.0, held - self.total), min(1.0, held + self.total)
 
@@ -50,7 +50,7 @@ class QueryErrorBound:
 def answer_rows(
     label_sets: LabelWorkload, weights: Floats, error: QueryErrorBound | None
 ) -> list[dict[str, object]]:
-    """Every query with its answer; limits only where there is a bound."""
+    """Every query with its answer, and with limits if there is a bound."""
     shares = label_sets.workload.values(weights).tolist()
     return [
         {**name, **_share_document(share, error)}

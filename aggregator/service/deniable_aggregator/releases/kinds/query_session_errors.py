@@ -1,11 +1,13 @@
 """The usual largest error of an online session: all runs of `queries.online` at once, in floats.
 
-The questions are up to 100 random sets of labels, each label in half of them. People who choose
-questions by the answers before may see larger errors.
+The questions are up to 100 random sets of labels, each label in half of them; of tables, of cells
+of one table each. A person who chooses
+questions by earlier answers may see larger errors.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
+    from deniable_aggregator.releases.kinds.joint_readings import JointReading
     from deniable_central.queries import OnlinePlan
     from deniable_estimators.inference.channel import Floats
     from deniable_shared.randomness.coins import Coins
@@ -33,16 +36,20 @@ _MOST_ASKED = 100
 
 
 def query_session_errors(
-    context: ReleaseContext, plan: OnlinePlan, request: Mapping[str, object]
+    context: ReleaseContext,
+    reading: JointReading,
+    plan: OnlinePlan,
+    request: Mapping[str, object],
 ) -> tuple[TypicalError, ...]:
-    """Empty where simulating takes long."""
+    """The usual largest error; empty if simulating takes too long."""
     count = min(plan.demand.queries, _MOST_ASKED)
     chances = uniforms((count, context.domain.size), coins_of(context, request, "questions"))
-    questions = (chances < 0.5).astype(np.float64)
+    sets = reading.random_questions(chances)
+    questions = sets.astype(np.float64)
 
-    def errors(people: Population, signals: Floats, coins: Coins) -> Floats:
+    def errors(people: Population, answers: Floats, coins: Coins) -> Floats:
         truth = questions @ people.shares
-        return _largest_error(plan, signals, questions, truth, coins)
+        return _largest_error(plan, answers, questions, truth, coins)
 
     return worst(
         f"largest error of {count} random questions, as a share",
@@ -51,20 +58,22 @@ def query_session_errors(
         runs=runs_for(len(_STEEPNESS) * count * (context.domain.size + 64)),
         populations=[Population.steep(context.domain.size, each) for each in _STEEPNESS],
         errors=errors,
+        simulator=partial(reading.simulator, sets),
     )
 
 
 def _largest_error(
-    plan: OnlinePlan, signals: Floats, questions: Floats, truth: Floats, coins: Coins
+    plan: OnlinePlan, answers: Floats, questions: Floats, truth: Floats, coins: Coins
 ) -> Floats:
-    """Of each run, over all questions: float64[runs]."""
-    runs, unit = len(signals), plan.demand.unit
+    """The largest error of each run over all questions: float64[runs]."""
+    runs, unit = len(answers), plan.demand.unit
     of_threshold, of_test, of_answer = plan.decays
     threshold = plan.threshold + two_sided_geometric(of_threshold, runs, coins)
-    sums, taught, largest = np.zeros_like(signals), np.zeros(runs), np.zeros(runs)
+    sums = np.zeros((runs, plan.demand.domain))
+    taught, largest = np.zeros(runs), np.zeros(runs)
     weights = _weighed(sums, plan)
-    for question, share in zip(questions, truth, strict=True):
-        true = np.rint(signals @ question)
+    for question, share, answers_of in zip(questions, truth, answers.T, strict=True):
+        true = np.rint(answers_of)
         predicted = np.rint(weights @ question * unit)
         noisy = np.abs(true - predicted) + two_sided_geometric(of_test, runs, coins)
         learns = (noisy >= threshold) & (taught < plan.updates)

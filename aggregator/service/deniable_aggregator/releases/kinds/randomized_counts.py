@@ -5,13 +5,13 @@
     one report         moves it by A·(s(y) − s(y')) for possible messages y, y', Δ for short: 1 of
                        grr/1 (0 for a query of all labels or none), more where a report supports
                        several labels. What any set of labels is moved by bounds all queries
-    τ                  |Q| fixed queries are all within τ of the truth but with chance β: the
+    τ                  |Q| fixed queries are all within τ of the truth except with prob. β: the
                        `deviation` of label counts, and the rounding, over n
 
 The offset is a function of n and of the query, so it moves with no report. Nothing is projected:
 an answer may be negative or above n·(p − q). Only answers that are one label of several have
 counts that belong to one distribution; what reports say of them may be several labels each.
-Source: central-dp §4.2, §4.7.
+Source: docs/mathematics/releases-over-sums.md, Label counts.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class RandomizedCounts:
         return observed
 
     def offset(self, total: int) -> int:
-        """What a query with entries of this sum is answered on average where nobody holds it."""
+        """The mean answer to a query with this sum of entries if no person has its labels."""
         q = self.rows * self.mechanism.q * total
         return (2 * q.numerator + q.denominator) // (2 * q.denominator)
 
@@ -88,14 +88,23 @@ def workload_sensitivity(mechanism: Mechanism, queries: Counts) -> int:
 
 
 def check_joint(mechanism: str, context: ReleaseContext) -> None:
-    """ParameterError unless answers and reports are one label each, and n of them stay exact."""
+    """Raises ParameterError unless answers are one label each and n reports stay exact."""
     if isinstance(context.domain, Bits):
         raise ParameterError(
-            f"{mechanism} needs answers that are one label of several: bits are counted each by "
-            "itself, so which of them come together is not known; use histogram, or collect a "
+            f"{mechanism} needs answers that are one label of several. Bits are counted singly, "
+            "so which of them occur together is not known: use histogram, or collect a "
             "record"
         )
-    message_space_of(context.mechanism)
+    if message_space_of(context.mechanism).sampling_fraction < 1:
+        raise ParameterError(
+            f"{mechanism} needs reports that contain all labels, but those of "
+            f"{context.mechanism.id} contain only some: use histogram or shares"
+        )
+    check_rows(mechanism, context)
+
+
+def check_rows(mechanism: str, context: ReleaseContext) -> None:
+    """Raises ParameterError for more reports than stay exact."""
     if context.n > _LARGEST_ROWS:
         raise ParameterError(
             f"{mechanism} reads at most {_LARGEST_ROWS:,} reports, these epochs have "
@@ -104,6 +113,6 @@ def check_joint(mechanism: str, context: ReleaseContext) -> None:
 
 
 def local_error(context: ReleaseContext, *, queries: int, beta: float, moves: int) -> float:
-    """τ for so many queries that one report moves by so much, as a share; it may be above 1."""
+    """τ as a share, for `queries` queries that one report moves by `moves`; may be above 1."""
     far = LabelCounts.of(context).deviation(moves, sums=queries, beta=beta)
     return (far + 1 / (2 * float(context.mechanism.p - context.mechanism.q))) / context.n

@@ -1,23 +1,25 @@
-"""`sample-aggregate`: the answer that most cohorts of reports give by themselves, or nothing.
+"""`sample-aggregate`: the answer that most groups of reports agree on, or nothing.
 
-Reports are tallied in k disjoint groups by a keyed hash of their ids. Each that has reports is
-asked for its debiased mode or quantile, a black box, and what most say is released by
-propose-test-release: (ε, δ)-DP, and no noise in the answer. A cohort without reports has none.
+Reports are tallied in k disjoint cohorts by a keyed hash of their ids. Each cohort with reports
+gives its debiased mode or quantile. The answer of most cohorts is released by
+propose-test-release: (ε, δ)-DP, without noise in the answer.
 
 Whom that protects. Neighbours replace one report and leave it in its cohort, so one answer of k
 changes: c0 = 1, and (ε, δ) is the price of one report, which is what the ledger charges. J reports
 of one installation lie in up to J cohorts; for them the same release is a promise of a group of J,
 (Jε, δ(e^(Jε) − 1)/(e^ε − 1)), which `accounting.promise` prints. With distances in units of c0 = J
 answers an installation would have (ε, δ), but a single report no less than that, as distances are
-rounded: the ledger would charge and promise J times what is given. Who wants (ε, δ') for an
-installation asks for ε/J: it takes about as many cohorts.
+rounded: the ledger would charge and promise J times what is given. To get (ε, δ') for an
+installation, request ε/J: it takes about as many cohorts.
 
-    a cohort has s ≥ n/k − √(2(n/k)·ln(k/β0)) reports, all k of them but with chance β0 (Chernoff)
+    each cohort has s ≥ n/k − √(2(n/k)·ln(k/β0)) reports, except with probability β0 (Chernoff)
     its shares of d labels are within √(ln(2kd/β1)/(2s)) of all reports' (Hoeffding, Serfling)
-    and what it debiases within τ of its own, but with chance β2 (`label_counts.deviation`)
+    and its debiased shares within τ of its own, except with prob. β2 (`label_counts.deviation`)
 
 So the label of any cohort trails the most frequent of all by twice their sum at most, and the
 label of a quantile lies within their sum of its rank.
+
+Source: docs/mathematics/releases-over-sums.md, Cohorts.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
     from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (
-    Parameter("answer", "what each cohort is asked for: mode or quantile", "mode"),
+    Parameter("answer", "the answer of each cohort: mode or quantile", "mode"),
     Parameter("quantile", 'with answer quantile: a share in (0, 1), like "0.9"', "0.5"),
     EPSILON,
     Parameter("delta", 'a decimal text like "1e-6", from 1e-24 to 0.5'),
@@ -82,7 +84,7 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSampleAggregate:
-    """A valid request for what cohorts agree on: see `contract.PreparedRelease`."""
+    """A valid request for the answer of most cohorts: see `contract.PreparedRelease`."""
 
     mechanism: ClassVar[str] = "sample-aggregate"
     version: ClassVar[int] = 1
@@ -101,13 +103,13 @@ class PreparedSampleAggregate:
 
     @property
     def expected(self) -> tuple[ErrorBar, ...]:
-        """What a label that is released may be off, if one is."""
+        """The error of the released label, if one is released."""
         answer = str(self.parameters["answer"])
         twice = 2 if answer == "mode" else 1
         return (ErrorBar(_UNITS[answer], 0.0, min(1.0, twice * self._off()), CONFIDENCE),)
 
     def _off(self) -> float:
-        """How far any share that a cohort debiases is from that of all reports' answers."""
+        """The most that a cohort's debiased share differs from the share of all answers."""
         each, sums = (1 - CONFIDENCE) / 3, self.context.cohorts * self.context.domain.size
         size = self.context.n / self.context.cohorts
         least = math.floor(size - math.sqrt(2 * size * math.log(self.context.cohorts / each)))
@@ -123,18 +125,21 @@ class PreparedSampleAggregate:
         return local + math.sqrt(math.log(2 * sums / each) / (2 * least))
 
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
-        drawn = SampleAggregate(self.test).release(self._answers(tallies), coins).result
+        answers = self._answers(tallies)
+        drawn = SampleAggregate(self.test).release(answers, coins).result
         label = None if drawn is None else self.context.domain.labels[int(drawn)]
         needed = 2 * self.test.distance_for(CONFIDENCE) - 1
         result = {"label": label, "index": drawn, "cohorts_ahead_needed": needed}
+        if self.context.live:  # anyone may compute it from the counts there
+            result["poisoning_radius"] = max(agreement(answers).distance - 1, 0)
         return ReleaseResult(result, self.expected)
 
     def pmf(self, tallies: Tallies) -> Pmf[BlockAnswer | None]:
-        """The certified law of the index: a function of the data, not to be shown."""
+        """The certified distribution of the index: it depends on the data, so never publish it."""
         return self.test.pmf(self.proposal(tallies))
 
     def proposal(self, tallies: Tallies) -> Proposal[BlockAnswer]:
-        """What most cohorts say, and how many reports must be replaced to change that."""
+        """The answer of most cohorts, and how many reports must change to change it."""
         return agreement(self._answers(tallies))
 
     def _answers(self, tallies: Tallies) -> list[int]:
@@ -151,7 +156,7 @@ class PreparedSampleAggregate:
 
 
 def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedSampleAggregate:
-    """ParameterError, or CentralError for a δ, where this is no request in this context."""
+    """The prepared release. Raises ParameterError, or CentralError for a δ that does not fit."""
     complete = with_defaults("sample-aggregate", PARAMETERS, arguments)
     _check_cohorts(context)
     parameters = _read_answer(context, arguments, complete)
@@ -165,7 +170,7 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
 def _check_cohorts(context: ReleaseContext) -> None:
     if context.cohorts < 2:
         raise ParameterError(
-            "sample-aggregate needs reports that are counted in groups, this collection counts "
+            "sample-aggregate needs reports that are counted in groups, but this collection counts "
             "them in 1: set cohorts = 64 in the manifest of a collection, or use median or "
             "exponential"
         )
@@ -180,7 +185,7 @@ def _read_answer(
     LabelCounts.of(context)
     if answer == "mode":
         if "quantile" in given:
-            raise ParameterError("quantile goes with answer quantile, not with mode: leave it out")
+            raise ParameterError("quantile needs answer quantile, not mode: leave it out")
         return {"answer": answer}
     if not isinstance(context.domain, Choice | Number):
         raise ParameterError("quantile needs labels in an order: use answer mode")
@@ -189,7 +194,7 @@ def _read_answer(
 
 
 def _check_useful(test: StabilityTest, cohorts: int) -> None:
-    """DeltaError where even cohorts that all agree would rarely be told so."""
+    """Raises DeltaError if even cohorts that all agree would rarely release an answer."""
     needed = SampleAggregate(test).blocks_for(0.5, agreeing=Fraction(1))
     if cohorts < needed:
         raise DeltaError(

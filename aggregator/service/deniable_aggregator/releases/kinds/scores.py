@@ -1,4 +1,4 @@
-"""Scores: what a selection over a collection looks for, as integers computed from the raw tally.
+"""Scores of the candidates of a selection, as integers computed from the raw tally.
 
     mode        how often a label was supported
     threshold   minus the reports that keep a label from being the first, in the order of the
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Score(Protocol):
 
     @property
     def candidates(self) -> tuple[str | None, ...]:
-        """Labels in the order of the scores; None says: none of them."""
+        """Labels in the order of the scores; None means "none of them"."""
 
     @property
     def sensitivity(self) -> Mapping[str, int]:
@@ -43,28 +43,33 @@ class Score(Protocol):
 
     @property
     def unit(self) -> str:
-        """What `local` and `length` count, in words."""
+        """The unit of `local` and `length`, in words."""
+
+    def levels(self, counts: Counts) -> Counts:
+        """One score for each candidate, from the tally of all reports: int64[candidates]."""
+
+    def length(self, levels: float) -> float:
+        """Levels of the score converted to its unit, for true answers instead of reports."""
+
+    def local(self, beta: float) -> float:
+        """The most that the best score lies below the best true count, with probability 1 − β."""
+
+
+@runtime_checkable
+class LabelScore(Score, Protocol):
+    """A score of mechanisms whose reports support labels."""
 
     @property
     def label_counts(self) -> LabelCounts:
-        """How a tally is read."""
-
-    def levels(self, counts: Counts) -> Counts:
-        """One score a candidate, from the tally of all reports."""
+        """How the counts of labels are read from a tally."""
 
     def levels_of_label_counts(self, label_counts: Counts) -> Counts:
-        """The same from the label counts of a tally, one a label."""
-
-    def length(self, levels: float) -> float:
-        """So many levels of the score in its unit, for true answers and not for reports."""
-
-    def local(self, beta: float) -> float:
-        """How far the best by score may lie below the best by true answers, but with chance β."""
+        """The scores from label counts, one for each candidate: int64[candidates]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """The label of most true answers."""
+    """The label with the most true answers."""
 
     context: ReleaseContext
     label_counts: LabelCounts

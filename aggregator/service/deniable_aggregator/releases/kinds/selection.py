@@ -1,13 +1,16 @@
 """Prepared selections: a score over a collection, met by a mechanism of `central.selection`.
 
-Price, law and error bars are known from public facts; `draw` computes the scores from the raw
-tally, draws, and says nothing but which candidates were drawn.
+Price, distribution and error bars follow from public facts; `draw` computes the scores from the raw
+tally, draws, and reveals only the drawn candidates.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import numpy as np
 
 from deniable_aggregator.releases.kinds.arguments import decimal_text, read_name, read_share
 from deniable_aggregator.releases.kinds.contract import (
@@ -17,10 +20,11 @@ from deniable_aggregator.releases.kinds.contract import (
     Tallies,
     TypicalError,
 )
+from deniable_aggregator.releases.kinds.number_scores import RangeQuantile, reads_ranges
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue
-from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
+from deniable_aggregator.releases.kinds.scores import LabelScore, Mode, Score, Threshold
 from deniable_aggregator.releases.kinds.selection_errors import noisy_selection_of, selection_errors
-from deniable_central.selection import PrivacyParameters, privacy_parameters
+from deniable_central.selection import Exponential, PrivacyParameters, privacy_parameters
 from deniable_shared.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -45,7 +49,7 @@ _OF_SCORE = {"quantile": "quantile", "level": "threshold"}
 
 
 class SelectionMechanism(Protocol[Choice]):
-    """A mechanism of `central.selection` before it meets scores."""
+    """A mechanism of `central.selection`, without its scores."""
 
     @property
     def law(self) -> str: ...
@@ -62,8 +66,8 @@ class SelectionMechanism(Protocol[Choice]):
 class PreparedSelection(Generic[Choice]):
     """A valid request for a selection: see `contract.PreparedRelease`.
 
-    `radius` says how many reports may be anything and leave the likeliest candidate the likeliest:
-    only where everybody may read the tallies.
+    `radius` is the number of reports that may change and leave the likeliest result the same: only
+    if everyone may read the tallies.
     """
 
     mechanism: str
@@ -92,7 +96,10 @@ class PreparedSelection(Generic[Choice]):
 
     @property
     def typical(self) -> tuple[TypicalError, ...]:
-        """The usual error, in the unit of the last of `expected`."""
+        """The usual error, in the unit of the last of `expected`; none of a prior or no labels."""
+        weighed = isinstance(self.selector, Exponential) and self.selector.measure is not None
+        if weighed or not isinstance(self.score, LabelScore):
+            return ()
         request = {"mechanism": self.mechanism, **self.parameters}
         return selection_errors(
             self.score,
@@ -102,14 +109,14 @@ class PreparedSelection(Generic[Choice]):
         )
 
     def pmf(self, tallies: Tallies) -> Pmf[Choice]:
-        """The certified law of what is drawn, by index: a function of the data, not to be shown."""
+        """The certified distribution of the draw: it depends on the data, so never publish it."""
         return self.selector.pmf(self.score.levels(tallies.counts))
 
 
 def read_score(
     context: ReleaseContext, given: Mapping[str, object], arguments: Mapping[str, object]
 ) -> tuple[Score, dict[str, object]]:
-    """The score that is asked for, and its arguments in one spelling.
+    """The requested score, and its arguments in canonical form.
 
     `given` is what the request named: an argument of another score is refused, not ignored.
     """
@@ -117,16 +124,21 @@ def read_score(
     for argument, score in _OF_SCORE.items():
         if argument in given and name != score:
             raise ParameterError(
-                f"{argument} goes with score {score}, not with {name}: leave it out"
+                f"{argument} needs score {score}, this request has score {name}: leave it out"
             )
     if name == "quantile":
         share = read_share("quantile", arguments["quantile"], whole=False)
-        return Quantile.of(context, share), {"score": name, "quantile": decimal_text(share)}
+        return read_quantile(context, share), {"score": name, "quantile": decimal_text(share)}
     if name == "threshold":
         share = read_share("level", arguments["level"], whole=True)
         return Threshold.of(context, share), {"score": name, "level": decimal_text(share)}
     of = Revenue.of if name == "revenue" else Mode.of
     return of(context), {"score": name}
+
+
+def read_quantile(context: ReleaseContext, share: Fraction) -> Quantile | RangeQuantile:
+    """The quantile over ordered labels, or over the ranges that reports contain."""
+    return (RangeQuantile if reads_ranges(context) else Quantile).of(context, share)
 
 
 def declared(score: Score, epsilon: Fraction) -> PrivacyParameters:
@@ -136,6 +148,24 @@ def declared(score: Score, epsilon: Fraction) -> PrivacyParameters:
     return privacy_parameters(
         epsilon=epsilon, range_sensitivity=score.sensitivity["range_sensitivity"]
     )
+
+
+def radius_of(
+    context: ReleaseContext, privacy: PrivacyParameters, candidates: int, *, picks: int = 1
+) -> Callable[[Scores], int] | None:
+    """How many reports may change and leave the set of the likeliest `picks` the same.
+
+    None if not everyone may read the tallies, or if there is nothing else to draw.
+    """
+    if not context.live or candidates <= picks:
+        return None
+
+    def radius(scores: Scores) -> int:
+        levels = np.sort(np.asarray(scores, dtype=np.int64))[-picks - 1 :].tolist()
+        apart = privacy.decay() * (int(levels[1]) - int(levels[0])) / privacy.epsilon
+        return max(math.ceil(apart) - 1, 0)
+
+    return radius
 
 
 def named(index: int, candidates: tuple[str | None, ...]) -> Mapping[str, object]:

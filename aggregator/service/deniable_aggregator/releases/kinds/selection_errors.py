@@ -1,7 +1,7 @@
-"""The usual error of a selection, by adding the noise that has the law of the draw.
+"""The usual error of a selection, simulated with noise that gives the same draw.
 
     exponential, top-k       Gumbel noise; the k largest in their order
-    noisy-max                the noise that was asked for
+    noisy-max                the requested noise
 
 An error is how far the true score of what is drawn lies below the best one left, in true answers.
 A selection errs most where scores differ by about as much as the noise, so the made-up people
@@ -30,7 +30,7 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     worst,
 )
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue, label_prices
-from deniable_aggregator.releases.kinds.scores import Score, Threshold
+from deniable_aggregator.releases.kinds.scores import LabelScore, Threshold
 from deniable_central.samplers.noise import two_sided_geometric
 from deniable_central.selection import Exponential, NoiseDistribution, NoisyMax, TopK
 
@@ -70,7 +70,7 @@ class NoisySelection:
 
 
 def noisy_selection_of(selector: object) -> NoisySelection:
-    """How this mechanism of `central.selection` draws; TypeError for one that is not known here."""
+    """How this mechanism of `central.selection` draws. Raises TypeError for an unknown one."""
     match selector:
         case Exponential():
             return NoisySelection(NoiseDistribution.GUMBEL, selector.privacy.decay())
@@ -84,9 +84,9 @@ def noisy_selection_of(selector: object) -> NoisySelection:
 
 
 def selection_errors(
-    score: Score, pick: NoisySelection, request: Mapping[str, object], *, quantity: str
+    score: LabelScore, pick: NoisySelection, request: Mapping[str, object], *, quantity: str
 ) -> tuple[TypicalError, ...]:
-    """The usual error of what `pick` draws by this score; empty where simulating takes long."""
+    """The usual error of the draw by this score; empty if simulating takes too long."""
     label_counts = score.label_counts
     base, gain = float(label_counts.expected(Fraction(0))), float(label_counts.gain)
 
@@ -111,7 +111,7 @@ def selection_errors(
     )
 
 
-def populations_of(score: Score) -> list[Population]:
+def populations_of(score: LabelScore) -> list[Population]:
     """People for whom the scores are close to a tie, at every scale."""
     labels = score.label_counts.context.domain.size
     match score:
@@ -132,7 +132,7 @@ def _below_level(labels: int, level: float, step: float) -> Population:
 
 
 def _past_border(labels: int, quantile: float, step: float) -> Population:
-    """Even on both sides of the border in the middle."""
+    """A population that is even on both sides of the border in the middle."""
     low, first = quantile * (1 - step), max(1, labels // 2)
     rest = (1 - low) / max(1, labels - first)
     shares = np.array([*[low / first] * first, *[rest] * (labels - first)])
@@ -147,7 +147,7 @@ def _payers(prices: Floats, step: float) -> Population:
 
 
 def _shortfall(truth: Floats, drawn: Counts) -> Floats:
-    """Of each run, the farthest that one of those drawn lay below the best then left."""
+    """For each run the largest distance of a drawn candidate below the best one then left."""
     left, runs = np.tile(truth, (len(drawn), 1)), np.arange(len(drawn))
     shortfall = np.zeros(len(drawn))
     for places in drawn.T:

@@ -1,4 +1,4 @@
-"""Reach: how far replacing one report can move integer answers A·tally, exactly.
+"""Sensitivity: the most that replacing one report can move integer answers A·tally, exactly.
 
     range        max_{y, y'} (max_r d_r − min_r d_r)      d = A·(s(y) − s(y'))
     l1, l2²      max_{y, y'} Σ|d_r|, Σ d_r²
@@ -6,7 +6,9 @@
 
 y, y' are possible messages and s(y) what a message adds to the tally: never a bound per count. For
 two rows alone messages move freely, so linf is the widest row and the range the widest difference
-of two rows; L1 and L2 take pairs of messages (`norms`). Each is computed when it is asked for.
+of two rows; L1 and L2 take pairs of messages (`norms`). Each is computed on first use.
+
+Source: docs/mathematics/releases-over-sums.md, What one report moves.
 """
 
 from __future__ import annotations
@@ -29,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sensitivity:
-    """The sensitivities of A·tally under one report replaced; ParameterError where too dear."""
+    """The sensitivities of A·tally. Raises ParameterError if they are too expensive to compute."""
 
     messages: MessageSpace
     matrix: Matrix
 
     @property
     def linf(self) -> int:
-        """How far one report moves a single row at most."""
+        """The most that one report moves a single row."""
         return int(self.messages.row_ranges(self.matrix).max())
 
     @property
@@ -52,15 +54,15 @@ class Sensitivity:
 
     @property
     def l1(self) -> int:
-        """How far one report moves all rows at most, added up."""
+        """The most that one report moves all rows, added up."""
         return self.messages.norms(self.matrix)[0]
 
     @property
     def l2_squared(self) -> int:
-        """As `l1`, with each row's move squared."""
+        """Like `l1`, with each row's move squared."""
         return self.messages.norms(self.matrix)[1]
 
 
 def label_sensitivity(mechanism: Mechanism) -> LabelSensitivity:
-    """Of the label counts themselves, in closed form and for any number of labels."""
+    """The sensitivity of the label counts, in closed form for any number of labels."""
     return message_space_of(mechanism).label_sensitivity

@@ -3,11 +3,11 @@
     subset    any w of the d labels: a row is moved by its w largest entries less its w smallest
     affine    w neighbours among c·v mod K, for c = 1 … (K − 1)/2 and from any place on
 
-The sets of `affine/1` are some of all sets, so what any sets would move a row by is a bound. Those
-of c = 1, w neighbours among the codes themselves, reach it for every row whose largest entries are
-neighbours, and whose smallest: those of quantiles, intervals and revenue. For other rows every c is
-tried, or the bound stands where that takes too long. Of the label counts together, u = min(w, K −
-w),
+The sets of `affine/1` are some of all sets, so the maximum over all sets is a bound. Those of c =
+1, w neighbours among the codes themselves, reach it for every row whose largest entries are
+neighbours, and whose smallest are: those of quantiles, intervals and revenue. For other rows every
+c is tried, or the bound is used if that takes too long. Of the label counts together, u = min(w, K
+− w),
 
     L1 = min(d, 2u)        any set of labels: min(d, u)
 

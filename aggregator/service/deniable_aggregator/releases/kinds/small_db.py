@@ -1,9 +1,9 @@
-"""`small-db`: a database of a few made-up rows that answers a workload about as the people do.
+"""`small-db`: a small synthetic database that answers many questions at once.
 
 Its m rows are as many as answer any data set to within `alpha` (the sampling lemma), and it is
 drawn by the exponential mechanism among all multisets of m labels, or among some that public coins
-drew: these are keyed by the request, so anybody can draw them again, and no report has a part in
-them. ε-DP either way, whatever the number.
+drew: these are keyed by the request, so anyone can draw them again, and they do not depend on any
+report. ε-DP either way, for any number of candidates.
 
     E(y) = max_f |f(truth) − f(y)|, e(y) the same of the debiased counts: |e − E| ≤ τ for all y
     E(ŷ) ≤ e(ŷ) + τ ≤ min_y e(y) + s + τ ≤ min_y E(y) + s + 2τ
@@ -34,6 +34,7 @@ from deniable_aggregator.releases.kinds.contract import (
     ReleaseResult,
     Tallies,
 )
+from deniable_aggregator.releases.kinds.joint_readings import JointReading, joint_reading_of
 from deniable_aggregator.releases.kinds.label_workloads import (
     WORKLOAD,
     LabelWorkload,
@@ -44,12 +45,6 @@ from deniable_aggregator.releases.kinds.query_answers import (
     QueryErrorBound,
     answer_rows,
     distribution_rows,
-)
-from deniable_aggregator.releases.kinds.randomized_counts import (
-    RandomizedCounts,
-    check_joint,
-    local_error,
-    workload_sensitivity,
 )
 from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.queries import EnumerationError, SmallDb, sampling_size
@@ -68,8 +63,8 @@ if TYPE_CHECKING:
 
 PARAMETERS = (
     WORKLOAD,
-    Parameter("alpha", 'how far off the best database may be, a share in (0, 1], like "0.2"'),
-    Parameter("candidates", f"all, or how many are drawn, up to {MOST_CANDIDATES:,}", "all"),
+    Parameter("alpha", 'the error of the best database, a share in (0, 1], like "0.2"'),
+    Parameter("candidates", f"all, or how many to draw, up to {MOST_CANDIDATES:,}", "all"),
     EPSILON,
 )
 _LABEL = b"deniable small-db candidates"
@@ -90,6 +85,7 @@ class PreparedSmallDb:
     version: ClassVar[int] = 1
 
     context: ReleaseContext
+    reading: JointReading
     label_sets: LabelWorkload
     alpha: Fraction
     epsilon: Fraction
@@ -124,8 +120,8 @@ class PreparedSmallDb:
 
     @property
     def error(self) -> QueryErrorBound:
-        """Of all candidates by the lemma; of drawn ones, what the best of them is off comes on."""
-        queries, gain = self.label_sets.workload.queries, self._gain
+        """The bound for all candidates by the lemma; for drawn ones, above the best of them."""
+        queries, gain = self.label_sets.workload.queries, float(self.reading.gain)
         count = multisets(self.context.domain.size, self.size)
         selection = selection_error(
             candidates=self.candidates or count,
@@ -137,20 +133,15 @@ class PreparedSmallDb:
         central = (selection + rounding) / self.context.n
         if self.candidates is None:
             central += least_error(queries, self.size)
-        total = central + 2 * local_error(
-            self.context, queries=queries, beta=HALF, moves=self.moves
-        )
+        matrix = self.label_sets.workload.matrix
+        total = central + 2 * self.reading.local_error(matrix, beta=HALF)
         quantity = "largest error of a query, as a share"
         if self.candidates is not None:
             quantity += ", above the best candidate's"
         return QueryErrorBound(min(1.0, central), min(1.0, total), quantity)
 
-    @property
-    def _gain(self) -> float:
-        return float(self.context.mechanism.p - self.context.mechanism.q)
-
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
-        data = RandomizedCounts.of(self.context, tallies)
+        data = self.reading.counts(tallies)
         database = self.linear().release(data, coins).result
         rows = np.bincount(database.rows, minlength=database.domain).tolist()
         labels = self.context.domain.labels
@@ -165,11 +156,11 @@ class PreparedSmallDb:
         return ReleaseResult(result, self.error.bars)
 
     def pmf(self, tallies: Tallies) -> Pmf[tuple[int, ...]]:
-        """The certified law of the rows, candidate by candidate: not to be shown."""
-        return self.linear().pmf(RandomizedCounts.of(self.context, tallies))
+        """The certified distribution of the rows by candidate: never publish it."""
+        return self.linear().pmf(self.reading.counts(tallies))
 
     def linear(self) -> SmallDb:
-        """The mechanism, with its candidates drawn if they are."""
+        """The mechanism; its candidates are drawn if the request names a number."""
         return SmallDb.of(
             self.label_sets.workload,
             epsilon=self.epsilon,
@@ -187,9 +178,9 @@ class PreparedSmallDb:
 
 
 def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedSmallDb:
-    """ParameterError, or EnumerationError where there are too many candidates to go through."""
+    """The prepared release. Raises ParameterError, or EnumerationError for too many candidates."""
     complete = with_defaults("small-db", PARAMETERS, arguments)
-    check_joint("small-db", context)
+    reading = joint_reading_of("small-db", context, rows=_MOST_ROWS)
     epsilon = read_epsilon(complete["epsilon"])
     alpha = read_share("alpha", complete["alpha"], whole=True)
     label_sets = read_workload(complete["workload"], context.domain)
@@ -201,16 +192,16 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
     else:
         most = _most_drawn(size, queries)
         candidates = read_whole("candidates", complete["candidates"], low=1, high=most)
-    moves = max(1, workload_sensitivity(context.mechanism, label_sets.workload.matrix))
-    return PreparedSmallDb(context, label_sets, alpha, epsilon, candidates, moves)
+    moves = max(1, reading.moves(label_sets.workload.matrix))
+    return PreparedSmallDb(context, reading, label_sets, alpha, epsilon, candidates, moves)
 
 
 def _size(queries: int, alpha: Fraction) -> int:
     size = sampling_size(queries, alpha)
     if size > _MOST_ROWS:
         raise EnumerationError(
-            f"small-db has at most {_MOST_ROWS:,} rows, this alpha takes {size:,}: allow a larger "
-            "one, or use mwem"
+            f"small-db has at most {_MOST_ROWS:,} rows, but this alpha needs {size:,}: use larger "
+            "alpha, or use mwem"
         )
     return size
 
@@ -222,13 +213,13 @@ def _check_enumerable(labels: int, size: int, queries: int) -> None:
         some = min(_SOME, _most_drawn(size, queries))
         raise EnumerationError(
             f"small-db of {size:,} rows over {labels:,} labels has {printed_count} candidates, "
-            "too many to go through: allow a larger alpha, let public coins draw some with "
-            f"candidates = {some}, which is as private, or use mwem, which goes through none"
+            "too many to enumerate: allow a larger alpha, let public coins draw some with "
+            f"candidates = {some}, which is as private, or use mwem, which enumerates none"
         )
 
 
 def _halves(labels: int, size: int) -> int:
-    """How many entries `multisets.AllMultisets` writes down."""
+    """The number of entries that `multisets.AllMultisets` stores."""
     middle = labels // 2
     return sum(
         k * (multisets(part, k) if part else 0)

@@ -1,4 +1,4 @@
-"""The ends of ledger and log, kept in a file beside the database, which may be an older copy."""
+"""Detects an old copy of the database, by a file with the ends of ledger and log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suspends uploads while the database is not the one that the data directory knows."""
+"""Suspends uploads while the database does not match the data directory."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Maintenance
 
 NAME = "database"
-"""Of the reason why uploads are suspended."""
+"""The name of this reason for suspended uploads."""
 
 REPLACED = (
     "the database was removed or replaced while the service ran: put the right one back and "
     "restart the service"
 )
 UNREADABLE = (
-    "the database cannot be held against heads.json in the data directory: the service's log says "
+    "the database cannot be compared with heads.json in the data directory: the service's log says "
     "why"
 )
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class DatabaseCheck:
-    """Call `check` when the database is opened and at each housekeeping tick."""
+    """Call `check` when the database is opened, and at each run of the maintenance."""
 
     def __init__(
         self, store: Maintenance, guard: FileRollbackGuard, suspension: Suspension
@@ -43,7 +43,7 @@ class DatabaseCheck:
     def check(self) -> bool:
         """Whether the database is the right one; if not, uploads are suspended.
 
-        Raises StoreUnavailableError where the database does not answer: nothing is known then.
+        Raises StoreUnavailableError if the database does not answer: nothing is known then.
         """
         reason = self._reason()
         if reason is None:
@@ -57,14 +57,14 @@ class DatabaseCheck:
     def require(self) -> None:
         """Raises Problem("unavailable") while the database is not the right one.
 
-        Nothing signed may be given out then: a device that sees two logs stops permanently.
+        Nothing signed may then be published: a device that sees two logs stops permanently.
         """
         reason = self._suspension.reason(NAME)
         if reason is not None:
             raise Problem("unavailable", reason, retry_after=jittered(RETRY_SECONDS))
 
     def require_same(self) -> None:
-        """Raises Problem("unavailable") if it was replaced while this process ran."""
+        """Raises Problem("unavailable") if the database was replaced while this process ran."""
         if self._suspension.reason(NAME) == REPLACED:
             self.require()
 
@@ -77,10 +77,10 @@ class DatabaseCheck:
         except StoreReplacedError:
             return REPLACED
         except StoreError as error:
-            logger.error("the database cannot be held against heads.json: %s", error)  # noqa: TRY400  (the error says all)
+            logger.error("the database cannot be compared with heads.json: %s", error)  # noqa: TRY400  (the error says all)
             return UNREADABLE
         if self._guard.behind and self._was_right:
-            # Collections may have other numbers in it than this process remembers.
+            # Its collections may have other row numbers than this process has cached.
             self._replaced = True
         if self._replaced:
             return REPLACED

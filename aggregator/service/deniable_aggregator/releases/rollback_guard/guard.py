@@ -1,11 +1,11 @@
-"""Compares the database with heads.json, and brings the file up to date with the database.
+"""Compares the database with heads.json, and updates the file from the database.
 
-Before a release the database must be no older than the file: a charge it has forgotten would be
-spent twice. After the charge and before the draw the file is brought up to date: from then on a
-copy of the database from before the charge is recognized.
+Before a release the database must not be older than the file: a lost charge would be spent twice.
+After the charge and before the draw the file is updated, so that a copy of the database from before
+the charge is recognized.
 
-The first time a process looks, it computes the ledger's chain from its beginning; later it looks
-at the last charge that the file knows, and at what came after.
+The first check of a process computes the ledger's chain from the beginning. Later checks start at
+the last charge in the file.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BEHIND = (
-    "the database is not the one that heads.json in the data directory knows: it is missing, "
-    "emptied or an older copy. Put the right one back and restart the service, or run `deniable "
-    "ledger reconcile`, which goes on with this one and charges what releases have cost since"
+    "the database does not match heads.json in the data directory: it is missing, empty or an "
+    "older copy. Put the right one back and restart the service, or run `deniable ledger "
+    "reconcile`, which continues with this one and adds the charges of the releases that it lacks"
 )
 
 
 OWED = (
-    "a collection that the database had lost is registered again, and its charges are missing: "
-    "`deniable ledger reconcile` charges them"
+    "a collection that the database had lost is registered again, but its charges are missing: "
+    "run `deniable ledger reconcile` to add them"
 )
 
 
 class HeadStore(Audit, Collections, Ledger, TokenStore, Protocol):
-    """The parts of a store whose ends the file knows, and whether it has tokens."""
+    """The parts of a store whose ends are in the file, and its tokens."""
 
 
 class RollbackGuard(Protocol):
-    """Knows outside of the database how far ledger, log and sessions have come."""
+    """Stores outside the database where ledger, log and sessions end."""
 
     def advance(self) -> None:
         """Record what is new. Raises Problem("ledger-behind") if the database is older."""
         ...
 
     def records_of(self, release: str) -> int:
-        """The fewest records that the session has; ask this before the store."""
+        """The least number of records that the session has. Call it before reading the store."""
         ...
 
     def advance_session(self, release: str, records: int) -> None:
-        """Record that the session has at least so many records."""
+        """Record that the session has at least `records` records."""
         ...
 
 
@@ -76,11 +76,11 @@ class _NoGuard:
 
 
 NO_GUARD: RollbackGuard = _NoGuard()
-"""For a store without a data directory."""
+"""The guard of a store without a data directory."""
 
 
 class FileRollbackGuard:
-    """See `RollbackGuard`. Thread-safe, and safe beside other processes of one data directory."""
+    """See `RollbackGuard`. Safe for many threads, and for many processes of one data directory."""
 
     def __init__(self, data: Path, store: HeadStore) -> None:
         self._data = data
@@ -96,7 +96,7 @@ class FileRollbackGuard:
         with self._lock, _writable(), heads_file.exclusive(self._data):
             heads = heads_file.read(self._data)
             if heads is None and not self._store.tokens():
-                heads = Heads(unknown=True)  # preparing a directory makes a token: this lost it
+                heads = Heads(unknown=True)  # `deniable init` made a token, which is lost
                 heads_file.write(self._data, heads)
             self._collection_ids = frozenset() if heads is None else heads.collection_ids
             self._owed = frozenset() if heads is None else frozenset(heads.owed)
@@ -116,7 +116,7 @@ class FileRollbackGuard:
                 raise Problem("ledger-behind", OWED)
 
     def try_advance(self) -> None:
-        """As `advance`, but a problem is logged once and not raised; see `behind`."""
+        """Call `advance`, but log a problem once instead of raising it; see `behind`."""
         try:
             self.advance()
             self._logged = False
@@ -132,12 +132,12 @@ class FileRollbackGuard:
 
     @property
     def collection_ids(self) -> frozenset[str]:
-        """Ids of the collections that were ever registered here, as the file says."""
+        """Ids of all collections that were ever registered here, from the file."""
         return self._collection_ids
 
     @property
     def owed_collections(self) -> frozenset[str]:
-        """Those of them that are charged their whole budget once they are registered again."""
+        """Ids whose whole budget is charged when they are registered again."""
         return self._owed
 
     def records_of(self, release: str) -> int:
@@ -163,12 +163,12 @@ def _writable() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        detail = f"the data directory cannot keep the head of the ledger: {error.strerror}"
+        detail = f"heads.json in the data directory cannot be written: {error.strerror}"
         raise Problem("unavailable", detail, retry_after=30) from error
 
 
 def updated_heads(heads: Heads, store: HeadStore) -> Heads:
-    """The heads with everything that the store has added since."""
+    """The heads, updated with everything that the store has added."""
     for row in store.ledger(heads.ledger.size):
         heads = heads.with_charge(row)
     newer = replace(without_deleted_collections(heads, store), log=ChainHead(*store.log_head()))
@@ -180,9 +180,9 @@ def updated_heads(heads: Heads, store: HeadStore) -> Heads:
 
 
 def without_deleted_collections(heads: Heads, store: HeadStore) -> Heads:
-    """Without the collections that were deleted since the file was written.
+    """The heads without the collections that were deleted since the file was written.
 
-    Each deletion counts once: what is registered again and then lost is lost.
+    Each deletion counts once: a collection that is registered again and then missing is lost.
     """
     deleted = store.deleted_manifests()
     ids = heads.collection_ids.difference(row.collection for row in deleted[heads.deletions :])
@@ -190,7 +190,7 @@ def without_deleted_collections(heads: Heads, store: HeadStore) -> Heads:
 
 
 def audit_log_continues(heads: Heads, store: HeadStore) -> bool:
-    """Whether the audit log goes on from what the file has seen; where not, the file stays."""
+    """Whether the audit log continues from the end in the file."""
     if not heads.audit.size:
         return True
     rows = store.audit(heads.audit.size - 1)[:1]
@@ -203,12 +203,12 @@ def initial_heads(store: HeadStore) -> Heads:
 
 
 def owes_charges(heads: Heads, store: HeadStore) -> bool:
-    """Whether a collection is there again whose charges the database has lost."""
+    """Whether a collection is registered again whose charges the database has lost."""
     return bool(heads.owed) and not store.collections().keys().isdisjoint(heads.owed)
 
 
 def is_behind(heads: Heads, store: HeadStore) -> bool:
-    """Whether the store lacks anything that the file has seen, from the beginning on."""
+    """Whether the store lacks anything that is in the file; checks from the beginning."""
     rows = store.ledger()[: heads.ledger.size]
     same = len(rows) == heads.ledger.size and ledger_head(rows).hex() == heads.ledger.head
     return heads.unknown or not same or store.log_head_at(heads.log.size) != heads.log.head

@@ -1,15 +1,15 @@
-"""What the file holds, as JSON: two heads, the last charges, and how long each open session is.
+"""The content of heads.json: heads, the last charges, and the length of each open session.
 
     ledger     size and head of all charges       charges    the last of them, whole
     log        size and head                      totals     collection → how many charges it has
     audit      size and head of the audit log
     sessions   release → records                  unknown    restored without knowing what is lost
-    collections  ids of all that were ever registered here
-    owed         those of them that the database lost with charges that could not be charged again
+    collections  ids of all collections ever registered here
+    owed         lost collections whose charges could not be added again
     deletions    how many of the database's deleted manifests were taken out of `collections`
 
-The charges say what a gap has cost, the totals which collections a longer gap concerns. Requests
-are left out: their digests are as secret as the tallies, and what is charged anew is another one.
+The charges are the cost of a gap; the totals show the collections of a longer gap. Requests are
+left out: their digests are as secret as the tallies, and a charge that is added again has another.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 SPEC = "deniable/heads/1"
 RECENT = 256
-"""Charges that are kept whole: at least two, the last one and the head before it."""
+"""Number of complete charges in the file: at least the last one and the head before it."""
 
 _EMPTY = ChainHead()
 
 
 @dataclass(frozen=True, slots=True)
 class RecentCharge:
-    """A charge without its request; `head` in hex is the ledger's after it."""
+    """A charge without its request; `head` in hex is the head of the ledger after it."""
 
     collection: str
     release: str
@@ -55,7 +55,7 @@ class RecentCharge:
     head: str
 
     def row(self, release: str, request: bytes) -> ChargeRow:
-        """The same cost under another name."""
+        """A charge with the same cost under another name."""
         return ChargeRow(
             collection=self.collection,
             release=release,
@@ -72,7 +72,7 @@ class RecentCharge:
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """The whole file."""
+    """The whole content of the file."""
 
     ledger: ChainHead = _EMPTY
     log: ChainHead = _EMPTY
@@ -88,11 +88,11 @@ class Heads:
 
     @property
     def collection_ids(self) -> frozenset[str]:
-        """Ids of every collection that this file names; one of an older program has only totals."""
+        """Ids of all collections in the file; a file of an older program has only totals."""
         return frozenset(self.collections).union(self.totals, self.owed)
 
     def with_charge(self, row: ChargeRow) -> Heads:
-        """With one charge more."""
+        """The heads with one more charge."""
         head = extend_head(bytes.fromhex(self.ledger.head), row).hex()
         more = RecentCharge(
             collection=row.collection,
@@ -118,7 +118,7 @@ class Heads:
 
 
 def parse(data: bytes, where: str) -> Heads:
-    """StoreError for anything else: without it a missing charge is not noticed."""
+    """Raises StoreError for anything else: without it a missing charge is not noticed."""
     try:
         heads = msgspec.json.decode(data, type=Heads)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
@@ -129,7 +129,7 @@ def parse(data: bytes, where: str) -> Heads:
 
 
 def heads_of(db: Statements) -> Heads:
-    """What the file beside this database would hold."""
+    """The heads of this database, as the file should have them."""
     size, head = transparency_log.head(db)
     acts, last = audit_log.head(db)
     heads = Heads(

@@ -1,4 +1,4 @@
-"""heads.json: 0600, replaced in one step, on disk before anybody goes on; one writer at a time."""
+"""Reads and writes heads.json: mode 0600, replaced atomically, synced to disk, one writer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOCK = "heads.lock"
 
 @contextmanager
 def exclusive(data: Path) -> Iterator[None]:
-    """Nobody else, in any process, reads and writes meanwhile."""
+    """Lock the file against readers and writers in all processes."""
     descriptor = os.open(data / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -29,7 +29,7 @@ def exclusive(data: Path) -> Iterator[None]:
 
 
 def read(data: Path) -> Heads | None:
-    """None where there is none; StoreError for a damaged one."""
+    """None where there is none. Raises StoreError for a damaged one."""
     path = data / NAME
     try:
         return parse(path.read_bytes(), str(path))
@@ -38,12 +38,12 @@ def read(data: Path) -> Heads | None:
 
 
 def remove(data: Path) -> None:
-    """As if nothing had been known."""
+    """Remove the file."""
     (data / NAME).unlink(missing_ok=True)
 
 
 def write(data: Path, heads: Heads) -> None:
-    """Whole and on disk, or not at all."""
+    """Write the file atomically and sync it to disk."""
     draft = data / f"{NAME}.new"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

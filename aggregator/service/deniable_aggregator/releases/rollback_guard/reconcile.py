@@ -1,17 +1,17 @@
-"""Charge what an older copy of the database has forgotten; then releases go on.
+"""Adds the charges that an older copy of the database lacks, so that releases can continue.
 
-    known charge      charged again as it was: its result was shown, so that asking again pays anew
-    older charge      the whole budget of its collection, if the file no longer holds it
-    unknown           the whole budget of every collection: nobody knows what was shown
-    lost result       a charge whose result may have been shown and lost: the next draw is a second
+    known charge      charged again as it was. Its result was seen, so the same request pays again
+    older charge      the whole budget of its collection, if the file no longer lists it
+    unknown           the whole budget of every collection: the seen results are unknown
+    lost result       a charge whose result may have been seen and lost: the next draw is a second
                       one, so it is charged a second time
 
-A collection that the database lost cannot be charged. It is owed: once it is registered again it is
-charged its whole budget. Its reports are not accepted before.
+A collection that the database lost cannot be charged. It is owed: when it is registered again, its
+whole budget is charged. Its reports are rejected until then.
 
-Nothing here asks a budget: what was shown was spent. Charging is idempotent: names are derived, so
-that an interrupted run is finished by the next. An audit log that has lost entries goes on from
-what is there, with an entry that says where it was known to end.
+Nothing here checks a budget: results that were seen are spent. Charging is idempotent: names are
+derived, so the next run finishes an interrupted one. An audit log that has lost entries continues
+from its present end, with an entry that names the end that was known.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Audit, Ledger
 
 MOST_RECORDS = 1 << 53
-"""More than any session has: a session of this length takes no more questions."""
+"""More records than any session has: a session of this length takes no more questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """What was charged; which collections lost their whole budget, and which the database lost."""
+    """The added charges, the collections without budget, and those that the database lost."""
 
     charged: tuple[ChargeRow, ...] = ()
     exhausted: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ def reconcile(
     *,
     audit: AuditEntry | None,
 ) -> Reconciliation:
-    """Charge the gap and take the file along; nothing where there is none.
+    """Charge the gap and update the file. Does nothing if there is no gap.
 
     The audit log has an entry of it, which names the collections that the database has lost.
     """
@@ -101,7 +101,7 @@ def reconcile(
 
 
 def _charge(store: HeadStore, rows: Sequence[ChargeRow], audit: AuditEntry | None) -> None:
-    """The first one that is new carries the entry; where none is, the entry is written alone."""
+    """Charge the rows. The first new one carries the audit entry, else it is written alone."""
     for row in rows:
         if store.charge(row, lambda _: None, audit=audit) is row:
             audit = None
@@ -116,7 +116,7 @@ def _record(store: Audit, audit: AuditEntry | None) -> None:
 def _gap(
     heads: Heads, store: HeadStore, collections: Sequence[Collection], now: float
 ) -> Reconciliation:
-    """What is missing of these collections, which are in the store."""
+    """The missing charges of these collections, which are in the store."""
     rows = store.ledger()
     ids = {each.id for each in collections}
     whole = _exhausted(heads, rows, list(ids)).union(ids.intersection(heads.owed))
@@ -129,15 +129,15 @@ def _gap(
 
 
 def _owed(heads: Heads, lost: Sequence[str]) -> tuple[str, ...]:
-    """Of the lost collections those that had charges, as far as anything is known."""
+    """The lost collections that had charges, or may have had."""
     charged = {*heads.totals, *heads.owed}
     return tuple(each for each in lost if heads.unknown or each in charged)
 
 
 def _sessions(heads: Heads, store: Ledger) -> dict[str, int]:
-    """As long as they were known to be, the database's are shorter; one that was lost begins anew.
+    """The known lengths of sessions that are shorter in the database; a lost session starts again.
 
-    Such a one is in the database as a charge without a result, which has been paid a second time.
+    A lost session is a charge without a result in the database, and is paid a second time.
     """
     sizes = {r: n for r, n in heads.sessions.items() if store.result(r) is not None}
     return sizes | dict.fromkeys(store.session_sizes(), MOST_RECORDS) if heads.unknown else sizes
@@ -151,7 +151,7 @@ def _missing(heads: Heads, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
 
 
 def _drawn_again(heads: Heads, store: HeadStore, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
-    """Charges of the database without a result, where the log has lost entries."""
+    """Charges in the database without a result, if the log has lost entries."""
     if heads.unknown or store.log_head_at(heads.log.size) == heads.log.head:
         return
     for row in rows:
@@ -163,7 +163,7 @@ def _drawn_again(heads: Heads, store: HeadStore, rows: Sequence[ChargeRow]) -> I
 def _exhausted(
     heads: Heads, rows: Sequence[ChargeRow], collections: Sequence[str]
 ) -> frozenset[str]:
-    """Collections with charges that are older than those the file holds and may be missing."""
+    """Collections with charges that are too old for the file and may be missing."""
     if heads.unknown:
         return frozenset(collections)
     older = Counter(heads.totals) - Counter(each.collection for each in heads.charges)
@@ -174,7 +174,7 @@ def _exhausted(
 
 
 def _same_before(recent: Sequence[RecentCharge], rows: Sequence[ChargeRow], first: int) -> bool:
-    """Whether the database's first charges are those that the file holds no more."""
+    """Whether the database still has the old charges that the file no longer lists."""
     if first == 0:
         return True
     if len(rows) <= first or not recent:
@@ -183,7 +183,7 @@ def _same_before(recent: Sequence[RecentCharge], rows: Sequence[ChargeRow], firs
 
 
 def _whole(collection: Collection, now: float) -> ChargeRow:
-    """Everything the manifest allows, of every epoch that has initial_heads: none of it is left."""
+    """A charge of the whole budget of every epoch that has begun."""
     budget = budget_of(collection)
     last = max(
         collection.first_epoch,
