@@ -1,6 +1,6 @@
-"""Sends requests to one service and reads what it answers.
+"""Sends requests to one service and reads the answers.
 
-An answer is a Struct for programs, and for `--json` the JSON text that came.
+An answer is a Struct for programs, and for `--json` the JSON text that was sent.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ class Answer(Generic[Document]):
 
     @property
     def document(self) -> Document:
-        """The Struct. Raises UnreachableError if the body is none."""
+        """The Struct. Raises UnreachableError if the body is not one."""
         try:
             return msgspec.json.decode(self.body, type=self.kind)
         except msgspec.DecodeError as error:
-            self.json()  # which raises where the body is no JSON object at all
+            self.json()  # raises if the body is not a JSON object at all
             raise UnreachableError(
-                f"{self.address} answered what this version cannot read ({error}): does a service "
+                f"this version cannot read the answer of {self.address} ({error}): does a service "
                 "of another version run there?"
             ) from error
 
     def json(self) -> dict[str, Any]:
-        """The JSON object as it was sent. Raises UnreachableError if the body is none."""
+        """The JSON object as it was sent. Raises UnreachableError if the body is not one."""
         try:
             document = json.loads(self.body)
         except ValueError:
             document = None
         if not isinstance(document, dict):
             raise UnreachableError(
-                f"{self.address} answered something that is no JSON object: is this the "
+                f"{self.address} answered something else than a JSON object: is this the "
                 "address of a deniable service?"
             )
         return document
@@ -61,14 +61,14 @@ class Answer(Generic[Document]):
 
 Argument = str | int | float | Sequence[str] | None
 Arguments = Mapping[str, Argument]
-"""Of a query, by the names at the address; None is left out, a sequence is given once for each."""
+"""Arguments of a query by name; None is left out, a sequence repeats the argument."""
 
 JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Connection:
-    """The one place that sends. `cures`: problem → what helps, for the messages of errors."""
+    """Sends all requests. `cures`: problem → remedy, for the messages of errors."""
 
     http: httpx.Client
     address: str
@@ -107,7 +107,7 @@ class Connection:
         content_type: str | None = None,
         **content: object,
     ) -> bytes:
-        """The body of a successful answer."""
+        """The successful answer of a request. Raises ServiceError or UnreachableError."""
         import httpx
 
         headers = _without_none({"Accept": accept, "Content-Type": content_type})
@@ -126,5 +126,5 @@ class Connection:
 
 
 def _without_none(members: Mapping[str, object]) -> dict[str, object]:
-    """Those that are not None."""
+    """The members that are not None."""
     return {name: value for name, value in members.items() if value is not None}

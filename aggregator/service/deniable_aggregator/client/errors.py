@@ -1,4 +1,4 @@
-"""What goes wrong with a request, each with its cure."""
+"""The errors of a request, each with a remedy."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     import httpx
 
 COMMAND_CURES = {"unauthorized": "set DENIABLE_TOKEN"}
-"""Problem → what helps at the command line, where the words of the service do not say it."""
+"""Problem → the remedy at the command line, if the service's message has none."""
 
 
 NOTEBOOK_CURES = {
     "unauthorized": "give connect() a valid token: deniable access tokens new --role viewer",
     "forbidden": "ask for a token of that role, or for this collection",
     "too-few-reports": "widen first and last, or wait for more reports",
-    "unknown-collection": "service.collections() lists what there is",
-    "read-refused": "service.releases() lists what was released of it",
+    "unknown-collection": "service.collections() lists the collections",
+    "read-refused": "service.releases() lists its releases",
 }
-"""Problem → what helps in a notebook, where its own words do not say it."""
+"""Problem → the remedy in a notebook, if the service's message has none."""
 
 
 class QueryError(AggregatorError):
-    """There is no answer."""
+    """The root of the errors of requests."""
 
 
 class UnreachableError(QueryError):
-    """Nothing that speaks our protocol answers at the address."""
+    """No deniable service answers at the address."""
 
 
 class ServiceError(QueryError):
-    """The service refuses. `slug` is the problem type; `retry`: the same request may pass later."""
+    """The service refused. `slug`: the problem type; `retry`: the same request may pass later."""
 
     def __init__(
         self, title: str, detail: str, *, slug: str, status: int, retry: bool, cure: str = ""
@@ -50,7 +50,7 @@ class ServiceError(QueryError):
 
 
 def refusal(answer: httpx.Response, cures: Mapping[str, str]) -> ServiceError:
-    """The error of a problem document; of the bare status where the answer has none."""
+    """The error of a problem document, or of the status if the answer has none."""
     try:
         document = json.loads(answer.content)
     except ValueError:
@@ -68,10 +68,10 @@ def refusal(answer: httpx.Response, cures: Mapping[str, str]) -> ServiceError:
 
 
 class MissingExtraError(QueryError, ImportError):
-    """A library that this takes is not installed."""
+    """A library that is needed is not installed."""
 
     def __init__(self, library: str, extra: str) -> None:
         super().__init__(
-            f"this takes {library}, which is not installed: "
+            f"this needs {library}, which is not installed: "
             f'pip install "deniable-aggregator[{extra}]"'
         )

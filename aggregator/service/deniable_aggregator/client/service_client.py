@@ -1,4 +1,4 @@
-"""One method an address of the service."""
+"""The client: one method for each address of the service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from deniable_aggregator.client.errors import COMMAND_CURES
 from deniable_aggregator.documents.access import (
     AuditDocument,
     CreatedLinkDocument,
+    CreatedReadLinkDocument,
     CreatedTokenDocument,
+    ReadLinksDocument,
     SessionsDocument,
     TokensDocument,
     UserDocument,
@@ -20,6 +22,7 @@ from deniable_aggregator.documents.access import (
     VoucherDocument,
     VoucherKeyDocument,
 )
+from deniable_aggregator.documents.alerts import AlertsDocument, CreatedAlertDocument
 from deniable_aggregator.documents.collections import (
     AppliedDocument,
     ArchivedDocument,
@@ -27,6 +30,8 @@ from deniable_aggregator.documents.collections import (
     ClosedEpochDocument,
     CollectionsDocument,
     EpochsDocument,
+    NoteDocument,
+    NotesDocument,
     ReadyDocument,
     RotatedDocument,
 )
@@ -69,7 +74,7 @@ class ServiceClient:
         cures: Mapping[str, str] = COMMAND_CURES,
         close: Callable[[], None] | None = None,
     ) -> None:
-        """`cures`: problem → what helps, for the messages of errors. `close` runs at the end."""
+        """`cures`: problem → remedy, for the messages of errors. `close` runs at the end."""
         self.address = address
         self._service = Connection(http, address, cures)
         self._close = close
@@ -86,7 +91,7 @@ class ServiceClient:
         self.close()
 
     def close(self) -> None:
-        """Give back sockets, and the directory's lock where this process holds it."""
+        """Close sockets, and unlock the directory if this process has locked it."""
         self._service.http.close()
         if self._close is not None:
             self._close()
@@ -126,7 +131,7 @@ class ServiceClient:
     # Epochs and estimates.
 
     def epochs(self, collection: str, *, accept: str = JSON) -> Answer[EpochsDocument]:
-        """The epochs that hold reports, and how many reports were rejected and why."""
+        """The epochs that have reports, and the rejected reports by reason."""
         return self._service.read(EpochsDocument, f"{_path_of(collection)}/epochs", accept=accept)
 
     def close_epoch(self, collection: str, epoch: int) -> Answer[ClosedEpochDocument]:
@@ -138,7 +143,7 @@ class ServiceClient:
     def estimates(
         self, collection: str, arguments: Arguments, *, accept: str = JSON
     ) -> Answer[EstimatesDocument]:
-        """Estimates over all epochs that the arguments choose, pooled."""
+        """Estimates of all selected epochs together."""
         path = f"{_path_of(collection)}/estimates"
         return self._service.read(EstimatesDocument, path, arguments, accept=accept)
 
@@ -153,12 +158,12 @@ class ServiceClient:
     def comparison(
         self, collection: str, arguments: Arguments, *, accept: str = JSON
     ) -> Answer[ComparisonDocument]:
-        """What changed between the two periods that the arguments choose."""
+        """The changes between the two selected periods."""
         path = f"{_path_of(collection)}/comparison"
         return self._service.read(ComparisonDocument, path, arguments, accept=accept)
 
     def series(self, collection: str, arguments: Arguments) -> SeriesDocument:
-        """Raw estimates, a row for each epoch and label: all pages as one."""
+        """Raw estimates, one row for each epoch and label, from all pages."""
         rows: list[SeriesRow] = []
         too_few: list[int] = []
         following = arguments
@@ -174,7 +179,7 @@ class ServiceClient:
     # Releases and the ledger.
 
     def releases(self, collection: str, *, accept: str = JSON) -> Answer[ReleasesDocument]:
-        """What was released, oldest first, without results."""
+        """The releases, oldest first, without results."""
         return self._service.read(
             ReleasesDocument, f"{_path_of(collection)}/releases", accept=accept
         )
@@ -192,33 +197,39 @@ class ServiceClient:
         return self._service.post(ReleaseDocument, f"{_path_of(collection)}/releases", body=request)
 
     def quote(self, collection: str, request: Mapping[str, object]) -> Answer[QuoteDocument]:
-        """What that release would cost. Nothing is charged."""
+        """The price of a release. Nothing is charged."""
         body = {**request, "cost": True}
         return self._service.post(QuoteDocument, f"{_path_of(collection)}/releases", body=body)
 
     def ask(
-        self, collection: str, release: str, labels: Sequence[object]
+        self,
+        collection: str,
+        release: str,
+        labels: Sequence[object] = (),
+        *,
+        cells: Sequence[str] = (),
     ) -> Answer[AnswerDocument]:
-        """The answer of a release that takes questions."""
+        """The answer to a question to an open session: labels, or of a record also cells."""
+        body = {"cells": list(cells)} if cells else {"labels": list(labels)}
         path = f"{_path_of(collection)}/releases/{_step(release)}/questions"
-        return self._service.post(AnswerDocument, path, body={"labels": list(labels)})
+        return self._service.post(AnswerDocument, path, body=body)
 
     def ledger(
         self, collection: str | None = None, *, accept: str = JSON
     ) -> Answer[LedgerDocument]:
-        """What releases have cost and what is left; of every collection by default."""
+        """The spent and remaining budget; of every collection by default."""
         return self._service.read(
             LedgerDocument, "/v1/ledger", {"collection": collection}, accept=accept
         )
 
     def reconcile(self) -> Answer[ReconciledDocument]:
-        """Charge what an older database has forgotten, and go on with it."""
+        """Add the charges that an older database lacks, and continue with it."""
         return self._service.post(ReconciledDocument, "/v1/ledger/reconcile")
 
     # Keys, log and health.
 
     def keys(self) -> bytes:
-        """The key list that devices are given: a DSSE envelope."""
+        """The key list that devices get: a DSSE envelope."""
         return self._service.send("GET", "/v1/keys", accept=ENVELOPE)
 
     def rotate_keys(self, suite: int, *, now: bool = False) -> Answer[RotatedDocument]:
@@ -279,6 +290,51 @@ class ServiceClient:
         """End a token at once."""
         self._service.send("DELETE", f"/v1/tokens/{_step(token_id)}")
 
+    def notes(self, collection: str) -> Answer[NotesDocument]:
+        """The notes on a collection's time axis."""
+        return self._service.read(NotesDocument, f"{_path_of(collection)}/notes")
+
+    def add_note(self, collection: str, day: str, text: str) -> Answer[NoteDocument]:
+        """A note at a day, or at a day and time of UTC."""
+        body = {"day": day, "text": text}
+        return self._service.post(NoteDocument, f"{_path_of(collection)}/notes", body=body)
+
+    def remove_note(self, collection: str, note_id: str) -> None:
+        """Remove a note."""
+        self._service.send("DELETE", f"{_path_of(collection)}/notes/{_step(note_id)}")
+
+    def alerts(self, collection: str) -> Answer[AlertsDocument]:
+        """The alerts of a collection, without the keys of their signatures."""
+        return self._service.read(AlertsDocument, f"{_path_of(collection)}/alerts")
+
+    def make_alert(
+        self, collection: str, url: str, *, periods: int, risk: float
+    ) -> Answer[CreatedAlertDocument]:
+        """A new alert, with the key of its signatures."""
+        body = {"url": url, "periods": periods, "risk": risk}
+        return self._service.post(CreatedAlertDocument, f"{_path_of(collection)}/alerts", body=body)
+
+    def end_alert(self, collection: str, alert_id: str) -> None:
+        """End an alert at once."""
+        self._service.send("DELETE", f"{_path_of(collection)}/alerts/{_step(alert_id)}")
+
+    def read_links(self, collection: str) -> Answer[ReadLinksDocument]:
+        """The read-only links to a collection, without the secrets."""
+        return self._service.read(ReadLinksDocument, f"{_path_of(collection)}/links")
+
+    def make_read_link(
+        self, collection: str, label: str, *, expires_days: int
+    ) -> Answer[CreatedReadLinkDocument]:
+        """A new read-only link, with its secret."""
+        body = {"label": label, "expires_days": expires_days}
+        return self._service.post(
+            CreatedReadLinkDocument, f"{_path_of(collection)}/links", body=body
+        )
+
+    def end_read_link(self, collection: str, link_id: str) -> None:
+        """End a read-only link, and the sessions that it began."""
+        self._service.send("DELETE", f"{_path_of(collection)}/links/{_step(link_id)}")
+
     def users(self) -> Answer[UsersDocument]:
         """The people who have a password."""
         return self._service.read(UsersDocument, "/v1/users")
@@ -286,7 +342,7 @@ class ServiceClient:
     def add_user(
         self, name: str, role: str, *, password: str, collections: Sequence[str] = ()
     ) -> Answer[UserDocument]:
-        """Let a person in with a password, to these collections, or all."""
+        """Add a person with a password, for these collections or all."""
         body = {"name": name, "role": role, "password": password}
         return self._service.post(
             UserDocument, "/v1/users", body={**body, "collections": list(collections) or None}
@@ -307,13 +363,16 @@ class ServiceClient:
     def make_sign_in_link(
         self, name: str, role: str, *, collections: Sequence[str] = ()
     ) -> Answer[CreatedLinkDocument]:
-        """A link that signs one person in, once."""
+        """A new one-time sign-in link."""
         body = {"name": name, "role": role, "collections": list(collections) or None}
         return self._service.post(CreatedLinkDocument, "/v1/sign-in-links", body=body)
 
-    def audit(self, first: int, *, accept: str = JSON) -> Answer[AuditDocument]:
-        """A page of the audit log, from entry `first` on."""
-        return self._service.read(AuditDocument, "/v1/audit", {"from": first}, accept=accept)
+    def audit(
+        self, first: int, wanted: Arguments | None = None, *, accept: str = JSON
+    ) -> Answer[AuditDocument]:
+        """A page of the audit log, from entry `first` on; `wanted` chooses entries."""
+        arguments = {"from": first, **(wanted or {})}
+        return self._service.read(AuditDocument, "/v1/audit", arguments, accept=accept)
 
 
 def _path_of(collection: str) -> str:
@@ -322,5 +381,5 @@ def _path_of(collection: str) -> str:
 
 
 def _step(name: str) -> str:
-    """A name as one step of a path; dots alone would lead to another path."""
+    """A name as one segment of a path; a name of only dots is escaped, too."""
     return quote(name, safe="") if name.strip(".") else "%2E" * len(name)

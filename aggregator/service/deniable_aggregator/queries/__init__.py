@@ -1,4 +1,4 @@
-"""What is read: frozen documents of reports, collections, releases, the ledger, logs and access.
+"""Reads the store and returns frozen documents: reports, releases, ledger, logs and access.
 
 Nothing here changes anything or knows the web framework.
 """

@@ -1,6 +1,6 @@
-"""Charges as the store keeps them, as the account that they are charged to.
+"""Turns stored charges into the account of a collection.
 
-The budget is that of the newest manifest, which may be lower than what was spent. The most reports
+The budget is that of the newest manifest; more than it may be spent already. The most reports
 of one installation are counted under the first version's lifetime: later ones may only lower it.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def budget_of(collection: Collection) -> Budget:
-    """Of the newest manifest."""
+    """The budget in the newest manifest."""
     newest, first = collection.manifest, collection.first
     reports = {
         "once": 1,
@@ -42,12 +42,12 @@ def account_of(collection: Collection, rows: Sequence[ChargeRow]) -> Account:
 
 
 def charge_of(row: ChargeRow) -> Charge:
-    """A charge of the ledger, as accounting adds it up."""
+    """A stored charge as a charge that accounting can add up."""
     return Charge(row.release, frozenset(row.epochs), guarantee_of(row))
 
 
 def guarantee_of(row: ChargeRow) -> Guarantee:
-    """Exactly as it was charged."""
+    """The guarantee that was charged, exactly."""
     return Guarantee(
         epsilon=None if row.epsilon is None else Fraction(row.epsilon),
         rho=None if row.rho is None else Fraction(row.rho),
@@ -57,7 +57,7 @@ def guarantee_of(row: ChargeRow) -> Guarantee:
 
 
 def substitute_request(release: str) -> bytes:
-    """The digest of a charge for a release that a database has forgotten.
+    """The digest of a charge for a release that a database has lost.
 
     No request has it, so that the same request is charged again.
     """
@@ -65,5 +65,5 @@ def substitute_request(release: str) -> bytes:
 
 
 def is_substitute(row: ChargeRow) -> bool:
-    """Whether this charge stands for one that a database had forgotten."""
+    """Whether this charge replaces one that a database had lost."""
     return row.request == substitute_request(row.release)

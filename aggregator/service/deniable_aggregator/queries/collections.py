@@ -1,4 +1,4 @@
-"""Collections as everybody may know them."""
+"""Public documents of collections."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def collections(listed: Iterable[Collection]) -> CollectionsDocument:
-    """Each of them, as its newest manifest defines it."""
+    """The document of each collection, from its newest manifest."""
     return CollectionsDocument([collection(each) for each in listed])
 
 
 def collection(entry: Collection) -> CollectionDocument:
-    """One of them."""
+    """The document of one collection."""
     newest = entry.manifest
     return msgspec.convert(
         {

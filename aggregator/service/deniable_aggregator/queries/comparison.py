@@ -1,4 +1,4 @@
-"""Two periods of one collection held against each other."""
+"""Compares two periods of one collection."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 def comparison(
     store: Reports, collection: Collection, question: ComparisonArguments
 ) -> ComparisonDocument:
-    """The later period less the one before; raises what `estimates` raises."""
+    """The later period minus the earlier one. Raises as `estimates`."""
     before, after = _periods(collection, question)
     if isinstance(collection.manifest.domain, Text) and not question.candidate:
-        raise refuse("candidate", accepted="given for texts: which ones to compare", given="none")
+        raise refuse("candidate", accepted="given: the texts to compare", given="none")
     periods = [pooled_tally(store, collection, span) for span in (before, after)]
     numbers = isinstance(collection.manifest.domain, Number)
     rows_of = _number_differences if numbers else _label_differences
@@ -67,7 +67,7 @@ def comparison(
 def _periods(
     collection: Collection, question: ComparisonArguments
 ) -> tuple[EpochRange, EpochRange]:
-    """Both, apart from each other."""
+    """Both periods. Raises invalid-argument if they share an epoch."""
     seconds = collection.manifest.epoch_seconds
     if isinstance(question.before_last, UnsetType):
         raise refuse("before_to", accepted="given: the end of the period before", given="nothing")
@@ -76,7 +76,7 @@ def _periods(
     before = epoch_range(question.before_first, question.before_last, seconds)
     after = epoch_range(question.first, question.last, seconds)
     if before.last >= after.first and after.last >= before.first:
-        accepted = "outside of the period before: the two may not share an epoch"
+        accepted = "outside the earlier period: the two may not share an epoch"
         raise refuse("from", accepted=accepted, given=question.first)
     return before, after
 
@@ -88,7 +88,7 @@ def _period(reports: PooledTally) -> PeriodDocument:
 def _label_differences(
     collection: Collection, periods: Sequence[PooledTally], question: ComparisonArguments
 ) -> list[DifferenceDocument]:
-    """Label by label; of tables and texts by intervals that need not be independent."""
+    """Differences of labels; for tables and texts the estimates may be dependent."""
     arguments = EstimatesArguments(
         confidence=halved_miss_confidence(question.confidence),
         family=question.family,
@@ -149,7 +149,7 @@ def _rows(
 def _number_differences(
     collection: Collection, periods: Sequence[PooledTally], question: ComparisonArguments
 ) -> list[DifferenceDocument]:
-    """Mean and quantiles, where the mechanism gives them; under family all they hold together."""
+    """Differences of mean and quantiles, if the mechanism has them."""
     base = EstimatesArguments(confidence=halved_miss_confidence(question.confidence))
     numbers = number_arguments(collection, base)
     together = 1 + len(numbers.levels) if question.family == "all" else 1

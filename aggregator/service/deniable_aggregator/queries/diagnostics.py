@@ -1,4 +1,4 @@
-"""What analysts may ask of estimates besides them: significance, sets, likelihood, lies, shape."""
+"""Extras of estimates: significance, sets, likelihood, limits under fake reports, warnings."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.debias import Estimate
 
 _MEANING = (
-    "At most one honest estimate in a million shows this, whatever people answered: reports were "
-    "made up, or come from a program that does not follow the mechanism."
+    "At most one honest estimate in a million shows this, for any answers of people: reports are "
+    "fake, or come from a program that does not follow the mechanism."
 )
 
 
 class RowEvidence(TypedDict, total=False):
-    """What a row of a label has beside its estimate."""
+    """The further fields of a label's row."""
 
     significant: bool
     lower_under_lies: float
@@ -43,14 +43,14 @@ class RowEvidence(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Projected frequencies, and how far a likelihood may be from its most."""
+    """Projected frequencies, and how far the likelihood may be below its maximum."""
 
-    values: Sequence[float | UnsetType]
+    values: Sequence[float]
     short: float | UnsetType = UNSET
 
 
 def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, ...]:
-    """What fits the domain and what the tally holds."""
+    """The projections that fit the domain and the tally."""
     estimator = collection.estimator
     accepted = ["none", "simplex" if tables else estimator.default_projection]
     if estimator.estimand == "labels" and not tables:
@@ -66,7 +66,7 @@ def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, 
 def likelihood_projection(
     collection: Collection, reports: PooledTally, *, smooth: bool
 ) -> Projection:
-    """The likeliest distribution, or its smoothed form."""
+    """The most likely distribution, or its smoothed form."""
     estimator = collection.estimator
     if isinstance(estimator, DistributionEstimator):
         if smooth:
@@ -78,7 +78,7 @@ def likelihood_projection(
 
 
 def row_evidence(estimate: Estimate, question: EstimatesArguments) -> list[RowEvidence]:
-    """For each label; raises invalid-argument where these estimates have no such thing."""
+    """The evidence for each label. Raises invalid-argument if these estimates have none."""
     rows = [RowEvidence() for _ in estimate.frequencies]
     if not isinstance(question.significant, UnsetType):
         for row, held in zip(rows, _significant(estimate, question.significant), strict=True):
@@ -94,7 +94,7 @@ def _significant(estimate: Estimate, method: str) -> list[bool]:
         flags: list[bool] = estimate.significant(method).tolist()
     except ParameterError as error:
         raise _refused(
-            error, "significant", "left out for what is no share of labels", method
+            error, "significant", "left out: these estimates are not shares of labels", method
         ) from (error)
     return flags
 
@@ -109,7 +109,7 @@ def _under_lies(estimate: Estimate, liars: float) -> list[tuple[float, float, fl
 
 
 def label_sets(collection: Collection, sets: Sequence[str]) -> list[tuple[int, ...]]:
-    """The places of the labels of each set; raises invalid-argument."""
+    """The indices of the labels of each set. Raises invalid-argument."""
     if not sets:
         return []
     places = {label: place for place, label in enumerate(collection.manifest.domain.labels)}
@@ -123,7 +123,7 @@ def label_sets(collection: Collection, sets: Sequence[str]) -> list[tuple[int, .
         try:
             checked_set(collection.mechanism, members)
         except ParameterError as error:
-            accepted = "different labels of choices, not all of them"
+            accepted = "different labels of a choice, but not all of them"
             raise _refused(error, "set", accepted, names) from error
         places_of_sets.append(members)
     return places_of_sets
@@ -135,7 +135,7 @@ def set_documents(
     question: EstimatesArguments,
     sets: Sequence[tuple[int, ...]],
 ) -> list[SetDocument] | UnsetType:
-    """The estimate of each set; under family "all" they hold together."""
+    """The estimate of each set; with family "all" their intervals hold together."""
     if not sets:
         return UNSET
     return [_set_document(collection, reports, question, members, len(sets)) for members in sets]
@@ -173,7 +173,7 @@ def _set_document(
 def anomaly_warnings(
     collection: Collection, reports: PooledTally
 ) -> list[WarningDocument] | UnsetType:
-    """What honest reports do not look like; nothing is said where nothing is odd."""
+    """Warnings that reports do not look honest; empty if nothing is unusual."""
     anomalies = find_anomalies(
         collection.estimator,
         collection.mechanism,

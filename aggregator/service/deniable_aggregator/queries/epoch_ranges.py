@@ -16,9 +16,9 @@ ACCEPTED = "an epoch index (0 to 4294967295) or a date (YYYY-MM-DD, UTC)"
 
 
 def epoch_range(first: str | UnsetType, last: str | UnsetType, epoch_seconds: int) -> EpochRange:
-    """The epochs from `first` to `last`; a day stands for all epochs that start on it.
+    """The epochs from `first` to `last`; a day means all epochs that start on it.
 
-    Raises invalid-argument for what is neither, and for a span that holds no epoch.
+    Raises invalid-argument for another value, and for a span without an epoch.
     """
     low = 0 if isinstance(first, UnsetType) else _bounds("from", first, epoch_seconds)[0]
     high = LAST_EPOCH if isinstance(last, UnsetType) else _bounds("to", last, epoch_seconds)[1]
@@ -28,7 +28,7 @@ def epoch_range(first: str | UnsetType, last: str | UnsetType, epoch_seconds: in
 
 
 def moments_range(first: str | UnsetType, last: str | UnsetType, epoch_seconds: int) -> EpochRange:
-    """The same, where either may be unix milliseconds, too: the epoch that moment is in."""
+    """As `epoch_range`; either end may also be unix milliseconds, the epoch of that moment."""
     begins, ends = (_of_moment(text, epoch_seconds) for text in (first, last))
     return epoch_range(begins, ends, epoch_seconds)
 
@@ -40,14 +40,14 @@ def _of_moment(text: str | UnsetType, epoch_seconds: int) -> str | UnsetType:
 
 
 def epoch_index(argument: str, text: str) -> int:
-    """An epoch index written as digits; raises invalid-argument."""
+    """An epoch index from digits. Raises invalid-argument."""
     if not (text.isascii() and text.isdigit() and len(text) <= 10) or int(text) > LAST_EPOCH:
         raise refuse(argument, accepted="an epoch index from 0 to 4294967295", given=text)
     return int(text)
 
 
 def _bounds(argument: str, text: str, epoch_seconds: int) -> tuple[int, int]:
-    """First and last epoch of an argument; of a day, first > last when none starts on it."""
+    """First and last epoch of an argument; first > last for a day on which none starts."""
     if "-" not in text:
         index = epoch_index(argument, text)
         return index, index
@@ -67,6 +67,6 @@ def _day(argument: str, text: str) -> int:
 
 
 def _not_before(first: str | UnsetType, low: int) -> str:
-    """Says, too, when a day was given on which no epoch starts."""
+    """The accepted values; also explains a day on which no epoch starts."""
     since = "the first" if isinstance(first, UnsetType) else str(first)
     return f"at or after epoch {low} ({since}), on a day when an epoch starts"

@@ -1,4 +1,4 @@
-"""The epochs of a collection: their states and counts, and whether one may close."""
+"""The epochs of a collection: states, counts, and the check that one may close."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from deniable_aggregator.collections import retention
 from deniable_aggregator.documents.collections import EpochDocument, EpochsDocument
+from deniable_aggregator.documents.describe import moment
 from deniable_aggregator.queries.epoch_ranges import epoch_index
 from deniable_aggregator.store.epoch_closing import counted_time
 from deniable_gateway.problem import Problem, refuse
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.model import Manifest
 
 MOST_LISTED = 1000
-"""Most epochs listed where only releases may be read; the newest."""
+"""Most epochs that are listed, the newest ones, if only releases may be read."""
 
 
 def epochs(store: Reports, collection: Collection, now: float) -> EpochsDocument:
-    """Its epochs as far as `read` lets them be known, and rejected reports by reason.
+    """The epochs that `read` allows to list, and rejected reports by reason.
 
-    No rejections where only releases may be read. `now` in unix seconds.
+    No rejections if only releases may be read. `now`: Unix seconds.
     """
     manifest = collection.manifest
     context = _EpochContext(
@@ -51,7 +52,7 @@ def closable_epoch(
 ) -> int:
     """The epoch of this index, which has started.
 
-    Without `early` Problem("conflict") for one that still takes reports.
+    Raises Problem("conflict") if it still accepts reports, unless `early`.
     """
     manifest = collection.manifest
     epoch, current = epoch_index("epoch", text), epoch_at(now, manifest.epoch_seconds)
@@ -61,8 +62,8 @@ def closable_epoch(
     if not early and now <= closes and not store.is_closed(collection.id, epoch):
         raise Problem(
             "conflict",
-            f"epoch {epoch} takes reports until {closes} (unix seconds); early=true closes it now, "
-            "for good",
+            f"epoch {epoch} takes reports until {moment(closes)}; early=true closes it now, "
+            "permanently",
             closes=closes,
         )
     return epoch
@@ -70,7 +71,7 @@ def closable_epoch(
 
 @dataclass(frozen=True, slots=True)
 class _EpochContext:
-    """What the store has, and the times to judge it by: all before `counted` is counted."""
+    """The state of the store, and the times that decide: epochs before `counted` are complete."""
 
     collection: Collection
     rows: Sequence[EpochRow]
@@ -98,7 +99,7 @@ def _calendar(context: _EpochContext) -> list[EpochDocument]:
 
 
 def _of_calendar(context: _EpochContext, epoch: int, row: EpochRow | None) -> EpochDocument:
-    """With `n` once it is closed; how far it is below `min_batch` does not show."""
+    """An epoch's document, with `n` after it closed; below `min_batch` without the number."""
     manifest, n = context.collection.manifest, 0 if row is None else row.n
     closes = _closes(manifest, epoch)
     closed = context.counted > closes or (row is not None and row.closed_at is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import (
@@ -44,6 +44,7 @@ from deniable_aggregator.queries.pooled_tallies import (
 from deniable_aggregator.queries.tables import LabelledEstimates, table_axes
 from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_discovered_texts
 from deniable_estimators.inference.manipulation import UNREACHABLE
+from deniable_estimators.inference.projection import limits_around
 from deniable_gateway.problem import refuse
 from deniable_shared.randomness.dyadic import format_epsilon
 
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 def answer(
     store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
 ) -> EstimatesAnswer:
-    """One document, or one for each epoch where the question groups by epoch."""
+    """One document, or one for each epoch if the query groups by epoch."""
     ask = estimates_by_epoch if question.group_by == "epoch" else estimates
     return ask(store, collection, question, relay_batch=relay_batch)
 
@@ -67,9 +68,9 @@ def answer(
 def estimates(
     store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
 ) -> EstimatesDocument:
-    """All epochs of the question as one.
+    """All epochs of the query as one document.
 
-    `relay_batch` is the least number of reports that relays pass on together; 0: there are none.
+    `relay_batch`: the least number of reports that relays pass on together; 0: no relays.
     Raises read-refused, too-few-reports and invalid-argument as Problem, or DamagedError.
     """
     checked = _check_arguments(collection, question)
@@ -80,7 +81,7 @@ def estimates(
 def estimates_by_epoch(
     store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
 ) -> EstimatesByEpochDocument:
-    """A document for each epoch that has enough reports; raises what `estimates` raises."""
+    """A document for each epoch with enough reports. Raises as `estimates`."""
     checked = _check_arguments(collection, question)
     tallies, few = tallies_by_epoch(store, collection, checked.span)
     documents = [
@@ -93,7 +94,7 @@ def estimates_by_epoch(
 def plain_estimates(
     collection: Collection, reports: PooledTally, question: EstimatesArguments | None = None
 ) -> EstimatesDocument:
-    """The document of these reports when no tables, sets or numbers are asked for."""
+    """The document of these reports without options."""
     question = question or EstimatesArguments()
     checked = _CheckedArguments(
         table_axes(collection, []), [], number_arguments(collection, question), EpochRange()
@@ -102,7 +103,7 @@ def plain_estimates(
 
 
 class _CheckedArguments(NamedTuple):
-    """Tables, sets, what is asked of numbers, and epochs."""
+    """The checked tables, sets, options of numbers, and epochs of a query."""
 
     axes: list[tuple[int, ...]]
     sets: list[tuple[int, ...]]
@@ -111,7 +112,7 @@ class _CheckedArguments(NamedTuple):
 
 
 def _check_arguments(collection: Collection, question: EstimatesArguments) -> _CheckedArguments:
-    """What is asked for, if it can be."""
+    """The query's arguments. Raises invalid-argument."""
     axes = table_axes(collection, question.marginal)
     check_candidates(collection, question.candidate)
     sets, numbers = label_sets(collection, question.sets), number_arguments(collection, question)
@@ -156,7 +157,7 @@ def _document(
         associations=labelled.associations if checked.axes else UNSET,
         evidence=labelled.evidence,
         sets=set_documents(collection, reports, question, checked.sets),
-        likelihood_short=projection.short,
+        likelihood_short=UNSET if projection is None else projection.short,
         warnings=anomaly_warnings(collection, reports),
         trust=TrustDocument(finite(influence_of(collection, estimate.influence))),
         shuffled=relay_anonymity(collection, relay_batch, question.liars),
@@ -166,12 +167,12 @@ def _document(
 def _rows(
     labelled: LabelledEstimates,
     estimate: Estimate,
-    projection: Projection,
+    projection: Projection | None,
     *,
     n: int,
     evidence: Sequence[RowEvidence],
 ) -> list[LabelEstimate]:
-    """One row a label; none where a mean alone is estimated."""
+    """One row for each label; none if only a mean is estimated."""
     if not labelled.labels:
         return []
     columns = zip(
@@ -180,7 +181,7 @@ def _rows(
         estimate.std_errors.tolist(),
         estimate.lower.tolist(),
         estimate.upper.tolist(),
-        projection.values,
+        _projected_fields(projection, estimate),
         [UNSET] * len(estimate.frequencies) if labelled.reports is None else labelled.reports,
         estimate.reports_to_leave.tolist(),
         estimate.devices_to_leave.tolist(),
@@ -195,7 +196,7 @@ def _rows(
             std_error=finite(std_error),
             lower=finite(lower),
             upper=finite(upper),
-            projected=projected if isinstance(projected, UnsetType) else finite(projected),
+            **projected,
             reports=reports,
             reports_to_leave_interval=_reachable(reports_to_leave),
             devices_to_leave_interval=_reachable(devices_to_leave),
@@ -216,15 +217,35 @@ def _rows(
     ]
 
 
+class _ProjectedFields(TypedDict, total=False):
+    projected: float | None
+    projected_lower: float | None
+    projected_upper: float | None
+
+
+def _projected_fields(projection: Projection | None, estimate: Estimate) -> list[_ProjectedFields]:
+    """The projected field of each label; empty if the request has no projection."""
+    if projection is None:
+        return [_ProjectedFields() for _ in estimate.frequencies]
+    lower, upper = limits_around(projection.values, estimate.lower, estimate.upper)
+    columns = zip(projection.values, lower.tolist(), upper.tolist(), strict=True)
+    return [
+        _ProjectedFields(
+            projected=finite(value), projected_lower=finite(least), projected_upper=finite(most)
+        )
+        for value, least, most in columns
+    ]
+
+
 def _reachable(fabricated: int) -> int | None:
     return None if fabricated == UNREACHABLE else fabricated
 
 
 def _projection(
     collection: Collection, reports: PooledTally, kind: str, labelled: LabelledEstimates
-) -> Projection:
+) -> Projection | None:
     if kind == "none":
-        return Projection([UNSET] * len(labelled.estimate.frequencies))
+        return None
     if kind in ("mle", "ems"):
         return likelihood_projection(collection, reports, smooth=kind == "ems")
     return Projection(labelled.projected("simplex" if kind == "top-down" else kind))
@@ -236,7 +257,7 @@ class _HoldFields(TypedDict, total=False):
 
 
 def _hold_fields(manifest: Manifest, epochs: Sequence[int]) -> _HoldFields:
-    """What a permanent answer implies: whose values these are, and how well devices hide."""
+    """Fields of permanent answers: which values they are, and how linkable devices are."""
     if manifest.repeat != "memoized":
         return {}
     schedule = manifest.schedule

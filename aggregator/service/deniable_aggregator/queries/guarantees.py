@@ -1,6 +1,6 @@
-"""Guarantees, limits and spending as documents: costs rounded up, limits and what is left down.
+"""Turns guarantees, limits and spending into documents. Costs round up, limits round down.
 
-Also what a relay adds to the privacy of reports, for the document of estimates.
+Also the privacy that a relay adds to reports, for the document of estimates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def guarantee_document(guarantee: Guarantee) -> CostDocument:
-    """ε, ρ and δ; null where the mechanism claims none."""
+    """ε, ρ and δ; null for those that the mechanism does not claim."""
     return CostDocument(
         epsilon=_decimal_text(guarantee.epsilon, at_most),
         rho=_decimal_text(guarantee.rho, at_most),
@@ -34,14 +34,14 @@ def guarantee_document(guarantee: Guarantee) -> CostDocument:
 
 
 def remaining_document(limit: Limit, spent: Spending) -> RemainingDocument:
-    """Limit, spent and left; a release is admitted if ε or, where there is a limit, ρ suffices."""
+    """Limit, spent and left. A release is admitted if enough ε is left, or ρ if it has a limit."""
     return RemainingDocument(
         limit=limit_document(limit), spent=spending_document(spent), left=_left(limit, spent)
     )
 
 
 def limit_document(limit: Limit) -> CostDocument:
-    """`delta` is what the δ of releases may add up to; `rho` null: only ε counts."""
+    """A limit as a document. `delta` limits the sum of δ; `rho` null: only ε counts."""
     return CostDocument(
         epsilon=at_least(limit.epsilon),
         rho=_decimal_text(limit.rho, at_least),
@@ -50,7 +50,7 @@ def limit_document(limit: Limit) -> CostDocument:
 
 
 def spending_document(spent: Spending) -> CostDocument:
-    """`epsilon` null: a release without one was made."""
+    """Spending as a document. `epsilon` null: a release without a finite ε was made."""
     return CostDocument(
         epsilon=_decimal_text(spent.epsilon, at_most),
         rho=at_most(spent.rho),
@@ -78,7 +78,7 @@ def _decimal_text(value: Fraction | None, rounded: Callable[[Fraction], str]) ->
 def relay_anonymity(
     collection: Collection, batch: int, liars: float | UnsetType
 ) -> AnonymityDocument | UnsetType:
-    """UNSET where reports are taken from anybody (`batch` 0) or say whose they are (vouchers)."""
+    """UNSET if anyone may send reports (`batch` 0), or if reports identify people (vouchers)."""
     if not batch or collection.first.identified:
         return UNSET
     anonymity = shuffle_anonymity(

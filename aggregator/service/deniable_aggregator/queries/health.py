@@ -14,9 +14,9 @@ RETRY_SECONDS = 5
 
 
 def readiness_document(checks: dict[str, str], suspended: Sequence[str]) -> ReadyDocument:
-    """The checks by name; raises Problem("unavailable") where one of them is not "ok".
+    """The checks by name. Raises Problem("unavailable") if one of them is not "ok".
 
-    `suspended` has the reasons for which uploads wait.
+    `suspended`: the reasons why uploads wait.
     """
     wrong = [f"{name} {state}" for name, state in checks.items() if state != "ok"]
     if wrong:

@@ -1,8 +1,8 @@
-"""The estimates of some reports with their labels: of all labels, of tables or of texts.
+"""Estimates of some reports with their labels: of all labels, of tables or of texts.
 
-A chart over time shows a `LabelSeries`: single labels, or the mean of numbers, epoch by epoch.
-The estimates are those of `estimates_by_epoch`, without the documents of all other labels. So that
-a page stays quick, only the newest epochs are read.
+A chart over time shows a `LabelSeries`: single labels, or mean and median of numbers, by epoch.
+Its estimates equal those of `estimates_by_epoch`, without all other labels. It reads only the
+newest epochs, so that a page stays quick.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.queries.epoch_ranges import epoch_range
-from deniable_aggregator.queries.numbers import finite, mean_of
+from deniable_aggregator.queries.numbers import finite, mean_of, median_of
 from deniable_aggregator.queries.pooled_tallies import (
     EpochRange,
     PooledTally,
@@ -36,7 +36,7 @@ def label_estimates(
     question: EstimatesArguments,
     axes: Sequence[tuple[int, ...]] = (),
 ) -> LabelledEstimates:
-    """The tables of these axes if there are any; no labels where a mean alone is estimated."""
+    """The tables of these axes, else all labels; no labels if only a mean is estimated."""
     if axes:
         return table_estimates(collection, reports, question, axes)
     if isinstance(collection.manifest.domain, Text):
@@ -52,15 +52,15 @@ def label_estimates(
     return LabelledEstimates((estimate,), labels)
 
 
-MEAN = "mean"
+MEAN, MEDIAN = "mean", "p50"
 MOST_EPOCHS = 400
 ENTRIES = 200_000
-"""Most labels times epochs that are estimated for one picture."""
+"""Most labels times epochs that are estimated for one chart."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesPoint:
-    """One estimate of one epoch; None where it has none."""
+    """One estimate of one epoch; None if there is none."""
 
     value: float | None
     lower: float | None
@@ -72,7 +72,7 @@ NO_ESTIMATE = SeriesPoint(None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class LabelSeries:
-    """`lines` has a point for each epoch of each label, `left_out` how many older epochs."""
+    """`lines`: one point for each epoch of each label; `left_out`: the number of older epochs."""
 
     epochs: tuple[int, ...]
     n: tuple[int, ...]
@@ -85,7 +85,7 @@ class LabelSeries:
 def label_series(
     store: Reports, collection: Collection, question: EstimatesArguments, *, labels: Sequence[str]
 ) -> LabelSeries:
-    """These labels, epoch by epoch; of numbers the mean, by the label MEAN.
+    """These labels, epoch by epoch; for numbers the labels are MEAN and MEDIAN.
 
     Raises read-refused, too-few-reports and invalid-argument.
     """
@@ -106,7 +106,7 @@ def label_series(
 def _newest_epochs(
     store: Reports, collection: Collection, span: EpochRange
 ) -> tuple[EpochRange, int]:
-    """As many as there is time for, and how many older ones that leaves out."""
+    """As many newest epochs as time allows, and the number of older ones left out."""
     rows = [
         row.epoch
         for row in readable_rows(collection, store.epochs(collection.id))
@@ -121,9 +121,9 @@ def _newest_epochs(
 def _point_reader(
     collection: Collection, question: EstimatesArguments, labels: Sequence[str]
 ) -> Callable[[PooledTally], Mapping[str, SeriesPoint]]:
-    """From the reports of one epoch to the points of the labels."""
+    """A function from the reports of one epoch to the points of the labels."""
     if isinstance(collection.manifest.domain, Number):
-        return lambda reports: _mean(collection, reports, question)
+        return lambda reports: _quantities(collection, reports, question, labels)
     axes, wanted = table_axes(collection, question.marginal), frozenset(labels)
 
     def points(reports: PooledTally) -> Mapping[str, SeriesPoint]:
@@ -142,8 +142,22 @@ def _point_reader(
     return points
 
 
-def _mean(
-    collection: Collection, reports: PooledTally, question: EstimatesArguments
+_QUANTITIES = {MEAN: mean_of, MEDIAN: median_of}
+
+
+def _quantities(
+    collection: Collection,
+    reports: PooledTally,
+    question: EstimatesArguments,
+    labels: Sequence[str],
 ) -> Mapping[str, SeriesPoint]:
-    middle = mean_of(collection, reports, confidence=question.confidence)
-    return {} if middle is None else {MEAN: SeriesPoint(middle.value, middle.lower, middle.upper)}
+    rows = {
+        label: _QUANTITIES[label](collection, reports, confidence=question.confidence)
+        for label in labels
+        if label in _QUANTITIES  # numbers without covariances have only labels
+    }
+    return {
+        label: SeriesPoint(row.value, row.lower, row.upper)
+        for label, row in rows.items()
+        if row is not None
+    }

@@ -1,4 +1,4 @@
-"""The ledger: budgets of releases, what was spent of them and by which."""
+"""Documents of the ledger: the budgets of releases, and what each release spent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def accounts(store: Ledger, collections: Iterable[Collection]) -> list[AccountDo
 
 
 def reconciled_charges(rows: Iterable[ChargeRow]) -> list[ReconciledCharge]:
-    """Charges that stand for forgotten ones."""
+    """The charges that replace lost ones."""
     return [
         ReconciledCharge(
             collection=row.collection,
@@ -61,7 +61,7 @@ def _account(store: Ledger, collection: Collection) -> AccountDocument:
 
 
 def _charged_epochs(account: Account) -> list[SpentEpochsDocument]:
-    """Charged epochs, those that follow each other with equal spending together."""
+    """Charged epochs; consecutive epochs with equal spending form one entry."""
     runs: list[tuple[int, int, Spending]] = []
     for epoch in sorted({epoch for charge in account.charges for epoch in charge.epochs}):
         spent = account.spent(epoch)

@@ -1,6 +1,6 @@
-"""What a document of estimates says of numbers: mean, quantiles, ranges, and how they were clipped.
+"""Estimates of numbers: mean, quantiles, ranges, and the clipping range.
 
-Every mechanism that knows how its frequencies vary together (`LinearEstimator`) gives each part:
+Every mechanism with known covariances of its frequencies (`LinearEstimator`) gives each part:
 all but those of the mean alone. Under family "all" the quantiles of a document hold together, and
 so do its ranges (Bonferroni).
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
     from deniable_aggregator.queries.pooled_tallies import PooledTally
 
-_TELLS_BOTH = "tree/1, haar/1 and square-wave/1 tell ranges and quantiles"
+_HAVE_BOTH = "tree/1, haar/1 and square-wave/1 have ranges and quantiles"
 
 
 class _NumberFields(TypedDict, total=False):
@@ -40,14 +40,14 @@ class _NumberFields(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class NumberArguments:
-    """Ranges as first and last index, and levels of quantiles; the usual ones if none are asked."""
+    """Ranges as first and last index, and levels of quantiles; by default the usual levels."""
 
     ranges: tuple[tuple[int, int], ...] = ()
     levels: tuple[float, ...] = LEVELS
 
 
 def number_arguments(collection: Collection, question: EstimatesArguments) -> NumberArguments:
-    """What `range` and `quantile` ask for; raises invalid-argument for what is not told."""
+    """The requested ranges and quantiles. Raises invalid-argument if the mechanism has none."""
     domain = collection.manifest.domain
     if not isinstance(domain, Number):
         for name, given in (("range", question.ranges), ("quantile", question.quantiles)):
@@ -78,7 +78,7 @@ def _range(domain: Number, text: str) -> tuple[int, int]:
     if first > last:
         raise refuse("range", accepted="a..b with a at most b", given=text)
     if (first, last) == (0, domain.size - 1):
-        raise refuse("range", accepted="less than all values: these are everybody", given=text)
+        raise refuse("range", accepted="less than all values: the share of all is 1", given=text)
     return first, last
 
 
@@ -97,8 +97,8 @@ def _place(domain: Number, end: str, text: str) -> int:
 
 
 def _refused_argument(collection: Collection, argument: str, given: str) -> Problem:
-    tells = "the mean alone" if collection.estimator.estimand == "mean" else "no sums of values"
-    accepted = f"left out for {collection.mechanism.id}, which tells {tells}: {_TELLS_BOTH}"
+    has = "only the mean" if collection.estimator.estimand == "mean" else "no sums of values"
+    accepted = f"left out for {collection.mechanism.id}, which has {has}: {_HAVE_BOTH}"
     return refuse(argument, accepted=accepted, given=given)
 
 
@@ -108,7 +108,7 @@ def number_documents(
     question: EstimatesArguments,
     numbers: NumberArguments,
 ) -> _NumberFields:
-    """Nothing for other domains; no mean, no quantiles where the mechanism does not tell them."""
+    """The fields of numbers; empty for other domains, without parts that the mechanism lacks."""
     domain, estimator = collection.manifest.domain, collection.estimator
     if not isinstance(domain, Number):
         return {}
@@ -137,7 +137,7 @@ def number_documents(
 def mean_of(
     collection: Collection, reports: PooledTally, *, confidence: float
 ) -> QuantityDocument | None:
-    """The mean of numbers; None for other domains and where the mechanism does not tell it."""
+    """The mean of numbers; None for other domains, and if the mechanism has no mean."""
     domain = collection.manifest.domain
     if not isinstance(domain, Number):
         return None
@@ -150,6 +150,25 @@ def mean_of(
         epochs=len(reports.epochs),
     )
     return None if middle is None else _document(middle)
+
+
+def median_of(
+    collection: Collection, reports: PooledTally, *, confidence: float
+) -> QuantityDocument | None:
+    """The median of numbers; None for other domains, and if the mechanism has no median."""
+    domain = collection.manifest.domain
+    if not isinstance(domain, Number):
+        return None
+    medians = quantiles(
+        collection.estimator,
+        domain,
+        reports.tally,
+        reports.n,
+        levels=(0.5,),
+        confidence=confidence,
+        epochs=len(reports.epochs),
+    )
+    return _document(medians[0]) if medians else None
 
 
 def _confidence(question: EstimatesArguments, together: int) -> float:
@@ -172,7 +191,7 @@ def _range_document(
 
 
 def influence_of(collection: Collection, influence: float) -> float:
-    """In the units of the domain where a mean alone is told."""
+    """The influence; in the units of the domain if the mechanism has only a mean."""
     domain = collection.manifest.domain
     if collection.estimator.estimand == "mean" and isinstance(domain, Number):
         return influence * float(domain.high - domain.low)

@@ -1,6 +1,6 @@
-"""What analysts may read: the epochs that `read` opens, with their tallies added up.
+"""Adds up the tallies of the epochs that `read` allows analysts to read.
 
-Everything here reads. Only tallies and n are looked at: the cost does not grow with the reports.
+Nothing here writes. It reads only tallies and n, so the cost does not grow with the reports.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INTEGERS_AT_ONCE = 1 << 21
 """Integers of tallies held in memory at a time: 16 MiB."""
 
 MAX_ROWS = 200_000
-"""Most epochs × labels one answer by epoch may hold: about 40 MB of JSON."""
+"""Most epochs × labels of one answer by epoch: about 40 MB of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class EpochRange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PooledTally:
-    """The reports of some epochs, added up; `provisional` when one of them is still open."""
+    """The reports of some epochs, added up; `provisional` if one of them is still open."""
 
     epochs: tuple[int, ...]
     provisional: bool
@@ -55,7 +55,7 @@ class PooledTally:
 
 
 def refuse_releases_only(collection: Collection) -> None:
-    """Raise read-refused where only central releases may answer."""
+    """Raises read-refused if only central releases may be read."""
     if collection.manifest.read == "releases":
         raise Problem(
             "read-refused",
@@ -64,7 +64,7 @@ def refuse_releases_only(collection: Collection) -> None:
 
 
 def pooled_tally(store: Reports, collection: Collection, span: EpochRange) -> PooledTally:
-    """All readable epochs of the span as one; raises read-refused or too-few-reports."""
+    """All readable epochs of the span as one. Raises read-refused or too-few-reports."""
     rows = _readable_in(store, collection, span)
     _require_enough(collection, sum(row.n for row in rows))
     reports = _sum_of_rows(store, collection, rows)
@@ -97,7 +97,7 @@ def tallies_by_epoch(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochPage:
-    """Some epochs, one by one; `following` is the epoch that the next page begins with."""
+    """Some epochs, one by one; `following` is the first epoch of the next page."""
 
     tallies: Iterator[PooledTally]
     too_few: tuple[int, ...]
@@ -105,9 +105,9 @@ class EpochPage:
 
 
 def epoch_page(store: Reports, collection: Collection, span: EpochRange, most: int) -> EpochPage:
-    """The first `most` readable epochs of the span; raises read-refused.
+    """The first `most` readable epochs of the span. Raises read-refused.
 
-    Tallies are of those that have enough reports, which may be none.
+    It has the tallies of epochs with enough reports, which may be none.
     """
     rows = _readable_in(store, collection, span)
     page, after = rows[:most], rows[most:]
@@ -129,7 +129,7 @@ def _readable_in(store: Reports, collection: Collection, span: EpochRange) -> li
 
 
 def readable_rows(collection: Collection, rows: Sequence[EpochRow]) -> list[EpochRow]:
-    """The epochs whose reports may be looked at; none where only releases may be read."""
+    """The epochs whose reports may be read; none if only releases may be read."""
     if collection.manifest.read == "releases":
         return []
     live = collection.manifest.read == "live"
@@ -137,7 +137,7 @@ def readable_rows(collection: Collection, rows: Sequence[EpochRow]) -> list[Epoc
 
 
 def _least_reports(collection: Collection) -> int:
-    return collection.manifest.min_batch  # at least 1: of no report there is no estimate
+    return collection.manifest.min_batch  # at least 1: without a report there is no estimate
 
 
 def _require_enough(collection: Collection, n: int) -> None:
@@ -160,8 +160,8 @@ def _require_every_level(collection: Collection, reports: PooledTally) -> None:
     if silent:
         raise Problem(
             "too-few-reports",
-            f"each report of {collection.mechanism.id} tells of one of "
-            f"{1 / collection.mechanism.sampling_fraction} levels, and none of these {n} tells of "
+            f"each report of {collection.mechanism.id} is about one of "
+            f"{1 / collection.mechanism.sampling_fraction} levels, and none of these {n} is about "
             f"level {', '.join(map(str, silent))}: widen from and to, or wait for more reports",
             n=n,
             levels=silent,
@@ -171,7 +171,7 @@ def _require_every_level(collection: Collection, reports: PooledTally) -> None:
 def _sum_of_rows(store: Reports, collection: Collection, rows: Sequence[EpochRow]) -> PooledTally:
     epochs = tuple(row.epoch for row in rows)
     cells = cells_of(store, collection, epochs)
-    first = next(cells)  # there is one: the rows have reports
+    first = next(cells)  # at least one exists, because the rows have reports
     n, tally = first.n, first.tally.copy()
     for cell in cells:
         n += cell.n
@@ -180,7 +180,7 @@ def _sum_of_rows(store: Reports, collection: Collection, rows: Sequence[EpochRow
 
 
 def cells_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> Iterator[KeyedTally]:
-    """Every version's and cohort's cell of these epochs, some epochs at a time."""
+    """The cells of all versions and cohorts of these epochs, read a few epochs at a time."""
     wanted = frozenset(epochs)
     step = max(1, INTEGERS_AT_ONCE // collection.mechanism.tally_size)
     for start in range(0, len(epochs), step):

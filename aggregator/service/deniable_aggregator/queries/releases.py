@@ -1,4 +1,4 @@
-"""What was released of a collection, as it was kept: reading it charges nothing."""
+"""Stored releases of a collection. Reading them is free."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def charge_by_id(store: Ledger, collection: Collection, release_id: str) -> ChargeRow:
-    """Of this collection; raises not-found."""
+    """The charge of this collection. Raises not-found."""
     for row in store.charges(collection.id):
         if row.release == release_id:
             return row
@@ -38,28 +38,28 @@ def charge_by_id(store: Ledger, collection: Collection, release_id: str) -> Char
 
 
 def release(store: Ledger, collection: Collection, release_id: str) -> ReleaseDocument:
-    """A release as it was made; not-found, too, where it was charged and never made."""
+    """A stored release. Raises not-found, also if it was charged but never made."""
     charged = charge_by_id(store, collection, release_id)
     row = store.result(charged.release)
     if row is None:
         cure = (
-            "it was made before the database was restored from an older copy, and is lost"
+            "it was lost when the database was restored from an older copy"
             if is_substitute(charged)
-            else "the same request again makes it, at no cost"
+            else "repeat the request to make it, free of charge"
         )
-        raise Problem("not-found", f"release {release_id} was charged and not made: {cure}")
+        raise Problem("not-found", f"release {release_id} was charged but not made: {cure}")
     return document_of(row)
 
 
 def document_of(row: ResultRow) -> ReleaseDocument:
-    """The release that a row keeps, and where the log has it."""
+    """The release in a row, and its place in the log."""
     kept = msgspec.json.decode(row.document, type=ReleaseDocument)
     place = LogPlaceDocument((row.position or 1) - 1, row.salt.hex())
     return msgspec.structs.replace(kept, log=place)
 
 
 def releases(store: Ledger, collection: Collection) -> ReleasesDocument:
-    """Every release that was charged, oldest first."""
+    """Every charged release, oldest first."""
     rows = store.charges(collection.id)
     return ReleasesDocument(collection.id, summaries(store, collection, rows))
 
@@ -67,7 +67,7 @@ def releases(store: Ledger, collection: Collection) -> ReleasesDocument:
 def summaries(
     store: Ledger, collection: Collection, charges: Sequence[ChargeRow]
 ) -> list[ReleaseSummary]:
-    """What may be listed of these charges of a collection."""
+    """List entries of these charges of a collection."""
     made = {row.release for row in store.results(collection.id)}
     return [_summary(row, made=row.release in made) for row in charges]
 

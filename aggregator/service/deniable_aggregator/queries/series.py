@@ -1,4 +1,4 @@
-"""Flat rows by epoch, in the order of time, a page at a time."""
+"""Flat rows of estimates by epoch, in order of time, in pages."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Reports
 
 MOST_EPOCHS = 366
-"""Of one page."""
+"""Most epochs of one page."""
 
 MOST_ROWS = 20_000
-"""Of one page, unless one epoch has more."""
+"""Most rows of one page, unless one epoch has more."""
 
 LISTED_LABELS = 8
 
 
 def series(store: Reports, collection: Collection, question: SeriesArguments) -> SeriesDocument:
-    """One page of rows; raises read-refused and invalid-argument."""
+    """One page of rows. Raises read-refused and invalid-argument."""
     span = moments_range(question.first, question.last, collection.manifest.epoch_seconds)
     page = epoch_page(store, collection, span, _most_epochs(collection, question.labels))
     arguments = _estimates_arguments(collection, question)
@@ -66,7 +66,7 @@ def _estimates_arguments(collection: Collection, question: SeriesArguments) -> E
 def _refuse_unknown(
     collection: Collection, labels: Sequence[str], documents: Sequence[EstimatesDocument]
 ) -> None:
-    """What no epoch has a row of; a text that was not found has one."""
+    """Raises invalid-argument for a label without rows in any epoch; any text has rows."""
     if not documents or isinstance(collection.manifest.domain, Text):
         return
     first = documents[0]
@@ -79,7 +79,7 @@ def _refuse_unknown(
 
 
 class _EpochFields(TypedDict):
-    """What all rows of an epoch say."""
+    """The fields that all rows of an epoch share."""
 
     time: str
     epoch: int

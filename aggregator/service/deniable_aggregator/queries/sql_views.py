@@ -1,7 +1,7 @@
-"""Estimates for the SQL views: of each closed epoch what the API answers when it is asked plainly.
+"""Estimates for the SQL views: for each closed epoch the API's answer without options.
 
-The same code makes both. What is shown is made again when the program or the manifest has a new
-version, and is gone as soon as the epoch's tallies are.
+The same code makes both. A view's rows are made again for a new version of the program or the
+manifest, and are deleted together with the epoch's tallies.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Reports
 
 MOST_LABELS = 1_000
-"""Of wider collections nothing is shown: ask the API."""
+"""Most labels of a collection in the views; use the API for larger ones."""
 
 EPOCHS_AT_ONCE = 50
-"""Epochs of one collection made in one round: after an upgrade the others wait a little."""
+"""Epochs of one collection that are made in one run; after an upgrade the others follow."""
 
 
 def publish(store: Reports, collection: Collection, epochs: Sequence[EpochRow]) -> None:
-    """Bring up to date what is shown of this collection, whose epochs these are."""
+    """Update the views of this collection, which has these epochs."""
     manifest = collection.manifest
     view = CollectionView(manifest.name, manifest.read, manifest.epoch_seconds)
     if store.collection_view(collection.id) != view:
@@ -51,7 +51,7 @@ def _version_tag(manifest_version: int) -> str:
 
 
 def _epoch_view(store: Reports, collection: Collection, epoch: int, maker: str) -> EpochView:
-    """Without rows where analysts may read none, or they are too many."""
+    """The view of one epoch; empty if analysts may read nothing, or if it has too many rows."""
     try:
         reports = pooled_tally(store, collection, EpochRange(epoch, epoch))
     except (Problem, DamagedError):

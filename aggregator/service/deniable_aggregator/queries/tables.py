@@ -1,4 +1,4 @@
-"""Tables of a record's attributes, as an analyst asks for them."""
+"""Estimates of tables of a record's attributes."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _Axes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class LabelledEstimates:
-    """Estimates of one set of reports, the labels of all their entries, and the tests made.
+    """Estimates of one set of reports, their labels, and tests of association.
 
-    A mean alone has no labels.
+    An estimate of the mean alone has no labels.
     """
 
     parts: tuple[Estimate, ...]
@@ -50,16 +50,16 @@ class LabelledEstimates:
 
     @property
     def estimate(self) -> Estimate:
-        """All of them as one."""
+        """All estimates as one."""
         return self.parts[0] if len(self.parts) == 1 else join_tables(self.parts)
 
     def projected(self, kind: str) -> list[float]:
-        """Presentable frequencies, part by part."""
+        """Projected frequencies, part by part."""
         return [value for part in self.parts for value in part.projected(kind).tolist()]
 
 
 def table_axes(collection: Collection, marginals: Sequence[str]) -> list[_Axes]:
-    """The attributes of each table; none where all labels are shown. Raises invalid-argument."""
+    """The attributes of each table; none to show all labels. Raises invalid-argument."""
     domain = collection.manifest.domain
     if not isinstance(domain, Record):
         if marginals:
@@ -96,7 +96,7 @@ def _refused(error: ParameterError, names: str) -> Problem:
         "invalid-argument",
         str(error),
         argument="marginal",
-        accepted="names of attributes of the record, with commas, that its reports tell together",
+        accepted="names of attributes of the record, with commas, that its reports contain",
         given=names[:SHOWN_CHARACTERS],
     )
 
@@ -107,7 +107,7 @@ def table_estimates(
     question: EstimatesArguments,
     axes_of_tables: Sequence[_Axes],
 ) -> LabelledEstimates:
-    """Each table, and for two attributes the test; intervals hold together over all of them."""
+    """Each table, for two attributes with its test; all intervals together form one family."""
     domain = collection.manifest.domain
     if not isinstance(domain, Record):
         raise ParameterError(f"tables must be those of a record, got {domain.type}")

@@ -1,4 +1,4 @@
-"""Texts as an analyst asks for them: those that were found, or how often given ones occur."""
+"""Estimates of texts: the discovered ones, or how often given texts occur."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 
 def check_candidates(collection: Collection, candidates: Sequence[str]) -> None:
-    """Raise invalid-argument unless they are answers of a collection of texts."""
+    """Raises invalid-argument unless they are answers of a collection of texts."""
     domain = collection.manifest.domain
     if isinstance(domain, Text):
         _encoded(domain, candidates)
     elif candidates:
-        accepted = "left out: the answers to this collection are listed"
+        accepted = "left out: the answers of this collection are listed"
         raise refuse("candidate", accepted=accepted, given=candidates[0])
 
 
 def refuse_test_of_discovered_texts(collection: Collection, question: EstimatesArguments) -> None:
-    """Raise invalid-argument for `significant` without candidates: it chose these very texts."""
+    """Raises invalid-argument for `significant` without candidates: discovered texts all are."""
     if isinstance(question.significant, UnsetType) or question.candidate:
         return
     if isinstance(collection.manifest.domain, Text):
-        accepted = "left out without a candidate: every text that was found is significant"
+        accepted = "left out without a candidate: every discovered text is significant"
         raise refuse("significant", accepted=accepted, given=question.significant)
 
 
 def text_estimates(
     collection: Collection, reports: PooledTally, question: EstimatesArguments
 ) -> LabelledEstimates:
-    """Given texts in their order; without any, those that were found."""
+    """Estimates of the given texts in order; without any, of the discovered texts."""
     estimator, domain = collection.estimator, collection.manifest.domain
     if estimator.estimand != "texts" or not isinstance(domain, Text):
         raise ParameterError(f"texts must be those of a collection of texts, got {domain.type}")
@@ -59,7 +59,7 @@ def text_estimates(
 
 
 def _encoded(domain: Text, texts: Sequence[str]) -> list[bytes]:
-    """Each once."""
+    """The texts as bytes, without duplicates."""
     encoded: dict[bytes, None] = {}
     for text in texts:
         try:

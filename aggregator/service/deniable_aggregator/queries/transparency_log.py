@@ -1,4 +1,4 @@
-"""The transparency log over manifests, key lists and releases."""
+"""The transparency log of manifests, key lists and releases."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EntrySummary:
-    """One entry, counted from 0, and what it is about: a version of a manifest, or a release.
+    """One entry, counted from 0, and its subject: a version of a manifest, or a release.
 
-    No collection: a key list, or what the reader may not know.
+    Without a collection it is a key list, or the reader may not see its subject.
     """
 
     index: int
@@ -31,9 +31,9 @@ class EntrySummary:
 
 
 def log(store: Collections, first: int) -> LogDocument:
-    """Its size and head, and at most 1,000 entries from index `first` on."""
+    """The size and head of the log, and at most 1,000 entries from index `first` on."""
     size, head = store.log_head()
-    # What was appended since is left to the next page: the head speaks of the first `size`.
+    # Newer entries are left to the next page: the head covers only the first `size`.
     entries = store.log(first)[: max(0, size - first)]
     return LogDocument(
         size=size, head=head, entries=[[each.type, each.body_hash.hex()] for each in entries]
@@ -43,9 +43,9 @@ def log(store: Collections, first: int) -> LogDocument:
 def log_entries(
     store: Store, collections: Sequence[Collection], first: int, most: int
 ) -> list[EntrySummary]:
-    """At most so many entries from index `first` on, with what is known of these collections.
+    """At most `most` entries from index `first` on, with the subjects in these collections.
 
-    A manifest is found by its digest, a release by its place: a salt hides what its hash is of.
+    A manifest is matched by its digest, a release by its place, because its hash is salted.
     """
     entries = store.log(first)[:most]
     manifests = {

@@ -1,4 +1,4 @@
-"""Vouchers of a collection and the keys that issue them; nothing is kept of either."""
+"""Vouchers of a collection and the keys that issue them. Neither is stored."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 
 def require_vouchers(collection: Collection) -> None:
-    """Raises Problem("conflict") where reports carry no voucher."""
+    """Raises Problem("conflict") if the collection needs no vouchers."""
     if VOUCHER.id not in collection.manifest.requires:
         raise Problem(
             "conflict",
-            f"reports of {collection.id} carry no voucher: a collection that wants them says "
-            f'requires = ["{VOUCHER.id}"], and is another one',
+            f"{collection.id} does not use vouchers. To use them, register a new collection with "
+            f'requires = ["{VOUCHER.id}"]',
         )
 
 
 def voucher_key(keys: VoucherKeys, collection: Collection, epoch: int) -> VoucherKeyDocument:
-    """The key of an epoch, and the epochs that it counts for."""
+    """The key of an epoch, and the epochs that it is valid for."""
     spell = keys.period(collection.id, epoch)
     key = format_key(keys.of(collection.id, epoch))
     return VoucherKeyDocument(collection=collection.id, key=key, first=spell.first, next=spell.next)
 
 
 def voucher(keys: VoucherKeys, collection: Collection, epoch: int, person: str) -> VoucherDocument:
-    """The voucher of one person for an epoch: the same each time."""
+    """The voucher of one person for an epoch, the same each time."""
     key = format_key(keys.of(collection.id, epoch))
     try:
         issued = issue(key, collection=collection.id, epoch=epoch, person=person)

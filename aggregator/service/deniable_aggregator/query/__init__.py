@@ -6,11 +6,11 @@
     service.estimates("settings").to_pandas()
     service.series("settings", labels=["dark_mode"]).plot()
 
-pandas, pyarrow and matplotlib are loaded when they are asked for: the extras `query` and `arrow`.
+pandas, pyarrow and matplotlib are loaded on first use: the extras `query` and `arrow`.
 
 * QueryError
-  x ServiceError      the service said no; .slug, .detail and .retry are its own words
-  x UnreachableError  nothing that speaks this protocol answered
+  x ServiceError      the service refused; .slug, .detail and .retry say why
+  x UnreachableError  no deniable service answered
   x MissingExtraError a library is missing; the message says what to install
 """
 

@@ -1,4 +1,4 @@
-"""Estimates with their doubt, in matplotlib: error bars by label, bands over time."""
+"""Plots estimates with their intervals in matplotlib: error bars by label, bands over time."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Row", "bands", "bars"]
+__all__ = ["Row", "bands", "bars", "estimate_column", "is_drawable"]
 
 Row = Mapping[str, object]
 
 
 def bars(ax: Axes, rows: Sequence[Row], about: Mapping[str, object]) -> None:
-    """A dot a label, with its interval; what nothing is known of is left out.
+    """Draw a dot with its interval for each label; labels without an estimate are left out.
 
-    The interval is drawn for itself: a raw estimate may lie outside it.
+    The interval is drawn separately, because a raw estimate may lie outside it.
     """
-    name = _column(rows)
-    drawable = [row for row in rows if _is_drawable(row, name)]
+    name = estimate_column(rows)
+    drawable = [row for row in rows if is_drawable(row, name)]
     for place, row in enumerate(drawable):
         ax.plot([_number(row, "lower"), _number(row, "upper")], [place, place], "|-", color="C0")
         ax.plot([_number(row, name)], [place], "o", color="C0")
     ax.set_yticks(range(len(drawable)), [_plain(str(row["label"])) for row in drawable])
     ax.invert_yaxis()
     ax.set_xlabel(name)
-    _finish(ax, about, "x", shares=name == "frequency")
+    _finish(ax, about, "x", shares=_are_shares(name, about))
 
 
 def bands(ax: Axes, rows: Sequence[Row], about: Mapping[str, object]) -> None:
-    """A line a label, with the band of its intervals."""
+    """Draw a line for each label, with the band of its intervals."""
     by_label: dict[str, list[Row]] = {}
-    name = _column(rows)
+    name = estimate_column(rows)
     for row in rows:
-        if _is_drawable(row, name):
+        if is_drawable(row, name):
             by_label.setdefault(str(row["label"]), []).append(row)
     for label, label_rows in by_label.items():
         times = [datetime.fromisoformat(str(row["time"])) for row in label_rows]
@@ -47,7 +47,7 @@ def bands(ax: Axes, rows: Sequence[Row], about: Mapping[str, object]) -> None:
     ax.set_ylabel(name)
     ax.legend()
     ax.tick_params(axis="x", rotation=30)
-    _finish(ax, about, "y", shares=name == "frequency")
+    _finish(ax, about, "y", shares=_are_shares(name, about))
 
 
 def _finish(ax: Axes, about: Mapping[str, object], axis: str, *, shares: bool) -> None:
@@ -60,12 +60,22 @@ def _finish(ax: Axes, about: Mapping[str, object], axis: str, *, shares: bool) -
     ax.grid(visible=True, axis="x" if axis == "x" else "y", alpha=0.3)
 
 
-def _column(rows: Sequence[Row]) -> str:
-    """Of numbers mean and quantiles are drawn, in their units; else frequencies."""
-    return "value" if any(row.get("value") is not None for row in rows) else "frequency"
+def estimate_column(rows: Sequence[Row]) -> str:
+    """The column to draw: differences, else values in their units, else frequencies."""
+    given = (name for name in ("difference", "value") if _any_has(rows, name))
+    return next(given, "frequency")
 
 
-def _is_drawable(row: Row, name: str) -> bool:
+def _any_has(rows: Sequence[Row], name: str) -> bool:
+    return any(row.get(name) is not None for row in rows)
+
+
+def _are_shares(name: str, about: Mapping[str, object]) -> bool:
+    return name == "frequency" or (name == "difference" and about.get("unit") == "share")
+
+
+def is_drawable(row: Row, name: str) -> bool:
+    """Whether it has an estimate in this column, and an interval."""
     return all(isinstance(row.get(key), (int, float)) for key in (name, "lower", "upper"))
 
 
@@ -75,5 +85,5 @@ def _number(row: Row, name: str) -> float:
 
 
 def _plain(text: str) -> str:
-    """A dollar sign is no formula."""
+    """Text in which matplotlib reads no dollar sign as a formula."""
     return text.replace("$", r"\$")

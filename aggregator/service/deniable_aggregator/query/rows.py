@@ -1,4 +1,4 @@
-"""Rows as they came, and the same as a frame or a picture."""
+"""Rows of an answer, and their conversion to a data frame or a plot."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec import Struct, to_builtins
 
 from deniable_aggregator.client.errors import MissingExtraError
 from deniable_aggregator.query import plotting
+from deniable_aggregator.query.notebook import rows_html
 from deniable_aggregator.query.plotting import Row
 
 if TYPE_CHECKING:
@@ -23,12 +24,12 @@ SECONDS = ("start", "end", "closes", "created", "at")
 
 
 def members(document: Struct, *without: str) -> dict[str, Any]:
-    """The members of a document that it has, by their names, but those in `without`."""
+    """The present members of a document by name, except those in `without`."""
     return {name: each for name, each in to_builtins(document).items() if name not in without}
 
 
 class Rows(Sequence[Row]):
-    """An answer: a sequence of rows, and `about`, what it is an answer of."""
+    """An answer: a sequence of rows, and `about`, the facts that all rows share."""
 
     def __init__(self, rows: Sequence[Row | Struct], about: Mapping[str, object]) -> None:
         self._rows = tuple(members(row) if isinstance(row, Struct) else row for row in rows)
@@ -41,7 +42,7 @@ class Rows(Sequence[Row]):
     def __getitem__(self, place: slice) -> Sequence[Row]: ...
 
     def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
-        """The row at this place, or some of them."""
+        """The row at this index, or a list of rows for a slice."""
         return self._rows[place]
 
     def __len__(self) -> int:
@@ -56,8 +57,14 @@ class Rows(Sequence[Row]):
         )
         return f"<{type(self).__name__} {of} {len(self)} rows>".replace("  ", " ")
 
+    def _repr_html_(self) -> str:
+        return rows_html(self, self.about, drawn=False)
+
     def to_pandas(self) -> pd.DataFrame:
-        """A frame with a column for each member, times as timestamps in UTC."""
+        """A data frame with a column for each member; times are timestamps in UTC.
+
+        Raises MissingExtraError without pandas.
+        """
         try:
             import pandas as pd
         except ImportError as error:
@@ -72,19 +79,33 @@ class Rows(Sequence[Row]):
         return frame
 
     def to_arrow(self) -> pa.Table:
-        """A table of the same."""
+        """An Arrow table with a column for each member; needs pyarrow (extra `arrow`)."""
         try:
             import pyarrow as pa
         except ImportError as error:
             raise MissingExtraError("pyarrow", "arrow") from error
-        return pa.Table.from_pylist([dict(row) for row in self._rows])
+        names = dict.fromkeys(name for row in self._rows for name in row)
+        return pa.table({name: [row.get(name) for row in self._rows] for name in names})
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The Arrow PyCapsule interface: `polars.DataFrame(rows)`, `pyarrow.table(rows)`.
+
+        Raises MissingExtraError without pyarrow.
+        """
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
 class Estimates(Rows):
-    """Rows that have `label`, an estimate, `lower` and `upper`; of series `time`, too."""
+    """Rows with `label`, an estimate, `lower` and `upper`; rows of a series also have `time`."""
+
+    def _repr_html_(self) -> str:
+        return rows_html(self, self.about, drawn=True)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Intervals as error bars, by label; over time as bands. Draws into `ax`, if given."""
+        """Plot intervals as error bars by label, or as bands over time. Draws into `ax`, if given.
+
+        Raises MissingExtraError without matplotlib.
+        """
         try:
             import matplotlib.pyplot as plt
         except ImportError as error:

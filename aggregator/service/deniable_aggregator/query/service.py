@@ -1,4 +1,4 @@
-"""A connection to one service: a method a question, answers as rows."""
+"""A connection to one service: one method for each query, with answers as rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from deniable_aggregator.client.connection import Argument
     from deniable_aggregator.client.service_client import ServiceClient
 
-__all__ = ["Epoch", "Service", "connect"]
+__all__ = ["Epoch", "Period", "Service", "connect"]
 
 Epoch = int | str | date
 """An epoch index, or a day: a date or its text."""
 
+Period = Epoch | tuple[Epoch | None, Epoch | None]
+"""The first and the last epoch, None for no limit; or a single epoch."""
+
 
 def connect(url: str | None = None, token: str | None = None) -> Service:
-    """The service at `url`; without arguments, what DENIABLE_URL and DENIABLE_TOKEN name.
+    """The service at `url`; by default at DENIABLE_URL with the token DENIABLE_TOKEN.
 
     Nothing is sent yet.
     """
@@ -39,7 +42,7 @@ def connect(url: str | None = None, token: str | None = None) -> Service:
 
 
 class Service:
-    """Questions to one service. May be used as a context manager."""
+    """Queries to one service. May be used as a context manager."""
 
     def __init__(self, client: ServiceClient) -> None:
         self._client = client
@@ -57,11 +60,11 @@ class Service:
         self.close()
 
     def __repr__(self) -> str:
-        """Without the token."""
+        """The address, without the token."""
         return f"Service({self.address!r})"
 
     def close(self) -> None:
-        """Give back its sockets."""
+        """Close the sockets."""
         self._client.close()
 
     def collections(self, *, archived: bool = False) -> Rows:
@@ -78,9 +81,9 @@ class Service:
         family: str = "each",
         **further: str | float | Sequence[str],
     ) -> Estimates:
-        """Frequencies with intervals, all epochs as one; of numbers mean and quantiles, too.
+        """Estimated frequencies with intervals over all epochs; for numbers mean and quantiles.
 
-        `further` are other arguments of the address, under their names there: `projection`,
+        `further`: other arguments of `/v1/collections/{collection}/estimates`: `projection`,
         `significant`, `liars`, `set`, `marginal`, `candidate`, `range`, `quantile`.
         """
         span = _span(first, last)
@@ -100,19 +103,46 @@ class Service:
         confidence: float = 0.95,
         family: str = "each",
     ) -> Estimates:
-        """The same epoch by epoch, in the order of time; never to be averaged."""
+        """Estimates epoch by epoch, in order of time. Do not average them."""
         span = _span(first, last)
         arguments = {**span, "confidence": confidence, "family": family, "label": list(labels)}
         document = self._client.series(collection, arguments)
         return Estimates(document.rows, members(document, "rows", "next"))
 
+    def comparison(
+        self,
+        collection: str,
+        *,
+        before: Period,
+        after: Period,
+        confidence: float = 0.95,
+        family: str = "all",
+        **further: Sequence[str],
+    ) -> Estimates:
+        """The changes from one period to another; the two may not share an epoch.
+
+        One row for each answer: `before`, `after`, `difference` with its interval, and `changed`.
+        `about` has both periods. `further`: `marginal` for a record and `candidate` for texts.
+        """
+        (before_first, before_last), (first, last) = map(_ends, (before, after))
+        arguments: Mapping[str, Argument] = {
+            "before_from": _text(before_first),
+            "before_to": _text(before_last),
+            **_span(first, last),
+            "confidence": confidence,
+            "family": family,
+            **further,
+        }
+        document = self._client.comparison(collection, arguments).document
+        return Estimates(document.differences, members(document, "differences"))
+
     def epochs(self, collection: str) -> Rows:
-        """The epochs, their counts where they may be read; `about` has the rejections."""
+        """The epochs with their counts, if these may be read; `about` has the rejections."""
         document = self._client.epochs(collection).document
         return Rows(document.epochs, members(document, "epochs"))
 
     def releases(self, collection: str) -> Rows:
-        """What was released, oldest first, without results."""
+        """The releases, oldest first, without results."""
         document = self._client.releases(collection).document
         return Rows(document.releases, members(document, "releases"))
 
@@ -121,8 +151,12 @@ class Service:
         return self._client.release(collection, release).json()
 
     def ledger(self, collection: str | None = None) -> Rows:
-        """What releases have cost and what is left, a row a collection."""
+        """The spent and remaining privacy budget, one row for each collection."""
         return Rows(self._client.ledger(collection).document.collections, {})
+
+
+def _ends(period: Period) -> tuple[Epoch | None, Epoch | None]:
+    return period if isinstance(period, tuple) else (period, period)
 
 
 def _span(first: Epoch | None, last: Epoch | None) -> Mapping[str, Argument]:
