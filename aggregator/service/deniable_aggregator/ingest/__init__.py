@@ -1,4 +1,4 @@
-"""From the bytes of an upload to counted reports, in the order of PROTOCOL §4.
+"""Turns the bytes of uploads into counted reports, in the order of PROTOCOL §4.
 
 `deniable_gateway.upload.gate`   content type and length, the relay's token, the first report's rate
 take                             message → rate of the rest → collection → `checks` → commit
@@ -45,28 +45,28 @@ _ACCEPTED = (CommitStatus.COUNTED, CommitStatus.DUPLICATE)
 
 
 class IngestMetrics(Protocol):
-    """Counts and times what happens to uploads. Thread-safe."""
+    """Counts and times uploads and their reports. Thread-safe."""
 
     def commit(self, reports: int) -> AbstractContextManager[None]:
-        """Times the commit in the block; counts it as failed if the block raises."""
+        """Time the commit in the block, and count it as failed if the block raises."""
         ...
 
     def count_reports(self, collection: str, outcome: str, reports: int) -> None:
-        """`collection` is the id of a registered one; `outcome` a verdict or a code's slug."""
+        """Count reports of a registered collection; `outcome` is a verdict or an error's slug."""
         ...
 
     def count_upload(self, status: str, seconds: float) -> None:
-        """An upload that was answered with this status in so many seconds."""
+        """Count an upload that was answered with this status after `seconds`."""
         ...
 
     def count_request(self, operation: str | None, status: int) -> None:
-        """Another request; `operation` is None if none takes it."""
+        """Count a request that is no upload; `operation` is None if none exists for it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """What counts uploads, and what traces them."""
+    """The metrics and the tracer of uploads."""
 
     metrics: IngestMetrics
     tracer: Tracer
@@ -74,7 +74,7 @@ class Observers:
 
 @dataclass(frozen=True, slots=True)
 class ReportKeys:
-    """What opens reports, and what their extensions are checked with."""
+    """The keys that open reports and check their extensions."""
 
     keys: Keys
     cohorts: Cohorts
@@ -82,7 +82,7 @@ class ReportKeys:
 
 
 class Ingest:
-    """Takes uploads. Thread-safe; they are settled once their reports are durable."""
+    """Counts the reports of uploads. Thread-safe. It answers after the reports are durable."""
 
     def __init__(
         self,
@@ -108,10 +108,10 @@ class Ingest:
         self._closed: set[tuple[str, int]] = set()
 
     def take(self, arrivals: Sequence[Arrival]) -> Sequence[Outcome]:
-        """Count the reports of uploads, in one commit; an outcome for each, in their order.
+        """Count the reports of several uploads in one commit; returns their outcomes in order.
 
-        It is the statuses of those that were not accepted, or the Problem of the request as a
-        whole. A duplicate is accepted and counted once.
+        An outcome is the statuses of the rejected reports, or the Problem of the whole request. A
+        duplicate is accepted and counted once.
         """
         groups: HeaderGroups = {}
         checks = partial(self._check, groups=groups)
@@ -126,11 +126,11 @@ class Ingest:
         relay: bool,
         token_refused: bool = False,
     ) -> list[ReportStatus]:
-        """Count the reports of one request by itself; the statuses of those not accepted.
+        """Count the reports of one request; returns the statuses of rejected reports.
 
-        `prefix` is the sender's network, None where a proxy limits. `relay`: the request has a
-        valid relay token, which more than one report needs; `token_refused`: its token is not
-        valid. Raises Problem for the request as a whole.
+        `prefix`: the sender's network, None if a proxy limits rates. `relay`: the request has a
+        valid relay token, which more than one report needs. `token_refused`: its token is invalid.
+        Raises Problem if the whole request is refused.
         """
         charged = None if relay else prefix
         if charged is not None:
@@ -138,17 +138,17 @@ class Ingest:
         return self.take_one(Arrival(collection, body, Sender(charged, relay, token_refused)))
 
     def take_one(self, arrival: Arrival) -> list[ReportStatus]:
-        """As `take`, of an upload whose first report was charged; raises its Problem."""
+        """Count one upload, whose first report the rate limit has counted. Raises its Problem."""
         [outcome] = self.take([arrival])
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def count(self, collection: str, body: bytes, *, now: float) -> list[ReportStatus]:
-        """Count reports that a keyless intake took before, without rates and tokens.
+        """Count reports that a keyless intake accepted earlier, without rates and tokens.
 
-        `now` is a moment at which they were neither too early nor too late; an epoch that is closed
-        in the store stays closed.
+        `now`: Unix seconds at which they were neither too early nor too late. An epoch that is
+        closed in the store stays closed.
         """
 
         def check(arrival: Arrival) -> Checked[AcceptedReport]:
@@ -163,7 +163,7 @@ class Ingest:
         return outcome
 
     def _check(self, arrival: Arrival, *, groups: HeaderGroups) -> Checked[AcceptedReport]:
-        """The checks of PROTOCOL §4 in their order; raises Problem for the request as a whole."""
+        """Run the checks of PROTOCOL §4 in order. Raises Problem to refuse the whole request."""
         sender = arrival.sender
         decoded = self._decode(arrival.body, sender.prefix)
         registered = self.registry.get(arrival.collection, version=decoded.newest)
@@ -182,7 +182,7 @@ class Ingest:
         return checked
 
     def _decode(self, body: bytes, prefix: str | None) -> Upload:
-        """The first report was charged before the body came; the others are now."""
+        """Decode the body and apply the rate limit to all reports but the first."""
         try:
             decoded = Upload.decode(body)
         except DecodeError as error:
@@ -211,7 +211,7 @@ class Ingest:
         )
 
     def _commit(self, reports: Sequence[AcceptedReport]) -> list[ReportError | None]:
-        """Of all uploads that are taken together; why each report is refused, if it is."""
+        """Commit reports of several uploads; for each the reason of its refusal, or None."""
         with self._tracer.span("commit") as span, self._metrics.commit(len(reports)):
             span.reports = len(reports)
             statuses = self._store.commit(reports, self.registry.tally)

@@ -4,7 +4,7 @@
     report   opens → plaintext extensions → payload
 
 Reports that are checked together share few headers, so a header is checked once for its
-HeaderGroup. The first check that fails gives the answer. `Ingest.take` has what comes before and
+HeaderGroup. The first failed check gives the answer. `Ingest.take` does the steps before and
 after.
 """
 
@@ -38,36 +38,42 @@ if TYPE_CHECKING:
     from deniable_shared.wire.envelope import Opener
 
 _LENGTH_BYTES = 2
+_NO_ID = bytes(16)
+
+
+@lru_cache(maxsize=64)
+def _header(terms: bytes) -> ReportHeader:
+    """The header after the id; cached, because a day has few. Raises DecodeError."""
+    return ReportHeader.decode(_NO_ID + terms)
 
 
 class Upload:
-    """The reports of one request, and a header for each set of terms that they have."""
+    """The reports of one request, and a header for each distinct set of terms."""
 
     __slots__ = ("frames", "headers")
 
     def __init__(self, frames: list[Frame]) -> None:
-        """Raises DecodeError for terms that no header has."""
+        """Raises DecodeError for terms that are not a header."""
         self.frames = frames
-        first = {frame.header_rest: frame for frame in reversed(frames)}
-        self.headers = {terms: frame.header for terms, frame in first.items()}
+        self.headers = {frame.header_rest: _header(frame.header_rest) for frame in frames}
 
     @classmethod
     def decode(cls, body: bytes) -> Self:
-        """Raises DecodeError unless every byte belongs to a report."""
+        """Decode a body. Raises DecodeError unless every byte belongs to a report."""
         return cls(split_upload(body))
 
     @property
     def newest(self) -> int:
-        """The highest manifest version that any of them names."""
+        """The highest manifest version among the reports."""
         return max(header.manifest_version for header in self.headers.values())
 
 
 @dataclass(frozen=True, slots=True)
 class UploadContext:
-    """What all reports of one request are checked against.
+    """The facts that all reports of one request are checked against.
 
-    `token_error` is the code of a missing or refused relay token. `closed` holds the (collection,
-    epoch) pairs that are known to be closed early. `opener` finds the key of an id.
+    `token_error`: the code of a missing or refused relay token. `closed`: the (collection, epoch)
+    pairs that are known to be closed early. `opener`: finds the key of an id.
     """
 
     collection: Collection
@@ -80,13 +86,13 @@ class UploadContext:
 
 
 HeaderGroups = dict[tuple[Collection, ReportError | None, bytes], "HeaderGroup"]
-"""Those of uploads that are checked together, by collection, error of the token, and terms."""
+"""Header groups of uploads that are checked together, by collection, token error and terms."""
 
 
 def check_reports(
     upload: Upload, context: UploadContext, groups: HeaderGroups
 ) -> Checked[AcceptedReport]:
-    """The reports to commit, and the failed ones with their codes; both in the upload's order.
+    """The reports to commit, and the rejected ones with their codes, in the upload's order.
 
     Uploads that are checked together share `groups`.
     """
@@ -115,7 +121,7 @@ class HeaderGroup:
         self._error = self._header_error()
 
     def check(self, frame: Frame) -> AcceptedReport | ReportError:
-        """The report to commit, or the code of the first check that it fails."""
+        """The report to commit, or the code of the first failed check."""
         if self._error is not None:
             return self._error
         report_id = frame.report_id
@@ -150,7 +156,7 @@ class HeaderGroup:
         return None
 
     def _prepare(self, manifest: Manifest, opener: Opener) -> None:
-        """What the checks of each report need."""
+        """Compute the values that the checks of each report need."""
         collection = self._context.collection
         terms = self._header.encode()[len(self._header.report_id) :]
         self._open = opener.open
@@ -162,13 +168,13 @@ class HeaderGroup:
         self._only_cell = self._cell(b"") if collection.manifest.cohorts == 1 else None
 
     def _unpack(self, opened: bytes) -> tuple[bytes, bytes | ReportError | None]:
-        """The payload; the serial to redeem, None without one, or why the extensions are refused.
+        """The payload, and the serial to redeem, None, or the reason to refuse the extensions.
 
-        Raises DecodeError for an inside of another size or shape. A plain inside, with a payload of
-        the usual size and no extension, needs no parser.
+        Raises DecodeError for a plaintext of another size or shape. A plaintext with a payload of
+        the usual size and no extension needs no parser.
         """
         if len(opened) != self._size:
-            raise DecodeError(f"an inside must have {self._size} bytes here, got {len(opened)}")
+            raise DecodeError(f"the plaintext must have {self._size} bytes, got {len(opened)}")
         is_plain = opened.startswith(self._start) and opened.endswith(self._end)
         if is_plain and not self._required:
             return opened[_LENGTH_BYTES : -len(self._end)], None
@@ -192,9 +198,9 @@ class HeaderGroup:
 
 
 def _epoch_error(epoch: int, context: UploadContext) -> ReportError | None:
-    """Too early → not started, ended → closed by the clock, or early as far as is known.
+    """The error of an epoch that has not started, has ended, or is known to be closed early.
 
-    The commit reads the stored fact again.
+    The commit checks the stored state again.
     """
     collection, newest = context.collection, context.collection.manifest
     if starts_too_early(epoch, newest.epoch_seconds, context.now):
@@ -211,6 +217,6 @@ def _epoch_error(epoch: int, context: UploadContext) -> ReportError | None:
 
 @lru_cache(maxsize=256)
 def _around_plain(payload_size: int, size: int) -> tuple[bytes, bytes]:
-    """The bytes before and after the payload in a plain inside."""
+    """The bytes before and after the payload in a plaintext without extensions."""
     start = payload_size.to_bytes(_LENGTH_BYTES, "big")
     return start, bytes(size - len(start) - payload_size)

@@ -1,8 +1,8 @@
-"""Extensions of the plaintext: who checks which, and what a checked one leaves to be redeemed.
+"""Checks extensions of a report's plaintext; a valid one gives a serial to redeem.
 
-Every kind ends in a serial that counts once: the commit that inserts a report's id redeems it. A
-further kind is a Verifier more. Tokens of Privacy Pass, say, have a nonce for a serial, and their
-verifier checks a blind signature under a public key; nothing behind this module would change.
+Each serial counts once: the commit that inserts a report's id redeems it. A new kind of extension
+is one more Verifier. Tokens of Privacy Pass, for example, have a nonce as serial, and a verifier
+would check a blind signature under a public key; no other module would change.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Verifier(Protocol):
     invalid: ReportError
 
     def serial(self, data: bytes, *, collection: str, epoch: int) -> bytes | None:
-        """What may be redeemed once in this epoch of this collection; None for a false one."""
+        """The serial to redeem once in this epoch and collection; None if `data` is invalid."""
         ...
 
 
 class VoucherVerifier:
-    """voucher/1: a code under the key of collection and epoch, which the backend has too."""
+    """voucher/1: a code under the key of collection and epoch, which the backend also has."""
 
     missing = ReportError.VOUCHER_REQUIRED
     invalid = ReportError.VOUCHER_INVALID
@@ -51,9 +51,9 @@ def checked_serial(
     collection: str,
     epoch: int,
 ) -> bytes | ReportError | None:
-    """The serial to redeem, None where nothing is required, or why the report is refused.
+    """The serial to redeem, None if no extension is required, or the reason of the refusal.
 
-    A report carries what is required and nothing else. At most one extension has a serial so far.
+    A report has exactly the required extensions. At most one of them has a serial so far.
     """
     data = {extension.type: extension.data for extension in given}
     if data.keys() - {EXTENSIONS[extension_id].type for extension_id in required}:

@@ -1,4 +1,4 @@
-"""Whether a token is a relay's, and good for the collection that it sends to."""
+"""Checks that a token is a relay's and valid for its collection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def relay_check(tokens: Callable[[], Tokens], registry: Registry) -> IsRelay:
-    """Looks in the store at every call; raises UnknownCollection for a token that is limited."""
+    """A check that reads the store at every call.
+
+    The check raises UnknownCollection if the token is limited to other collections.
+    """
 
     def is_relay(credential: str, collection: str) -> bool:
         token = tokens().authenticate(credential)

@@ -1,4 +1,4 @@
-"""What operators see of each upload: a span, its status, how long it took."""
+"""Observes each upload for operators: a span, its status and its duration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class IngestWatch:
-    """Of one service."""
+    """The observer of one service."""
 
     def __init__(self, registry: Registry, metrics: IngestMetrics, tracer: Tracer) -> None:
         self._registry = registry
@@ -25,14 +25,14 @@ class IngestWatch:
 
     @contextmanager
     def span(self, collection: str) -> Iterator[Span]:
-        """It names a registered collection: what a stranger made up is not repeated."""
+        """A span that names only registered collections: a stranger may send any name."""
         with self._tracer.span("upload") as span:
             registered = self._registry.lookup(collection)
             span.collection = None if registered is None else registered.id
             yield span
 
     async def watch(self, collection: str, answering: Awaitable[Reply]) -> Reply:
-        """As `deniable_gateway.upload.front.UploadWatch`."""
+        """See `deniable_gateway.upload.front.UploadWatch`."""
         if self._tracer is NO_TRACER:
             return await answering
         with self.span(collection) as span:
@@ -50,5 +50,5 @@ class IngestWatch:
 
 
 def outcome_of(errors: bytes) -> str:
-    """Of an upload that was answered 200."""
+    """The outcome of an upload that was answered 200."""
     return "turned-away" if errors else "accepted"

@@ -1,7 +1,7 @@
 """The work of one worker on one block: read, open, check, drop repeated ids, tally cell by cell.
 
-A pure function of the block and the context, so that any engine may run it anywhere, again, or
-twice at once: only the store decides what counts.
+It is a pure function of the block and the context, so any engine may run it anywhere and more than
+once: only the store decides which reports count.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ PartFields = tuple[str, int, int, int, bytes, bytes, bytes]
 
 
 class BlockTally(msgspec.Struct, array_like=True, frozen=True):
-    """The tally of a block: `refused` by (collection, reason); `damaged` says why it was not read.
+    """The tally of a block: `refused` by (collection, reason); `damaged`: why it was not read.
 
-    `process` is whoever did the work, in so many `seconds` of processor time. In `parts`: cell,
+    `process` did the work in `seconds` of processor time. Each of `parts`: cell,
     ids, payloads and tally, as bytes.
     """
 
@@ -51,7 +51,7 @@ class BlockTally(msgspec.Struct, array_like=True, frozen=True):
     damaged: str | None = None
 
     def partial_tallies(self) -> list[PartialTally]:
-        """The parts as the store takes them."""
+        """The parts in the form that the store takes."""
         return [
             PartialTally(
                 TallyKey(collection, epoch, version, cohort),
@@ -64,7 +64,7 @@ class BlockTally(msgspec.Struct, array_like=True, frozen=True):
 
 
 def tally_block(context: WorkerContext, address: str, name: str) -> bytes:
-    """The partial of a block of that spool, encoded; one that is damaged or gone says so."""
+    """The encoded tally of a block; it also reports a damaged or missing block."""
     started = time.process_time()
     process = f"{os.uname().nodename}:{os.getpid()}"
     with _without_cycles():
@@ -85,14 +85,14 @@ def tally_block(context: WorkerContext, address: str, name: str) -> bytes:
 
 
 def decode_block_tally(data: bytes | bytearray) -> BlockTally:
-    """The inverse."""
+    """The decoded tally of a block."""
     return msgspec.msgpack.decode(data, type=BlockTally)
 
 
 def tally_records(
     loaded: LoadedContext, records: Iterable[SpooledReport], process: str
 ) -> BlockTally:
-    """Of several copies of an id in the block the first that passes the checks counts."""
+    """Tally records. Of several copies of an id, the first one that passes the checks counts."""
     total, refused = 0, Counter[tuple[str, str]]()
     frames: dict[str, list[Frame]] = defaultdict(list)
     headers: dict[bytes, bool] = {}
@@ -118,7 +118,7 @@ def tally_records(
 
 
 def _voucher_problem(loaded: LoadedContext, records: Iterable[SpooledReport]) -> str | None:
-    """What keeps a block for those who redeem vouchers, which a partial cannot."""
+    """Why a block needs a consumer: only that can redeem vouchers. None without vouchers."""
     for collection in {record.collection for record in records}:
         context = loaded.contexts.get(collection)
         if context is not None and context.collection.manifest.requires:
@@ -129,7 +129,7 @@ def _voucher_problem(loaded: LoadedContext, records: Iterable[SpooledReport]) ->
 
 
 def _frame(data: bytes, headers: dict[bytes, bool]) -> Frame | None:
-    """The one report there; `headers` remembers which terms are a header's."""
+    """The one report in `data`, or None; `headers` caches which terms are valid."""
     try:
         frame = split_report(data)
     except DecodeError:
@@ -153,7 +153,7 @@ def _check_collection(
     frames: list[Frame],
     cells: dict[TallyKey, dict[bytes, bytes]],
 ) -> Counter[str]:
-    """Put a collection's reports where they count; why others do not, and how many."""
+    """Add a collection's reports to their cells; returns the rejections by reason."""
     context = loaded.contexts.get(collection)
     if context is None:
         ended = collection in loaded.ended
@@ -178,7 +178,7 @@ def _encode_part(loaded: LoadedContext, cell: TallyKey, reports: dict[bytes, byt
 
 @contextmanager
 def _without_cycles() -> Iterator[None]:
-    """Nothing here refers to itself: looking for cycles would cost 4 % of the work."""
+    """Disable the cycle collector in the block: there are no cycles, and it costs 4%."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -1,12 +1,13 @@
-"""The consumer of a spool: it has the keys, accepts no uploads, and counts what the intake wrote.
+"""The consumer of a spool: it has the keys and counts the reports that the intake wrote.
 
-Blocks are counted in random order with the reports of all of them mixed, through the same ingest as
-uploads, and deleted once what they hold is durable: a kill in between counts them again, and an id
-counts once. So does an id that two consumers count: a block that is gone was counted by another.
+It accepts no uploads. It counts blocks in random order, mixes their reports, and uses the same
+ingest as uploads. A block is deleted after its reports are durable. If the process is killed in
+between, the block is counted again, but each id counts once, also with two consumers. A missing
+block was counted by another consumer.
 
-The intake checked each report by its own clock, so it is counted at the last moment at which its
-epoch took reports. The store records until when a spool is counted, and no process closes an epoch
-that ended later: neither this consumer nor another, nor a service on the same store.
+The intake checked each report by its own clock, so a report is counted at the last moment when its
+epoch accepted reports. The store notes until when a spool is counted, and no process on the same
+store closes an epoch that ended later.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ if TYPE_CHECKING:
     from deniable_gateway.spool.protocol import SpoolFile
 
 MARGIN_SECONDS = 60.0
-"""How far the intake's clock may be behind this one, and the time it takes to spool a report."""
+"""Seconds that the intake's clock may be behind this one, plus the time to spool a report."""
 
 MOST_CLOSED = 400
-"""Most of the last epochs of a collection that the notices name: the clock closes older ones."""
+"""Most recent epochs of a collection in the notices: older ones are closed by the clock."""
 
 PARALLEL_BLOCKS = 16
-"""Blocks that are read or deleted at a time: an object store takes long over each."""
+"""Blocks that are read or deleted at a time: an object store is slow for each."""
 
 _MOST_BYTES = 1 << 26
 
@@ -76,7 +77,7 @@ class SpoolConsumer:
         self._clock = clock
         service.store.set_spool_progress(
             self.where, 0
-        )  # from now on no epoch closes before its reports
+        )  # from now on an epoch waits for its reports in this spool
 
     @property
     def where(self) -> str:
@@ -84,10 +85,10 @@ class SpoolConsumer:
         return self._spool.where
 
     def run_once(self, *, at_once: bool = False) -> int:
-        """Drain if it is due, run maintenance, write the notices; how many reports were drained.
+        """Drain if due, run maintenance, write the notices; returns the number of drained reports.
 
-        `at_once`: as if the time had come. Raises Problem("unavailable") while the clock is in
-        doubt: a spool that is noted as counted until a wrong time would let epochs close too early.
+        `at_once`: drain even if it is not due. Raises Problem("unavailable") while the clock is in
+        doubt: with a wrong time of the spool, epochs would close too early.
         """
         self._require_database()
         self._service.require_clock()
@@ -95,7 +96,7 @@ class SpoolConsumer:
         timely = at_once or self._is_time(begun)
         if timely or self._are_enough():
             drained = self._drain(blocks(self._spool))
-        if timely:  # alone: when epochs close does not depend on how many reports came
+        if timely:  # only then: closing must not depend on the number of reports
             self._service.store.set_spool_progress(self.where, begun - MARGIN_SECONDS)
             self._spool.sweep(begun)
         self._service.tick()
@@ -103,7 +104,7 @@ class SpoolConsumer:
         return drained
 
     def finish(self) -> int:
-        """Drain what there is; from then on epochs close without this spool. How many."""
+        """Drain all reports; afterwards epochs close without this spool. Returns their number."""
         self._require_database()
         self._service.require_clock()
         drained = self._drain(blocks(self._spool))
@@ -112,7 +113,7 @@ class SpoolConsumer:
         return drained
 
     def _require_database(self) -> None:
-        """Raises Problem("unavailable") where it is the wrong one: the spool keeps its reports."""
+        """Raises Problem("unavailable") for a wrong database: the spool keeps its reports."""
         self._service.database.check()
         self._service.database.require()
 
@@ -164,9 +165,9 @@ class SpoolConsumer:
         return drained
 
     def _read(self, name: str) -> list[tuple[CollectionEpoch, bytes]]:
-        """Reports of a block, by collection and epoch; none where another consumer has counted it.
+        """Reports of a block, by collection and epoch; empty if another consumer has counted it.
 
-        Nothing, too, and the block is set aside, where that is damaged.
+        A damaged block is set aside and gives none.
         """
         try:
             return [(_keyed(record), record.report) for record in read_block(self._spool, name)]
@@ -178,17 +179,17 @@ class SpoolConsumer:
             return []
 
     def _count(self, reports: Sequence[tuple[CollectionEpoch, bytes]]) -> None:
-        ordered = sorted(reports, key=_collection_epoch)  # keeps the random order within an epoch
+        ordered = sorted(reports, key=_collection_epoch)  # stable: random order in an epoch stays
         for (collection, epoch), group in groupby(ordered, key=_collection_epoch):
             for body in _bodies([report for _, report in group]):
                 try:
                     latest = self._latest_time(collection, epoch)
                     self._service.ingest.count(collection, body, now=latest)
                 except UnknownCollection as error:
-                    logger.error("spooled reports belong to nothing here: %s", error)  # noqa: TRY400  (the error says all)
+                    logger.error("spooled reports belong to no collection here: %s", error)  # noqa: TRY400  (the error says all)
 
     def _latest_time(self, collection: str, epoch: int) -> float:
-        """When such reports were taken at the latest, whatever this clock says."""
+        """Unix seconds of the last moment at which such reports were accepted."""
         newest = self._service.registry.get(collection).manifest
         return closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
 
@@ -217,7 +218,7 @@ def _groups(waiting: Sequence[SpoolFile]) -> Iterator[list[str]]:
 
 
 def _bodies(reports: Sequence[bytes]) -> Iterator[bytes]:
-    """As many reports a body as one upload may hold."""
+    """Bodies with as many reports as one upload may have."""
     body: list[bytes] = []
     size = 0
     for report in reports:

@@ -1,13 +1,13 @@
-"""A tally job: which blocks are left, what came of them, each committed once.
+"""A tally job: opens the remaining blocks of a spool and commits each once.
 
     block ─▶ engine: open, check, tally ─▶ partial ─▶ store: ids that are new, their sums, the mark
 
-The mark (job, block) spares the work; the ids keep the counts right, whoever counted them first:
-another job, a repeated one, or an upload. Blocks are committed in the order of their names, so
-that of two different reports under one id every engine counts the same.
+The mark (job, block) avoids repeated work. The ids keep counts correct if another job or an upload
+has counted a report first. Blocks are committed in the order of their names, so if two different
+reports have one id, every engine counts the same one.
 
-A transaction writes each page of the index that it touches, and random ids touch about all of
-them: so it holds as many blocks as make it an eighth of what the job has counted before.
+A transaction writes each page of the index that it touches, and random ids touch almost all pages.
+So a transaction has an eighth as many reports as the job has counted before.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from deniable_aggregator.operations.service import Service
 
 _UNRELAYED = (
-    "relay_batch must be 0 where a spool is tallied: a block does not say whether its reports came "
-    "through a relay. `deniable spool drain` counts them, and its notices let the intake take no "
+    "relay_batch must be 0 to tally a spool: a block does not show whether its reports came "
+    "through a relay. Use `deniable spool drain`, whose notices make the intake refuse all "
     "others"
 )
-"""Why nothing can be promised of a relay's batches where anybody may have written the blocks."""
+"""The refusal: without a relay token anyone may have written the blocks."""
 
 Engine: TypeAlias = Callable[[Callable[[str], bytes], Sequence[str]], Iterator[bytes]]
-"""Runs a function on every name, anywhere, and gives the results in the order of the names."""
+"""Runs a function on every name, on any machine, and returns the results in order."""
 
 LONGEST_JOB = 100
 SHARE = 8
@@ -54,10 +54,10 @@ while they are ids in memory."""
 
 @dataclass(slots=True)
 class TallySummary:
-    """What a job did; `blocks` were counted now, `before` in an earlier run of the same job.
+    """The result of a job: `blocks` counted now, and `before` in an earlier run of the job.
 
-    `processes` opened reports in `seconds` of their time; `refused` by (collection, reason);
-    `damaged` says of which blocks nothing was counted, and why.
+    `processes` opened reports in `seconds` of processor time; `refused` by (collection, reason);
+    `damaged`: the blocks that were not counted, and why.
     """
 
     job: str
@@ -82,15 +82,15 @@ def tally_spool(  # noqa: PLR0913  (published: notebooks call it)
     remove: bool = False,
     progress: Callable[[int, int], None],
 ) -> TallySummary:
-    """Count what is in the spool; that address and `keys`, a directory, are as workers see them.
+    """Count the reports of a spool. Its address and `keys`, a directory, must work on the workers.
 
-    `remove`: delete each block once it is counted. SpoolError where there is no spool, ScaleError
-    where the engine gives up: what was committed until then stays, and the same call goes on.
-    `progress` hears how many of the blocks are done.
+    `remove`: delete each block after it is counted. `progress` gets the number of blocks done.
+    Raises SpoolError if there is no spool, ScaleError if the engine fails: committed blocks stay,
+    and the same call continues.
     """
     _check_job(job)
     service.database.require()
-    service.registry.require_nothing_lost()  # its reports would be done with, and not counted
+    service.registry.require_nothing_lost()  # else its reports would be lost
     if service.settings.relay_batch:
         raise ScaleError(_UNRELAYED)
     place = open_spool(spool)
@@ -120,7 +120,7 @@ def tally_spool(  # noqa: PLR0913  (published: notebooks call it)
 def _commit(
     service: Service, job: str, waiting: Iterable[tuple[str, bytes]], summary: TallySummary
 ) -> list[str]:
-    """Blocks that are counted, now or by somebody else in the meantime; one transaction."""
+    """Commit blocks in one transaction; returns those counted now or by another process."""
     intact: list[tuple[str, BlockTally]] = []
     for name, data in waiting:
         block_tally = decode_block_tally(data)
@@ -146,7 +146,7 @@ def _commit(
 def _add_block(
     summary: TallySummary, block_tally: BlockTally, statuses: Mapping[tuple[str, CommitStatus], int]
 ) -> Counter[tuple[str, str]]:
-    """To the summary the tally of one block; returns what was refused."""
+    """Add the tally of one block to the summary; returns its refused reports."""
     summary.blocks += 1
     summary.records += block_tally.records
     summary.seconds += block_tally.seconds

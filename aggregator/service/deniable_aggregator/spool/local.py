@@ -1,4 +1,4 @@
-"""Processes of this machine; each opens whole blocks and sends back sums."""
+"""Runs a tally on processes of this machine; each opens whole blocks and returns sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 AHEAD = 2
-"""Blocks a process on their way at a time: none waits, and results do not pile up."""
+"""Blocks for each process at a time: no process waits, and results do not pile up."""
 
 
 class LocalEngine:
@@ -27,7 +27,7 @@ class LocalEngine:
         self.processes = processes or os.cpu_count() or 1
 
     def __call__(self, work: Callable[[str], bytes], names: Sequence[str]) -> Iterator[bytes]:
-        """The work on every name, in order; ScaleError where a worker dies."""
+        """The result of `work` for every name, in order. Raises ScaleError if a worker dies."""
         pool = ProcessPoolExecutor(
             min(self.processes, len(names)) or 1,
             mp_context=get_context("spawn"),
@@ -43,15 +43,15 @@ class LocalEngine:
                 yield waiting.popleft().result()
         except BrokenProcessPool as error:
             raise ScaleError(
-                "a worker process died: give the same command again; what was counted stays, and "
-                "counts once"
+                "a worker process died: run the same command again; counted reports stay, and "
+                "count once"
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)
 
 
 def _serve() -> None:
-    """Leave Ctrl-C to the parent, and end when it ends, however it ends."""
+    """Leave Ctrl-C to the parent, and end when the parent ends in any way."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow, daemon=True).start()
 

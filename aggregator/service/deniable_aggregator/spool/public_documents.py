@@ -1,6 +1,6 @@
-"""What the service publishes, by the paths of its API: the notices of a spool copy it.
+"""The public documents of the service by their API paths, for the notices of a spool.
 
-Without HTTP: the consumer of a spool serves no requests.
+It needs no HTTP, because the consumer of a spool serves no requests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PublicDocuments:
     service: Service
 
     def get(self, path: str) -> bytes:
-        """The body of a GET; SpoolError for a path that no mirror fetches."""
+        """The body of a GET. Raises SpoolError for a path that no mirror fetches."""
         parts = urlsplit(path)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         if parts.path == "/v1/keys":

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 AHEAD = 2
-"""Spark jobs on their way at a time: the last task of one keeps no executor idle."""
+"""Spark jobs that run at a time, so that the last task of one leaves no executor idle."""
 
 TASKS_A_SLOT = 2
 
 
 class SparkEngine:
-    """`master` as Spark writes it; by default what Spark is configured with."""
+    """`master`: Spark's master URL; by default that of Spark's configuration."""
 
     def __init__(self, master: str | None = None) -> None:
         self._master = master
 
     def __call__(self, work: Callable[[str], bytes], paths: Sequence[str]) -> Iterator[bytes]:
-        """The work on every path, in order; ScaleError where Spark gives up."""
+        """The result of `work` for every path, in order. Raises ScaleError if Spark fails."""
         with _session(self._master) as spark, ThreadPoolExecutor(AHEAD) as pool:
             size = TASKS_A_SLOT * spark.sparkContext.defaultParallelism
             waiting: deque[Future[list[bytes]]] = deque()
@@ -49,7 +49,7 @@ class SparkEngine:
 def _collect(
     spark: SparkSession, work: Callable[[str], bytes], paths: Sequence[str]
 ) -> list[bytes]:
-    """One Spark job: a task a path."""
+    """Run one Spark job with a task for each path."""
     from pyspark.errors import PySparkException
 
     def run_batches(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
@@ -63,20 +63,20 @@ def _collect(
     try:
         rows = tasks.mapInArrow(run_batches, "partial binary").collect()
     except PySparkException as error:
-        raise ScaleError(f"Spark gave up: {_reason(error)}") from error
+        raise ScaleError(f"Spark failed: {_reason(error)}") from error
     return [bytes(row.partial) for row in rows]
 
 
 def _reason(error: Exception) -> str:
-    """What we said on the executor, or Spark's own first words."""
+    """The message of our exception on the executor, or the first line of Spark's."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith("deniable_aggregator.base.errors.")]
-    return ours[-1].partition(": ")[2] if ours else (lines or ["it does not say why"])[0]
+    return ours[-1].partition(": ")[2] if ours else (lines or ["without a reason"])[0]
 
 
 @contextmanager
 def _session(master: str | None) -> Iterator[SparkSession]:
-    """The session that is there, or one of our own, which ends with the block."""
+    """The present Spark session, or a new one that ends with the block."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:

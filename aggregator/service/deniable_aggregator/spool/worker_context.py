@@ -1,6 +1,6 @@
-"""What a worker needs to open reports as this service would: public facts, and where the keys are.
+"""The data that a worker needs to open reports: public facts, and the path of the keys.
 
-Keys themselves do not travel: each worker reads them from files that it can see under `keys`.
+Keys are not sent: each worker reads them from files under `keys`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """One job: `manifests` are bodies of those collections that take reports, versions rising.
+    """The context of one job.
 
-    `ended` are collections that take none any more, `closed` (collection, epoch) pairs, `key_ids`
-    what the service would open, `now` its clock.
+    `manifests`: bodies of the collections that accept reports, ascending versions. `ended`:
+    collections that accept none. `closed`: (collection, epoch) pairs. `key_ids`: keys that the
+    service has. `now`: its clock in Unix seconds.
     """
 
     keys: str
@@ -42,14 +43,14 @@ class WorkerContext:
 
 @dataclass(frozen=True, slots=True)
 class LoadedContext:
-    """A context loaded in a process: what the reports of each collection are checked against."""
+    """A context loaded in a process, with the upload context of each collection."""
 
     contexts: Mapping[str, UploadContext]
     ended: frozenset[str]
 
 
 def make_worker_context(service: Service, keys: Path) -> WorkerContext:
-    """What the service knows now; `keys` is the directory of keys as workers see it."""
+    """The present context of a service; `keys`: the path of the keys on the workers."""
     now, collections = service.now(), service.registry.all()
     receiving = [each for each in collections if each.state == "open" and now <= _closes_at(each)]
     return WorkerContext(
@@ -69,10 +70,10 @@ def make_worker_context(service: Service, keys: Path) -> WorkerContext:
 
 @lru_cache(maxsize=1)
 def load_context(context: WorkerContext) -> LoadedContext:
-    """KeyFileError where a key of the context is not among the files of this machine."""
+    """Raises KeyFileError if a key of the context is not among the files of this machine."""
     folder = Path(context.keys)
     if not folder.is_dir():
-        raise KeyFileError(f"this worker sees no directory of keys at {folder}: name it by --keys")
+        raise KeyFileError(f"this worker has no directory of keys at {folder}: name it with --keys")
     keys = ReportKeys(folder).all
     missing = [n for n in context.key_ids if n not in keys]
     if missing:
