@@ -1,1 +1,1 @@
-"""What the running service does by itself: at its start, and from time to time."""
+"""Running the service: start, maintenance, checks, backup, metrics, demo and load tests."""

@@ -1,7 +1,7 @@
-"""demo.json in the data directory of a demo: the truth, and a sign-in link that stays valid.
+"""demo.json in the data directory of a demo: the true answers, and a sign-in link that stays valid.
 
-`deniable demo` writes it beside its throw-away database, and nothing else does. A service that
-finds it says on every page that what it shows is simulated. It serves this machine only.
+Only `deniable demo` writes it, next to its temporary database. A service that
+finds it says on every page that its data is simulated, and serves this machine only.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ NAME = "demo.json"
 
 
 class TrueAnswers(msgspec.Struct, frozen=True):
-    """What is true of one question: the labels of each answer, and who had which, by epoch."""
+    """The true answers to one question: labels of each answer, and counts by epoch."""
 
     labels: list[list[str]]
     people: dict[int, list[int]]
 
     def shares(self, n: Mapping[int, int], labels: Sequence[str]) -> dict[str, float]:
-        """The share of people whom each label is true of, over epochs with n reports each.
+        """The true share of each label, over epochs with n reports each.
 
-        Only those known here; empty if there are none. A cell of a table, "a=x, b=y", is true of
-        those whom both labels are true of.
+        Only labels and epochs known here. A cell of a table, "a=x, b=y", is true for people with
+        both labels.
         """
         people, total = self._pooled(n)
         if not total:
@@ -54,7 +54,7 @@ class TrueAnswers(msgspec.Struct, frozen=True):
         }
 
     def quantities(self, n: Mapping[int, int], names: Sequence[str]) -> dict[str, float]:
-        """Of numbers, whose labels are texts of numbers: "mean", or "p50" for a quantile."""
+        """The true "mean", or "p50" for a quantile, of numbers, whose labels are their texts."""
         people, total = self._pooled(n)
         if not total or not any(_is_quantity(name) for name in names):
             return {}
@@ -64,7 +64,7 @@ class TrueAnswers(msgspec.Struct, frozen=True):
         return {name: _quantity(name, values, total) for name in names if _is_quantity(name)}
 
     def _pooled(self, n: Mapping[int, int]) -> tuple[list[float], int]:
-        """How many people have each answer, and how many there are: n in each epoch."""
+        """The number of people with each answer, and the number of all people."""
         counts = {epoch: sum(self.people.get(epoch, ())) for epoch in n}
         weights = {epoch: n[epoch] / people for epoch, people in counts.items() if people}
         people = [
@@ -75,7 +75,7 @@ class TrueAnswers(msgspec.Struct, frozen=True):
 
 
 class DemoOverlay(msgspec.Struct, frozen=True):
-    """What a service knows of the demo that it is: `link` is the SHA-256 of the link's secret."""
+    """The data of a demo: `link` is the SHA-256 of the link's secret."""
 
     link: str
     questions: dict[str, TrueAnswers]
@@ -83,7 +83,7 @@ class DemoOverlay(msgspec.Struct, frozen=True):
     def shares(
         self, collection: str, n: Mapping[int, int], labels: Sequence[str]
     ) -> dict[str, float]:
-        """As `TrueAnswers.shares`; empty for a collection that a visitor has added."""
+        """See `TrueAnswers.shares`; empty for a collection that a visitor has added."""
         answers = self.questions.get(collection)
         return {} if answers is None else answers.shares(n, labels)
 
@@ -124,7 +124,7 @@ def _quantity(name: str, values: Sequence[tuple[float, float]], total: float) ->
 
 
 def digest(link: str) -> str:
-    """What is kept of the link."""
+    """The stored hash of the link."""
     return hashlib.sha256(link.encode()).hexdigest()
 
 
@@ -134,7 +134,7 @@ def write_overlay(data: Path, overlay: DemoOverlay) -> None:
 
 
 def read_overlay(settings: Settings) -> DemoOverlay | None:
-    """None unless the directory is a demo's; SettingsError where other machines could reach it."""
+    """None unless the data is a demo's. Raises SettingsError if other machines could reach it."""
     try:
         document = (settings.data / NAME).read_bytes()
     except FileNotFoundError:
@@ -142,7 +142,7 @@ def read_overlay(settings: Settings) -> DemoOverlay | None:
     host = urlsplit(settings.public_url).hostname or ""
     if not (_is_loopback(settings.host) and _is_loopback(host)):
         raise SettingsError(
-            f"{settings.data} is a demo's: its link stays valid, so it serves this machine only; "
+            f"{settings.data} is a demo, whose link stays valid, so it serves only this machine; "
             f"host must be 127.0.0.1, got {settings.host!r} and public_url {settings.public_url!r}"
         )
     return msgspec.json.decode(document, type=DemoOverlay)

@@ -1,4 +1,4 @@
-"""What the leading process does at each tick: roll up, close, delete, publish, rotate.
+"""The work of the leading process at each tick: roll up, close, delete, publish, rotate.
 
 This module decides when; the store, the keys and the SQL views do it.
 """
@@ -28,7 +28,7 @@ DAY_SECONDS = 86_400
 
 
 class ScheduledMaintenance:
-    """Call `run` in the process that leads, and in no other."""
+    """Call `run` only in the leading process."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class ScheduledMaintenance:
         close_epoch: Callable[[Collection, int], bool],
         rotate_keys_days: int,
     ) -> None:
-        """With `rotate_keys_days` = 0 no key is rotated by its age."""
+        """`rotate_keys_days` = 0: keys are not rotated by age."""
         self._store = store
         self._registry = registry
         self._keys = keys
@@ -49,7 +49,7 @@ class ScheduledMaintenance:
         self._rotate_keys_days = rotate_keys_days
 
     def run(self) -> None:
-        """Do all that is due. Raises Problem("unavailable") while the clock is in doubt."""
+        """Do all work that is due. Raises Problem("unavailable") while the clock is in doubt."""
         self._store.roll_up()
         counted = counted_time(self._clock_watch.now(), self._store.spool_progress())
         for collection in self._registry.all():
@@ -65,7 +65,7 @@ class ScheduledMaintenance:
         self._keys.destroy_expired(partial(self._is_over, now=counted))
 
     def _is_over(self, moment: int, *, now: float) -> bool:
-        """Whether every epoch that was current in that second takes no reports any more."""
+        """Whether every epoch that was current in that second accepts no more reports."""
         return all(now > collection.closes(moment) for collection in self._registry.all())
 
     def _close_due_epochs(self, collection: Collection, now: float) -> None:
@@ -76,7 +76,7 @@ class ScheduledMaintenance:
                 self._close_epoch(collection, row.epoch)
 
     def _delete_old_tallies(self, collection: Collection) -> None:
-        """Those that were due a while ago: a clock that is wrong for minutes deletes nothing."""
+        """Delete tallies that are overdue by a margin: a clock wrong by minutes deletes nothing."""
         settled = self._clock_watch.settled
         for row in self._store.epochs(collection.id):
             skipped = row.closed_at is None or row.expired_at is not None

@@ -1,6 +1,6 @@
-"""Whether the service can take reports and keep them: database, keys, disk, clock.
+"""Checks that the service can accept and keep reports: database, keys, disk, clock.
 
-Each check says one thing in words that hold no secret: anybody may read the answer.
+Each check has one short message without secrets, because anyone may read the answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.epochs import Clock
 
 LEAST_FREE_BYTES = 32 * 1024 * 1024
-"""Below that the next checkpoint or key list may not fit."""
+"""Bytes. With less free space the next checkpoint or key list may not fit."""
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Readiness:
     suspension: Suspension
 
     def check(self) -> dict[str, str]:
-        """Every check by name: "ok", or what is wrong."""
+        """Every check by name: "ok", or the fault."""
         return {
             "database": self._database(),
             "keys": self._keys(),
@@ -53,7 +53,7 @@ class Readiness:
         }
 
     def _uploads(self) -> dict[str, str]:
-        """Nothing while the thread that stores uploads lives."""
+        """The fault of the thread that stores uploads; empty while it runs."""
         reason = self.suspension.reason(UPLOADS)
         return {} if reason is None else {"uploads": f"are refused: {reason}"}
 
@@ -71,7 +71,7 @@ class Readiness:
     def _keys(self) -> str:
         active = [each.key for each in self.keys.listed_keys if each.key.state == "active"]
         if not active:
-            return "no key is in use: devices cannot seal reports"
+            return "no key is in use: devices cannot encrypt reports"
         if not any(self.keys.opener(key.id) for key in active):
             return "the file of the key in use is missing"
         if self.clock_watch.look() and self.keys.listed_until <= self.clock():
@@ -85,7 +85,7 @@ class Readiness:
 
 
 def free_bytes(place: Path) -> int:
-    """Space left on the file system that holds it."""
+    """Free bytes on the file system of `place`."""
     return shutil.disk_usage(place).free
 
 
@@ -95,7 +95,7 @@ def data_directories(settings: Settings) -> set[Path]:
 
 
 def is_writable(place: Path) -> bool:
-    """Whether files can be made there; a file system that is read-only says no to root, too."""
+    """Whether files can be created there; a read-only file system refuses even root."""
     return os.access(place, os.W_OK | os.X_OK)
 
 

@@ -1,4 +1,4 @@
-"""What the application and the commands share, over one data directory: opened and closed once."""
+"""The service of one data directory, for the application and the commands."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from deniable_aggregator.keys import Keys
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.operations import settings_changes
+from deniable_aggregator.operations.alerts import AlertWatch
 from deniable_aggregator.operations.demo_overlay import read_overlay
 from deniable_aggregator.operations.maintenance import ScheduledMaintenance
 from deniable_aggregator.operations.metrics import Metrics
@@ -121,6 +122,7 @@ class Service:
             clock_watch=self.clock_watch,
             suspension=self.suspension,
         )
+        self.alerts = AlertWatch(store, registry=self.registry, public_url=settings.public_url)
         self._maintenance = ScheduledMaintenance(
             store,
             registry=self.registry,
@@ -142,15 +144,14 @@ class Service:
         actor: str = "deniable serve",
         migrate: bool = True,
     ) -> Self:
-        """Take the directory's lock, bring the database up to date, read keys and manifests.
+        """Lock the directory, migrate the database, read keys and manifests.
 
-        The audit log says that `actor` did it; without `migrate` StoreError for another schema.
-        With a database that is not the one the data directory knows, uploads are suspended.
+        The audit log names `actor`. Uploads are suspended if the database does not match the data
+        directory. With PostgreSQL other processes may also have it open.
 
-        With PostgreSQL other processes may have it open, too. Raises LockedError where another
-        process holds it alone, DataDirectoryError where nothing was prepared, KeyFileError and
-        StoreError. A given `store` is closed with the service, the `tracer` is not. A
-        `clock` that is given without `boot_clock` is not watched.
+        Raises LockedError if another process has locked it, DataDirectoryError if it is not
+        prepared, KeyFileError, and StoreError, also for another schema without `migrate`. `close`
+        closes a given `store`, but not the `tracer`. A `clock` without `boot_clock` is not watched.
         """
         if not settings.data.is_dir():
             raise DataDirectoryError(f"there is no directory {settings.data}: run `deniable init`")
@@ -189,7 +190,7 @@ class Service:
 
     @cached_property
     def sessions(self) -> SignInSessions:
-        """Who is signed in, and one-time links; a demo has one that stays valid, too."""
+        """Sign-in sessions and one-time links; a demo also has a link that stays valid."""
         from deniable_aggregator.access.sessions import SignInSessions
         from deniable_aggregator.operations.demo_overlay import DemoSessions
 
@@ -199,22 +200,22 @@ class Service:
 
     @cached_property
     def rollback_guard(self) -> FileRollbackGuard:
-        """What the data directory knows of the database's age."""
+        """The guard that detects an old copy of the database."""
         from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
 
         return FileRollbackGuard(self.settings.data, self.store)
 
     @cached_property
     def database(self) -> DatabaseCheck:
-        """Whether the database is the one that the data directory knows."""
+        """The check that the database matches the data directory."""
         from deniable_aggregator.releases.rollback_guard.database_check import DatabaseCheck
 
         return DatabaseCheck(self.store, self.rollback_guard, self.suspension)
 
     def reconcile(self, *, audit: AuditEntry | None) -> Reconciliation:
-        """Charge what an older copy of the database has forgotten; uploads and releases go on.
+        """Add the charges that an older database lacks. Uploads and releases then continue.
 
-        Problem("unavailable") where the database was replaced while this process ran.
+        Raises Problem("unavailable") if the database was replaced while this process ran.
         """
         from deniable_aggregator.releases.rollback_guard.reconcile import reconcile
 
@@ -229,10 +230,10 @@ class Service:
     def register(
         self, envelope: bytes, *, replace: bool = False, audit: AuditEntry | None
     ) -> Registration:
-        """As `Registry.apply`; afterwards the data directory knows the collection, too.
+        """Register as `Registry.apply`, and note the collection in heads.json.
 
-        One that the database had lost with its charges is charged its whole budget. Problem
-        ("unavailable") while the database is not the one that the data directory knows.
+        If the database had lost the collection with its charges, its whole budget is charged.
+        Raises Problem("unavailable") while the database does not match the data directory.
         """
         self.database.require()
         applied = self.registry.apply(envelope, replace=replace, audit=audit)
@@ -243,18 +244,18 @@ class Service:
         return applied
 
     def rotate_key(self, suite: int, *, at_once: bool, audit: AuditEntry | None) -> ListedKey:
-        """As `Keys.rotate`, with the database that the data directory knows and a clock that holds.
+        """Rotate as `Keys.rotate`, if the database matches and the clock is trusted.
 
-        Problem("unavailable") otherwise.
+        Raises Problem("unavailable") otherwise.
         """
         self.database.require()
         self.require_clock()
         return self.keys.rotate(suite, at_once=at_once, audit=audit)
 
     def delete(self, collection: str, *, audit: AuditEntry | None) -> None:
-        """As `Registry.delete`; afterwards the data directory does not know it either.
+        """Delete as `Registry.delete`, and remove the collection from heads.json.
 
-        The database goes first: what it has deleted, the next look takes out of heads.json.
+        The database comes first: the next check removes deleted collections from heads.json.
         """
         self.database.require()
         self.registry.delete(collection, clock=self.now, audit=audit)
@@ -296,21 +297,21 @@ class Service:
         )
 
     def now(self) -> float:
-        """The time to judge by: raises Problem("unavailable") while the clock is in doubt."""
+        """Unix seconds. Raises Problem("unavailable") while the clock is in doubt."""
         return self.clock_watch.now()
 
     def require_clock(self) -> None:
-        """Call before what cannot be undone: raises Problem("unavailable") as `now` does."""
+        """Call before an irreversible action. Raises Problem("unavailable") as `now`."""
         self.clock_watch.now()
 
     def tick(self) -> None:
-        """What has to be done again and again. Call often.
+        """Run the maintenance once. Call it often.
 
-        Every process holds the database against heads.json. With the right one it writes its
-        rejections, takes up what the others changed, and notes how far the ledger is; the one that
-        leads rolls up, closes due epochs, deletes tallies that are too old, brings the views up to
-        date, makes and destroys keys. A process whose clock is in doubt does not
-        lead.
+        Every process compares the database with heads.json. If they match, it writes its
+        rejections, reloads changes of other processes, and notes the end of the ledger. The leading
+        process also rolls up, closes due epochs, deletes old tallies, updates the views, makes and
+        destroys keys, looks for changes of answers and calls webhooks. A process whose clock is in
+        doubt does not lead.
         """
         with self.metrics.housekeeping_failures.count_exceptions():
             self.store_health.check()
@@ -334,17 +335,24 @@ class Service:
             self._maintenance.run()
             self.metrics.led_at.set(self.clock())
         self.rollback_guard.try_advance()
+        if leads:
+            self.alerts.run(self.now())  # last, so that webhooks delay nothing else
 
     def close(self) -> None:
-        """Store uploads that wait and what is in memory, close the store, let the directory go."""
+        """Store waiting uploads and counts in memory, close the store, unlock the directory."""
         self.arrivals.stop()
         try:
             self.store.close()
         finally:
             self._lock.release()
 
+    def web_origins(self, collection: str) -> tuple[str, ...]:
+        """Origins whose pages may upload to a collection."""
+        registered = self.registry.lookup(collection)
+        return registered.manifest.web_origins if registered else ()
+
     def close_epoch(self, collection: Collection, epoch: int, *, audit: AuditEntry | None) -> bool:
-        """For good; False if it was closed before."""
+        """Close an epoch permanently; returns False if it was closed before."""
         with self.metrics.epoch_close_seconds.time():
             closed = self.store.close_epoch(collection.id, epoch, self.now(), audit=audit)
         if closed:
@@ -356,7 +364,7 @@ def _open_store(settings: Settings, *, actor: str, at: float, migrate: bool) -> 
     from deniable_aggregator.keys import read_trust
     from deniable_aggregator.store import schema_version
 
-    read_trust(settings.data)  # a directory that was never prepared gets no database
+    read_trust(settings.data)  # do not make a database in an unprepared directory
     if not migrate:
         schema_version.require_current(settings)
     return schema_version.open_migrated(settings, actor=actor, at=at)

@@ -1,4 +1,4 @@
-"""What changed in the settings since the service last started, as entries of the audit log."""
+"""Records in the audit log which settings changed since the last start of the service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SETTINGS = "settings-changed"
 
 
 def record(store: Audit, settings: Settings, at: float) -> None:
-    """Append an entry if settings are not those of the last entry; at first, all of them."""
+    """Append an entry if settings differ from the last entry; the first entry has all settings."""
     current = _spelled(settings)
     previous = last(store, _SETTINGS)
     if previous is not None and json.loads(previous.details["settings"]) == current:
@@ -43,7 +43,7 @@ def last(store: Audit, act: str) -> AuditEntry | None:
 
 
 def _spelled(settings: Settings) -> dict[str, str]:
-    """Each setting as text; of a secret one only enough to see that it changed."""
+    """Each setting as text; of a secret only a hash that shows a change."""
     return {
         field.name: str(getattr(settings, field.name))
         if field.repr

@@ -1,1 +1,1 @@
-"""Copies of a whole installation: one archive for both databases, and from one to the other."""
+"""Backups of a whole installation, in one format for both databases."""

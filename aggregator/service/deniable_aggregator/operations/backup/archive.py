@@ -1,13 +1,13 @@
-"""The archive: a ZIP of tables as lines of JSON, and a manifest that says what they hash to.
+"""The archive of a backup: a ZIP of tables as lines of JSON, and a manifest with their hashes.
 
     tables/<name>.jsonl   one array a row; bytes in base64
     manifest.json         format, schema, rows and SHA-256 of each table, heads of ledger and log
     trust                 the operator's public key
-    keys.sealed           only if asked for: the files of keys/, under a passphrase
+    keys.sealed           only with --keys: the files of keys/, encrypted with a passphrase
 
-It is made of one snapshot and is the same whichever database it came from. It holds tallies, token
-hashes and sessions, so it is written for its owner alone (0600); without the keys nothing in it
-opens a report. The manifest comes last: an archive that was cut off has none.
+It is made from one snapshot and is the same for every database. It contains tallies, token hashes
+and sessions, so only its owner can read it (0600). Without the keys it cannot open any report. The
+manifest comes last: a truncated archive has none.
 """
 
 from __future__ import annotations
@@ -38,12 +38,19 @@ if TYPE_CHECKING:
 
 SPEC = "deniable/backup/1"
 LONGEST_FILE = 1 << 24
+_ADDED_SINCE = {
+    "0010": frozenset({"notes", "alerts", "deliveries"}),
+    "0011": frozenset({"alerts", "deliveries"}),
+}
+"""Earlier schemas whose backups can be restored → the tables that they lack, which stay empty."""
+
+_EMPTY = TableDigest(0, sha256().hexdigest())
 _TRUST, _KEYS, _MANIFEST = "trust", "keys.sealed", "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an archive says of itself; `created` in unix seconds."""
+    """The description of an archive; `created`: Unix seconds."""
 
     schema: str
     created: int
@@ -53,13 +60,13 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        """Of all tables."""
+        """The number of rows of all tables."""
         return sum(table.rows for table in self.tables.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """One that can be read."""
+    """An archive that can be read."""
 
     manifest: Manifest
     trust: bytes
@@ -67,7 +74,9 @@ class Archive:
     zipped: zipfile.ZipFile
 
     def rows(self, table: Table) -> Iterator[Row]:
-        """In the order they were written. StoreError for a line that is no row of the table."""
+        """The rows, in order. Raises StoreError for a line that is not a row of the table."""
+        if table.name in _ADDED_SINCE.get(self.manifest.schema, ()):
+            return
         decode = msgspec.json.Decoder(table.row_type).decode
         try:
             with self.zipped.open(_member(table)) as lines:
@@ -78,7 +87,7 @@ class Archive:
 
 
 def archive_path(place: Path, now: float) -> Path:
-    """`place`, or in a directory a name that says when."""
+    """`place`; if it is a directory, a name in it with date and time."""
     if not place.is_dir():
         return place
     return place / f"deniable-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}.zip"
@@ -86,9 +95,9 @@ def archive_path(place: Path, now: float) -> Path:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """Whole, on disk and 0600, or not at all; StoreError rather than overwrite anything."""
+    """A new file, 0600 and complete on disk, or none. Raises StoreError if `path` exists."""
     if path.exists():
-        raise StoreError(f"{path} is there already: choose another name")
+        raise StoreError(f"{path} exists already: choose another name")
     draft = path.with_name(path.name + ".new")
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -96,7 +105,7 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.link(draft, path)  # unlike a rename it never replaces
+        os.link(draft, path)  # unlike a rename, a link never replaces a file
     finally:
         draft.unlink()
 
@@ -112,7 +121,7 @@ def write(
 ) -> Manifest:
     """Write the archive to a file or a pipe. `watch` gets a sentence for each step.
 
-    Raises StoreError where the database is damaged: a backup must be one that can be restored.
+    Raises StoreError if the database is damaged: a backup must be one that can be restored.
     """
     watch("Checking every count")
     require_integrity(database)
@@ -131,7 +140,7 @@ def write(
 
 @contextmanager
 def open_archive(source: Path | IO[bytes]) -> Iterator[Archive]:
-    """StoreError for what is no archive, was cut off, or has another schema."""
+    """The archive. Raises StoreError if it is not one, is truncated, or has another schema."""
     name = source if isinstance(source, Path) else "standard input"
     try:
         zipped = zipfile.ZipFile(source)
@@ -151,14 +160,16 @@ def open_archive(source: Path | IO[bytes]) -> Iterator[Archive]:
 def _require_readable(manifest: Manifest, name: object) -> None:
     if manifest.spec != SPEC:
         raise StoreError(f"{name} must be {SPEC}, it is {manifest.spec[:40]!r}")
-    if manifest.schema != schema.HEAD:
+    lacking = _ADDED_SINCE.get(manifest.schema, frozenset())
+    if manifest.schema != schema.HEAD and not lacking:
         raise StoreError(
             f"{name} has schema {manifest.schema[:10]}, this program {schema.HEAD}: restore it "
             "with the deniable-aggregator that wrote it, then run `deniable store migrate` with "
             "this one"
         )
-    if manifest.tables.keys() != {table.name for table in TABLES}:
-        raise StoreError(f"{name} must name every table of schema {schema.HEAD}")
+    if manifest.tables.keys() != {table.name for table in TABLES} - lacking:
+        raise StoreError(f"{name} must name every table of schema {manifest.schema}")
+    manifest.tables.update(dict.fromkeys(lacking, _EMPTY))
 
 
 def _write_table(zipped: zipfile.ZipFile, table: Table, database: Snapshot) -> TableDigest:

@@ -1,11 +1,11 @@
-"""Backup and restore: what is read, where it goes, and what the directory then knows.
+"""Backup, restore and copy of an installation.
 
-A restored directory keeps a heads.json that lies in it: if the backup is older, releases wait for
-`deniable ledger reconcile`. Without one nobody knows what was released since the backup: then the
-whole budget is at stake, unless the operator says that nothing was.
+Restoring keeps a heads.json that is already in the directory. If the backup is older, releases wait
+for `deniable ledger reconcile`. Without heads.json the releases since the backup are unknown: then
+the whole budget counts as spent, unless the operator says that there were none.
 
-To copy is to restore into another database while the directory keeps its own. The backup must then
-hold what the directory's database holds, and heads.json goes on knowing it.
+A copy is a restore into another database while the directory keeps its own. The backup must then
+equal the directory's database, and heads.json stays valid.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _ALLOWED_FILES = {
 }
 
 Watch = Callable[[str], object]
-"""Gets a sentence for each step."""
+"""A function that gets a sentence for each step."""
 
 
 def _unwatched(_sentence: str) -> None:
-    """Shows nothing."""
+    """Show nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def back_up(
     *,
     watch: Watch = _unwatched,
 ) -> Path:
-    """One snapshot, also while a service runs, in a new file; where it was written."""
+    """Write one snapshot into a new file, also while a service runs; returns its path."""
     path = archive.archive_path(place, now)
     with archive.new_file(path) as file:
         write_backup(settings, file, passphrase, now, watch=watch)
@@ -89,7 +89,7 @@ def write_backup(
     *,
     watch: Watch = _unwatched,
 ) -> Manifest:
-    """The same into a file or a pipe; what it holds."""
+    """Write one snapshot into a file or pipe; returns its manifest."""
     trust = read_trust(settings.data)
     sealed = (
         None if passphrase is None else sealed_keys.seal_keys(settings.data / "keys", passphrase)
@@ -110,12 +110,12 @@ def restore(  # noqa: PLR0913  (each is an option of the command)
     clock: Clock = time.time,
     watch: Watch = _unwatched,
 ) -> RestoreResult:
-    """Into an empty data directory and store; every row and both heads are verified.
+    """Fill an empty data directory and store; verifies every row and both heads.
 
-    With `database` into the store of that address. Where the directory has a store already, and
-    no process writes to it, that makes a copy: the two then hold the same.
+    `database`: the address of the store to fill. If the directory already has a store, and no
+    process writes to it, this makes an equal copy.
 
-    `passphrase` is called only if the archive holds keys that the directory lacks.
+    `passphrase` is called only if the archive has keys that the directory lacks.
     """
     target = settings if database is None else replace(settings, store=database, workers=1)
     require_portable(target)
@@ -142,9 +142,9 @@ def restore(  # noqa: PLR0913  (each is an option of the command)
 def _restore(
     settings: Settings, backup: Archive, watch: Watch, now: float, nothing_released_since: bool
 ) -> bool:
-    """Fill the store and write heads.json; whether releases wait."""
+    """Fill the store and write heads.json; returns whether releases must wait."""
     heads = heads_file.read(settings.data)
-    if heads is None:  # however this run ends, the directory says that something may be missing
+    if heads is None:  # if this run fails, the directory must show that data may be missing
         heads_file.write(settings.data, Heads(unknown=True))
     after: list[Heads] = []
 
@@ -177,7 +177,7 @@ def _fill(
         watch("Checking every count")
         require_integrity(filled)
         if read_chain_heads(filled.statements) != backup.manifest.ends:
-            raise StoreError("ledger and log do not lead to their heads: nothing was written")
+            raise StoreError("the heads of ledger and log do not fit: nothing was written")
         if finish is not None:
             finish(filled)
 
@@ -189,7 +189,7 @@ def _require_same(settings: Settings, manifest: Manifest, watch: Watch) -> None:
     with snapshot(settings) as present:
         if digests(present) != manifest.tables:
             raise StoreError(
-                "the backup is not of this directory's database as it is now: stop the service, "
+                "the backup does not equal the present database: stop the service, "
                 "then run `deniable store backup - | deniable store restore --database URL`. To "
                 "restore an older backup, choose an empty directory with --data"
             )
@@ -202,9 +202,9 @@ def _restore_keys(folder: Path, backup: Archive, passphrase: Callable[[], str]) 
 
 @contextmanager
 def _whole(source: Path | IO[bytes], data: Path, watch: Watch) -> Iterator[Path | IO[bytes]]:
-    """What can be read from its end, where an archive has its list: a pipe is kept in a file.
+    """A source that can be read from its end, where an archive has its list; a pipe becomes a file.
 
-    The file has no name: whatever ends this process, nothing of it is left.
+    The file has no name, so nothing is left of it when this process ends in any way.
     """
     if isinstance(source, Path) or source.seekable():
         yield source
@@ -216,7 +216,7 @@ def _whole(source: Path | IO[bytes], data: Path, watch: Watch) -> Iterator[Path 
 
 
 def _entry(heads: Heads | None, now: float) -> AuditEntry:
-    """What the audit log says of it: also where it was known to end, which may be further on."""
+    """The audit entry of a restore, with the known end of the log, which may be later."""
     was = heads.audit if heads is not None else ChainHead()
     end = f"{was.size}:{was.head}" if was.size else None
     return AuditEntry.of("restored", actor="deniable store restore", at=now, known_to_end=end)
@@ -227,8 +227,8 @@ def _require_empty(data: Path) -> None:
     foreign = [name for name in names if name not in _ALLOWED_FILES]
     if foreign:
         raise DataDirectoryError(
-            f"{data} must be empty, but for keys, trust, deniable.toml and heads.json of the "
-            f"directory that was lost; it holds {foreign[0]!r}"
+            f"{data} must be empty, except for keys, trust, deniable.toml and heads.json of the "
+            f"lost directory; it has {foreign[0]!r}"
         )
 
 

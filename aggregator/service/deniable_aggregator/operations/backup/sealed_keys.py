@@ -1,6 +1,6 @@
-"""The files of keys/ under a passphrase: scrypt stretches it, AES-256-GCM seals and authenticates.
+"""Encrypts the files of keys/ with a passphrase: scrypt derives a key for AES-256-GCM.
 
-scrypt with N = 2^17, r = 8, p = 1 takes 128 MiB and a good part of a second for each guess. Salt
+scrypt with N = 2^17, r = 8, p = 1 takes 128 MiB and almost a second for each guess. Salt
 and nonce are fresh for each archive. RFC 7914; NIST SP 800-38D.
 """
 
@@ -36,7 +36,7 @@ class _SealedKeys:
 
 
 def seal_keys(folder: Path, passphrase: str) -> bytes:
-    """KeyFileError for a passphrase that is too short."""
+    """The encrypted files. Raises KeyFileError for a passphrase that is too short."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     if len(passphrase) < LEAST_CHARACTERS:
@@ -56,7 +56,10 @@ def seal_keys(folder: Path, passphrase: str) -> bytes:
 
 
 def restore_keys(folder: Path, data: bytes, passphrase: str) -> list[str]:
-    """Write the files into a new directory; their names. KeyFileError for a wrong passphrase."""
+    """Write the files into a new directory; returns their names.
+
+    Raises KeyFileError for a wrong passphrase.
+    """
     files = _decrypt(data, passphrase)
     if folder.exists() and any(folder.iterdir()):
         raise DataDirectoryError(f"{folder} is not empty: keys are never overwritten")
@@ -81,7 +84,7 @@ def _decrypt(data: bytes, passphrase: str) -> dict[str, bytes]:
         text = cipher.decrypt(sealed.nonce, sealed.sealed, SPEC)
     except (InvalidTag, msgspec.DecodeError, ValueError):
         raise KeyFileError(
-            "the keys cannot be opened: the passphrase is another one, or the archive is damaged"
+            "the keys cannot be opened: the passphrase is wrong, or the archive is damaged"
         ) from None
     contents = msgspec.json.decode(text, type=dict[str, str])
     foreign = [name for name in contents if not _NAME.fullmatch(name)]

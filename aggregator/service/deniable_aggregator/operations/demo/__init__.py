@@ -1,1 +1,1 @@
-"""What `deniable demo` does: simulated days, a service, live clients, the truth on its charts."""
+"""The parts of `deniable demo`: simulated days, a service, live clients, the true answers."""

@@ -31,12 +31,12 @@ LOG_CHARACTERS = 400
 
 
 class ClientProcessError(AggregatorError):
-    """The clients could not be started, or ended before everybody had answered."""
+    """The clients could not be started, or ended before everyone had answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uploads:
-    """What became of the reports; `waiting` are those given up."""
+    """The outcomes of the reports; `waiting` were given up."""
 
     sent: int = 0
     accepted: int = 0
@@ -56,9 +56,9 @@ class Uploads:
 
 @dataclass(frozen=True, slots=True)
 class UploadTask:
-    """Where clients upload to, whom they trust, and the signed manifests they carry.
+    """The address of uploads, the trusted key, and the signed manifests of clients.
 
-    They are spread over so many seconds; 0: all come as fast as they can.
+    Uploads are spread over `seconds`; 0: as fast as possible.
     """
 
     url: str
@@ -68,7 +68,7 @@ class UploadTask:
 
 
 def require_client() -> None:
-    """Raise ClientProcessError when the client is not installed beside the aggregator."""
+    """Raises ClientProcessError if the client is not installed next to the aggregator."""
     if importlib.util.find_spec(CLIENT) is None:
         raise ClientProcessError("the client is not installed here: pip install deniable-client")
 
@@ -81,9 +81,9 @@ def upload(
     logs: Path,
     progress: Callable[[int], None],
 ) -> Uploads:
-    """Every person answers through a client of its own; returns what became of the reports.
+    """Every person answers through a client of their own; returns the outcomes of the reports.
 
-    `progress` is called with how many people are done; `logs` is a directory for what the clients
+    `progress` is called with the number of people done; `logs` is a directory for what the clients
     print on standard error. Raises ClientProcessError if a process ends early.
     """
     require_client()
@@ -115,7 +115,7 @@ def _start(
         yield
     finally:
         for process in processes:
-            process.kill()  # a process that has ended by itself does not mind
+            process.kill()  # no effect on a process that has ended
             process.wait()
         for thread in threads:
             thread.join()
@@ -133,7 +133,7 @@ def _spawn(log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without what speaks for the person at the keyboard: these people are others."""
+    """Our environment without the user's consent variables: simulated people are others."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DENIABLE_")}
     kept.pop("DO_NOT_TRACK", None)
     return {**kept, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
@@ -159,7 +159,7 @@ def _feeder(process: subprocess.Popen[bytes], document: bytes) -> Callable[[], N
             with process.stdin as stream:
                 stream.write(document)
         except BrokenPipeError:
-            pass  # the process ended early: its exit code says so
+            pass  # the process ended early; its exit code shows it
 
     return feed
 
@@ -218,4 +218,4 @@ def _log(logs: Path, number: int) -> Path:
 
 def _describe_early_end(log: Path) -> str:
     said = log.read_text(errors="replace").strip()[-LOG_CHARACTERS:]
-    return "the clients ended before everybody had answered" + (f": {said}" if said else "")
+    return "the clients ended before everyone had answered" + (f": {said}" if said else "")

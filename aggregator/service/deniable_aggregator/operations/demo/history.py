@@ -1,8 +1,8 @@
-"""The past days of a demo: drawn by the law of each mechanism, counted and closed by the service.
+"""Simulates the past days of a demo: drawn from each mechanism's distribution, counted, closed.
 
-Nobody sent them. A day's tally is drawn at once from the true answers of its people, in the law
-that real reports have. From there on all is real: the store counts it under ids of its own, each
-epoch is closed, and a release is drawn and charged. The service's clock walks through the days.
+No client sends these reports. A day's tally is drawn at once from the true answers of its people,
+with the distribution of real reports. Everything else is real: the store counts it, each epoch is
+closed, and a release is drawn and charged. The service's clock moves through the days.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SESSION = {"epsilon": "1", "questions": 10}
 
 @dataclass(slots=True)
 class WalkingClock:
-    """A clock that stands at `at` until somebody moves it."""
+    """A clock that shows `at` until the caller moves it."""
 
     at: float
 
@@ -63,7 +63,7 @@ class WalkingClock:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDemo:
-    """A data directory with a past: what clients are compiled with, and the ways in."""
+    """A data directory with a past, the constants that clients need, and the sign-in link."""
 
     trust: str
     admin_token: str
@@ -141,7 +141,7 @@ def _walk(
     now: float,
     watcher: ProgressWatcher,
 ) -> None:
-    """Day by day: what came in is counted, and what is over is closed."""
+    """Count the reports and close the epochs, day by day."""
     draws, total = generator(), sum(len(each.question.past) for each in registered)
     waiting = [
         (each, place, epoch)
@@ -179,12 +179,12 @@ def _part(each: _Registered, place: int, epoch: int, draws: Generator) -> Partia
 
 
 def _no_tally(_key: TallyKey, _payloads: object) -> Counts:
-    """Only reports that were counted before are tallied again; random ids never were."""
+    """Never called: only reports that were counted before are tallied again."""
     raise AssertionError
 
 
 def _release(service: Service, each: _Registered) -> None:
-    """A finished release, an open session, or neither; both are drawn and charged as any other."""
+    """Make the question's release and open its session, if any, as a user would."""
     make = partial(service.releases.release, each.collection)
     entry = _entry(service, "release-asked", collection=each.collection.id)
     if each.question.release:
@@ -201,7 +201,7 @@ def _truth(each: _Registered, study: Study, now: float) -> TrueAnswers:
 
 
 def _labels(domain: Domain, answer: object) -> list[str]:
-    """Every label that is true of who gives this answer, as estimates spell it."""
+    """Every label that is true for this answer, as estimates spell it."""
     encoded = domain.encode(answer)
     if domain.type == "text":
         return [bytes(encoded).decode()]

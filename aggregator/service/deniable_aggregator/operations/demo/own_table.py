@@ -1,4 +1,4 @@
-"""A study made of one's own table: its columns are bits or choices, its rows are people."""
+"""Makes a study from a user's table: columns are bits or choices, rows are people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_CHOICES = 1_000
-"""More distinct values than this are identifiers or free text: no estimate tells them apart."""
+"""A column with more distinct values is an identifier or free text, with no useful estimates."""
 
 YES_OR_NO = {"0": False, "1": True, "false": False, "true": True, "no": False, "yes": True}
 DELIMITERS = ",;\t"
@@ -35,7 +35,7 @@ LONGEST_PURPOSE = 160
 
 @dataclass(slots=True)
 class Cells:
-    """One column of the table, and the first line in which it is empty; 0 where it never is."""
+    """One column of the table, and the first line in which it is empty, 0 if it never is."""
 
     values: list[str] = field(default_factory=list)
     empty_line: int = 0
@@ -48,11 +48,11 @@ class Cells:
 
 
 class Reader(Protocol):
-    """What csv.reader returns: rows, and the line the last of them ended in."""
+    """The result of csv.reader: rows, and the number of lines read."""
 
     @property
     def line_num(self) -> int:
-        """How many lines were read."""
+        """The number of lines read."""
         ...
 
     def __iter__(self) -> Iterator[list[str]]: ...
@@ -62,11 +62,12 @@ class Reader(Protocol):
 def read_study(
     path: Path, columns: Sequence[str], epsilon: str, *, people: int | None = None
 ) -> tuple[Study, list[str]]:
-    """A study whose past people are the rows, each on a random day; or so many drawn from them.
+    """A study whose people are the rows, each on a random day, or `people` drawn from them.
 
     The 0/1 (true/false, yes/no) columns are the bits of one collection; each other is a choice.
-    Every collection costs `epsilon`. Without `columns` all that can be asked about are: the second
-    part says why each other is left out. StudyError if the file, a column or a cell is unusable.
+    Every collection costs `epsilon`. Without `columns` it uses all suitable ones; the second value
+    gives the reason for each column left out. Raises StudyError if the file, a column or a cell is
+    unusable.
     """
     read = _read_columns(path, columns)
     labels, left_out = _labels_by_column(read, strict=bool(columns))
@@ -84,7 +85,7 @@ def read_study(
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One question as the file has it: `places` has the place of every row's answer."""
+    """One question from the file: `places` has the index of every row's answer."""
 
     name: str
     purpose: str
@@ -148,7 +149,7 @@ def _purpose(opening: str, columns: Sequence[str]) -> str:
 
 
 def _on_random_days(rows: Sequence[int]) -> list[list[int]]:
-    """The rows of each day, about as many on each."""
+    """The rows of each day, about the same number each."""
     shuffled = list(rows)
     SystemRandom().shuffle(shuffled)
     return [shuffled[day::PAST_DAYS] for day in range(PAST_DAYS)]
@@ -157,9 +158,9 @@ def _on_random_days(rows: Sequence[int]) -> list[list[int]]:
 def _labels_by_column(
     cells: Mapping[str, Cells], *, strict: bool
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """The values of every column that can be asked about, and why the others cannot.
+    """The values of every suitable column, and the reason for each other column.
 
-    The first reason is raised where a column was asked for, or where none is left.
+    Raises the first reason if the user named the columns, or if no column is suitable.
     """
     labels: dict[str, tuple[str, ...]] = {}
     reasons: list[str] = []
@@ -175,7 +176,7 @@ def _labels_by_column(
 
 def _read_columns(path: Path, columns: Sequence[str]) -> dict[str, Cells]:
     if len(set(columns)) < len(columns):
-        raise StudyError(f"each column is named once, got {', '.join(columns)}")
+        raise StudyError(f"name each column once, got {', '.join(columns)}")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first_line = file.readline()
@@ -217,7 +218,7 @@ def _is_yes_or_no(cells: list[str]) -> bool:
 
 
 def _labels(column: str, cells: Cells) -> tuple[str, ...]:
-    """The values that people choose among; StudyError where nothing can be asked."""
+    """The values that people choose from. Raises StudyError if the column is unsuitable."""
     values = set(cells.values)
     if cells.empty_line:
         raise StudyError(
@@ -228,11 +229,11 @@ def _labels(column: str, cells: Cells) -> tuple[str, ...]:
         return ("no", "yes")
     if len(values) == 1:
         [only] = values
-        raise StudyError(f"column {column!r} holds {only!r} in every row: nothing to estimate")
+        raise StudyError(f"column {column!r} has {only!r} in every row: nothing to estimate")
     if len(values) > MAX_CHOICES:
         raise StudyError(
-            f"column {column!r} holds {len(values):,} different values, and at most "
-            f"{MAX_CHOICES:,} can be told apart: is it an identifier? Group rare values first"
+            f"column {column!r} has {len(values):,} different values, but at most "
+            f"{MAX_CHOICES:,} can be estimated: is it an identifier? Group rare values first"
         )
     return tuple(sorted(values, key=_natural))
 
@@ -249,7 +250,7 @@ def _slug(text: str) -> str:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """The name, with a number behind it if it is taken; it is taken from now on."""
+    """The name, with a number appended if it is taken; adds it to `taken`."""
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
     free = name if name not in taken else next(other for other in numbered if other not in taken)
     taken.add(free)

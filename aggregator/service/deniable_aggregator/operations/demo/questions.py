@@ -1,7 +1,7 @@
-"""The questions of `deniable demo` and the people who answer them: all of them are made up.
+"""The questions of `deniable demo`, and the simulated people who answer them.
 
-Each day other people answer. How many have which answer is drawn from the day's shares, which move
-for a reason that a person could think of: `commute` has a trend, `features` one change.
+Each day other people answer. Their answers are drawn from the day's shares, which change
+for a plausible reason: `commute` has a trend, `features` has one change.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _features() -> Question:
 
 
 def _minutes() -> Question:
-    """Some look in for a moment, others stay for half an hour."""
+    """Minutes a day: some people stay for a moment, others for half an hour."""
     short, long = (
         _of_one([exp(-(((minute - at) / wide) ** 2) / 2) for minute in MINUTES])
         for at, wide in ((6, 5), (32, 9))
@@ -119,7 +119,7 @@ def _devices() -> Question:
 
 
 def _wishes() -> Question:
-    """A text's tally is wide, so that it gets one for each week and not for each day."""
+    """A text question. Its tally is large, so its epoch is a week instead of a day."""
     weights = (0.30, 0.24, 0.18, 0.13, 0.09, 0.06)
     return Question(
         name=f"{PREFIX}wishes",
@@ -142,7 +142,7 @@ def _past(shares: Shares, *, epoch_days: int = 1) -> tuple[tuple[int, ...], ...]
 
 
 def _people(place: int, epoch_days: int) -> int:
-    """Fewer answer on two days of seven."""
+    """The number of people in an epoch; fewer answer on two days of seven."""
     weekday = PEOPLE_A_DAY if place % 7 < 5 else int(WEEKEND * PEOPLE_A_DAY)
     return weekday if epoch_days == 1 else epoch_days * PEOPLE_A_DAY
 
@@ -153,6 +153,6 @@ def _of_one(weights: Sequence[float]) -> Sequence[float]:
 
 
 def _today(question: Question, people: int) -> tuple[int, ...]:
-    """The places of so many people's answers, who are like those of the newest epoch."""
+    """The indices of `people` answers, distributed as in the newest epoch."""
     newest = [place for place, count in enumerate(question.past[-1]) for _ in range(count)]
     return draw_people(newest, people)

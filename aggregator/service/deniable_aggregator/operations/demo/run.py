@@ -1,6 +1,6 @@
-"""A demo from its empty temporary directory to its end: a past, a service, live clients.
+"""Runs a demo in a temporary directory: a simulated past, a service, live clients.
 
-The directory is deleted when the block ends, however it ends.
+The directory is deleted when the block ends, for any reason.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOG_CHARACTERS = 400
 
 @dataclass(frozen=True, slots=True)
 class LabelResult:
-    """One label: the share it is true of, and the estimate of that share with its interval."""
+    """One label: its true share, and the estimate with its interval."""
 
     label: str
     truth: float
@@ -50,13 +50,13 @@ class LabelResult:
 
     @property
     def covers(self) -> bool:
-        """Whether the interval holds the truth."""
+        """Whether the interval contains the truth."""
         return self.lower <= self.truth <= self.upper
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionResult:
-    """One collection's estimates beside the truth."""
+    """One collection's estimates next to the truth."""
 
     collection: str
     mechanism: str
@@ -67,14 +67,14 @@ class CollectionResult:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """What a demo showed, as `--json` prints it."""
+    """The result of a demo, as `--json` prints it."""
 
     collections: tuple[CollectionResult, ...]
     uploads: Uploads
     seconds: float
 
     def document(self) -> dict[str, object]:
-        """The JSON document; reports that were given up show as sent and not accepted."""
+        """The JSON document; reports that were given up count as sent but not accepted."""
         document = asdict(self)
         del document["uploads"]["waiting"]
         return document
@@ -96,11 +96,11 @@ class RunningDemo:
         return f"{self.server.address}/sign-in?link={self.prepared.link}"
 
     def client(self) -> ServiceClient:
-        """The service, for its administrator."""
+        """A client with the role admin."""
         return remote(self.server.address, self.prepared.admin_token, trust_env=False)
 
     def send(self, *, seconds: float = 0, watcher: ProgressWatcher | None = None) -> Uploads:
-        """Let today's people answer through real clients, spread over so many seconds.
+        """Let today's people answer through real clients, spread over `seconds`.
 
         Raises ClientProcessError if the clients end early.
         """
@@ -116,7 +116,7 @@ class RunningDemo:
         )
 
     def results(self) -> tuple[CollectionResult, ...]:
-        """What the estimates of every question say, and what is true."""
+        """The estimates of every question next to the truth."""
         with self.client() as client:
             return tuple(self._result(client, each) for each in self.prepared.collections)
 
@@ -139,7 +139,7 @@ def run_demo(
 ) -> Iterator[RunningDemo]:
     """Prepare the past and start the service, which stays up until the block ends.
 
-    Raises ClientProcessError, ListenError, ServingError or ManifestError; nothing is left behind.
+    Raises ClientProcessError, ListenError, ServingError or ManifestError; leaves no files.
     """
     watcher = watcher or NoProgress()
     client_processes.require_client()
@@ -165,7 +165,7 @@ def _temporary_directory() -> Iterator[Path]:
 
 @contextmanager
 def _service(settings: Settings, folder: Path) -> Iterator[serving.Server]:
-    """A service whose log is told when it does not come up: the file is about to be deleted."""
+    """A service; if it does not start, its log is shown, because the file will be deleted."""
     path = folder / "service.log"
     with path.open("wb") as log:
         try:

@@ -1,4 +1,4 @@
-"""A study: questions put to people whose true answers are known, epoch by epoch."""
+"""A study: questions to people whose true answers are known, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DAY_SECONDS = 86_400
 PAST_DAYS = 30
 DAYS_LEFT = 30
 PREFIX = "simulated-"
-"""Every name begins with it, and so every id: each document and file of a demo says what it is."""
+"""Every name and id begins with it, so that each document of a demo is recognizable."""
 
 
 class StudyError(AggregatorError, ValueError):
@@ -29,14 +29,14 @@ class StudyError(AggregatorError, ValueError):
 
 
 class ProgressWatcher(Protocol):
-    """Hears how far a demo is."""
+    """Gets the progress of a demo."""
 
     def stage(self, what: str) -> None: ...
     def people(self, done: int, total: int) -> None: ...
 
 
 class NoProgress:
-    """A watcher that says nothing."""
+    """A watcher that shows nothing."""
 
     def stage(self, what: str) -> None:
         """Nothing."""
@@ -66,7 +66,7 @@ class Question:
 
     @property
     def epoch_seconds(self) -> int:
-        """How long an epoch is."""
+        """Length of an epoch in seconds."""
         return self.epoch_days * DAY_SECONDS
 
     def toml(self, now: float) -> str:
@@ -97,7 +97,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Questions, and the people who answer today: the place of each one's answer to each."""
+    """Questions, and the people who answer today: the index of each person's answers."""
 
     questions: tuple[Question, ...]
     people: tuple[tuple[int, ...], ...]
@@ -107,7 +107,7 @@ class Study:
             raise StudyError("a study needs at least one question and one person")
 
     def answers(self) -> list[Answers]:
-        """What each of the people says today."""
+        """The answers of each person today."""
         return [
             {
                 question.name: question.answers[place]
@@ -117,14 +117,14 @@ class Study:
         ]
 
     def today(self, question: Question) -> tuple[int, ...]:
-        """How many of the people give each answer today."""
+        """The number of people with each answer today."""
         column = self.questions.index(question)
         places = [person[column] for person in self.people]
         return tuple(places.count(place) for place in range(len(question.answers)))
 
 
 def draw_people(people: Sequence[T], number: int) -> tuple[T, ...]:
-    """So many people: everybody once a round, and a random part of everybody for the rest."""
+    """`number` people: everyone once in each round, then a random part of them."""
     if number < 1:
         raise StudyError(f"people must be at least 1, got {number}")
     rounds, rest = divmod(number, len(people))

@@ -1,4 +1,4 @@
-"""Looking at an installation without changing it: its health, its log."""
+"""Checks an installation and its log, without changing them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """How it is ("ok", "warn", "fail"), what was looked at, what was found, the cure."""
+    """A result: a level ("ok", "warn", "fail"), the checked thing, the finding and its cure."""
 
     level: str
     what: str

@@ -1,6 +1,6 @@
-"""Whether the addresses that devices are sent to lead to this very service.
+"""Checks that the addresses for devices lead to this service.
 
-A service is recognised by the online key under its key list, which lies in its data directory.
+It recognizes the service by the online key that signed its key list, from its data directory.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MAX_BYTES = 1 << 20
 SILENT = "does not answer with a key list"
 OTHERS = "answers with another service's keys"
 CURE = (
-    "no device can report there. Let it lead to this service, or set public_url to an address "
+    "no device can report there. Make it lead to this service, or set public_url to an address "
     "that does and move the collection: deniable collections apply FILE --replace"
 )
 
 
 def ask(origin: str) -> bytes | None:
-    """What `origin`/v1/keys answers with 200; None where nothing or something else answers."""
+    """The body of `origin`/v1/keys if it answers 200, else None."""
     import httpx
 
     client = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_loopback(origin))
@@ -50,7 +50,7 @@ def findings(origins: Iterable[str], client: ServiceClient) -> list[Finding]:
 
 
 def checks(origins: Iterable[str], client: ServiceClient, *, running: bool) -> Iterator[Check]:
-    """The same for `doctor`; where no service runs, none has to answer."""
+    """The findings as checks for `doctor`; if no service runs, no origin has to answer."""
     unique_origins = sorted(set(origins))
     wrong = _wrong(unique_origins, client)
     for origin in unique_origins:
@@ -75,7 +75,7 @@ def ingest_origins(client: ServiceClient, collections: Iterable[str]) -> set[str
 
 
 def _wrong(origins: Iterable[str], client: ServiceClient) -> dict[str, str]:
-    """Origin → what is wrong with its answer."""
+    """Origin → the fault of its answer."""
     own = _signer(client.keys())
     signers = {origin: _signer(ask(origin)) for origin in origins}
     return {
@@ -84,7 +84,7 @@ def _wrong(origins: Iterable[str], client: ServiceClient) -> dict[str, str]:
 
 
 def _signer(envelope: bytes | None) -> str | None:
-    """The online key under a key list; None where it is none."""
+    """The online key that signed a key list; None for other bytes."""
     if envelope is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Whether the audit log is one chain, and goes on from where heads.json has seen it end."""
+"""Checks that the audit log is one chain and contains the end noted in heads.json."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.base.settings import Settings
 
-CURE = "`deniable ledger reconcile` lets it go on from here, and says so in it"
+CURE = "run `deniable ledger reconcile` to continue from here; the log records that"
 _FIRST_WITH_AUDIT = "0004"
 _ROWS = "select entry, head from audit order by position"
 
 
 def audit_check(settings: Settings) -> Iterator[Check]:
-    """One line; none for a database from before there was an audit log."""
+    """One check; none for a database of a version without an audit log."""
     if (current_version(settings) or "") < _FIRST_WITH_AUDIT:
         return
     try:
@@ -40,16 +40,16 @@ def audit_check(settings: Settings) -> Iterator[Check]:
 
 
 def noted_end(data: Path) -> ChainHead:
-    """Where heads.json has seen the audit log end."""
+    """The end of the audit log that heads.json has noted."""
     heads = heads_file.read(data)
     return ChainHead() if heads is None else heads.audit
 
 
 def require_end(rows: Sequence[AuditRow], end: ChainHead) -> None:
-    """ForkError unless these rows lead through that end."""
+    """Raises ForkError unless these rows contain that end."""
     if end.size and (len(rows) < end.size or rows[end.size - 1].head.hex() != end.head):
         raise ForkError(
-            f"the audit log has {len(rows):,} entries and does not lead through the end that "
-            f"heads.json has seen, {end.size}:{end.head}: entries were taken away or changed, "
+            f"the audit log has {len(rows):,} entries and does not contain the end that "
+            f"heads.json has noted, {end.size}:{end.head}: entries were removed or changed, "
             f"or the database is an older copy; {CURE}"
         )

@@ -1,4 +1,4 @@
-"""What `deniable doctor` looks at: this machine, the data directory, the service."""
+"""The checks of `deniable doctor`: this machine, the data directory, the service."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def of_directory(settings: Settings, now: Clock = time.time) -> Iterator[Check]:
     """Permissions, keys, schema, audit log, lock, proxy, disk, clock; PostgreSQL's server."""
     data = settings.data
     if not (data / "trust").is_file():
-        yield Check("fail", "data", f"{data} is not prepared: deniable init --data {data}")
+        yield Check("fail", "data", f"{data} is not prepared: run deniable init --data {data}")
         return
     yield _permission(data, "data")
     for path in sorted((data / "keys").glob("*.key")):
@@ -97,13 +97,13 @@ def of_directory(settings: Settings, now: Clock = time.time) -> Iterator[Check]:
 
 
 def can_open(settings: Settings) -> bool:
-    """Whether looking at the service leaves the database's schema as it is."""
+    """Whether the service can be opened without changing the database's schema."""
     runs = running_server.find(settings.data) is not None
     return runs or current_version(settings) == schema.HEAD
 
 
 def of_service(client: ServiceClient, trust: str | None, now: Clock = time.time) -> Iterator[Check]:
-    """The key list it offers, verified where `trust` is known, and the collections it holds."""
+    """The published key list, verified if `trust` is known, and the registered collections."""
     try:
         yield _ready(client)
         yield _key_list(client.keys(), trust, now())
@@ -111,13 +111,13 @@ def of_service(client: ServiceClient, trust: str | None, now: Clock = time.time)
     except DeniableError as error:
         yield Check("fail", "service", str(error))
         return
-    yield Check("ok", "service", f"answers, with {len(collections)} collections")
+    yield Check("ok", "service", f"answers; it has {len(collections)} collections")
     for collection in collections:
         yield from _expiry(collection, now())
 
 
 def _ready(client: ServiceClient) -> Check:
-    """What `/readyz` says: of a service that runs, or of this directory opened for the moment."""
+    """The answer of `/readyz`, of the running service or of this directory."""
     try:
         checks = client.ready().document.checks
     except ServiceError as error:
@@ -133,7 +133,7 @@ def _permission(path: Path, what: str) -> Check:
 
 
 def _operator_key_inside(data: Path) -> Iterator[Check]:
-    """The key that signs manifests belongs elsewhere than the machine that could be broken into."""
+    """Warn if the operator's key is in the data directory of a machine on the network."""
     from deniable_aggregator.keys import read_seed, read_trust
 
     trust = read_trust(data)
@@ -143,7 +143,7 @@ def _operator_key_inside(data: Path) -> Iterator[Check]:
         except AggregatorError:
             continue
         if inside:
-            yield Check("warn", "operator key", f"{path} lies in the data directory: move it away")
+            yield Check("warn", "operator key", f"{path} is in the data directory: move it away")
 
 
 def _delegation(data: Path, now: float) -> Iterator[Check]:
@@ -184,7 +184,7 @@ def _expiry(collection: CollectionDocument, now: float) -> Iterator[Check]:
 
 
 def of_postgres(settings: Settings) -> Iterator[Check]:
-    """Whether it answers and keeps what it says; what waits for the roll-up."""
+    """Whether PostgreSQL answers and keeps commits, and how many batches wait for the roll-up."""
     try:
         with open_read_only(settings) as db:
             [[version, fsync, durable]] = db.execute(_POSTGRES).fetchall()
@@ -193,19 +193,19 @@ def of_postgres(settings: Settings) -> Iterator[Check]:
         yield Check("fail", "postgresql", str(error))
         return
     if fsync != "on":
-        yield Check("fail", "postgresql", "fsync is off: a power cut loses what was acknowledged")
+        yield Check("fail", "postgresql", "fsync is off: a power cut loses accepted reports")
     elif durable == "off":
         yield Check(
             "warn",
             "postgresql",
-            f"{version}; synchronous_commit is off by default: the service sets it on in its own "
-            "sessions, but what any other program commits can be lost: alter system reset "
+            f"{version}; synchronous_commit is off by default. The service turns it on in its own "
+            "sessions, but commits of other programs can be lost: alter system reset "
             "synchronous_commit",
         )
     else:
         yield Check("ok", "postgresql", f"{version}")
     level = "warn" if waiting > MANY_WAITING else "ok"
-    yield Check(level, "roll-up", f"{waiting:,} batches wait, normal is what 5 seconds bring")
+    yield Check(level, "roll-up", f"{waiting:,} batches wait, normally those of 5 seconds")
 
 
 def _server(settings: Settings) -> Check:
@@ -214,7 +214,9 @@ def _server(settings: Settings) -> Check:
     if live is not None:
         return Check("ok", "server", f"runs at {live.address}")
     left = (
-        " (server.json is left over from one that was killed)" if running_server.read(data) else ""
+        " (server.json is left over from a server that was killed)"
+        if running_server.read(data)
+        else ""
     )
     try:
         DirectoryLock.acquire(data, shared=settings.shared).release()
@@ -228,17 +230,17 @@ def _disk(place: Path) -> Check:
     if not readiness.is_writable(place):
         return Check("fail", "disk", f"{place} cannot be written")
     if free < readiness.LEAST_FREE_BYTES:
-        return Check("fail", "disk", f"{place} is full: the service says that it is not ready")
+        return Check("fail", "disk", f"{place} is full: the service is not ready")
     level = "ok" if free >= LEAST_FREE_BYTES else "warn"
     return Check(level, "disk", f"{free / 2**30:.1f} GiB free in {place}")
 
 
 def _clock(settings: Settings, now: float) -> Check:
-    """Nothing here was written in the future."""
+    """Whether the clock is not before the newest file of the directory."""
     newest = max(path.stat().st_mtime for path in settings.data.rglob("*") if path.is_file())
     if newest > now + 60:
         return Check(
-            "fail", "clock", f"it is {_day(now)}, and a file was written on {_day(newest)}"
+            "fail", "clock", f"it says {_day(now)}, but a file was written on {_day(newest)}"
         )
     return Check("ok", "clock", f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M} UTC")
 

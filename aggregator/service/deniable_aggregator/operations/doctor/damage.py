@@ -1,4 +1,4 @@
-"""Whether the database is damaged: every count, manifest and entry against its checksum."""
+"""Checks every count, manifest and entry of the database against its checksum."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MOST_NAMED = 20
 
 
 def damage_checks(settings: Settings) -> Iterator[Check]:
-    """A line for each damage, at most 20; one line where there is none."""
+    """One check for each damage, at most 20; one "ok" if there is none."""
     try:
         require_portable(settings)
     except StoreError as error:
         yield Check("warn", "counts", str(error))
         return
     try:
-        if current_version(settings) != schema.HEAD:  # another check speaks of that
+        if current_version(settings) != schema.HEAD:  # another check reports that
             return
         if not settings.shared:
             _require_whole_file(settings)
@@ -48,7 +48,7 @@ def damage_checks(settings: Settings) -> Iterator[Check]:
     if len(said) > MOST_NAMED:
         yield Check("fail", "counts", f"and {len(said) - MOST_NAMED:,} more")
     if not said:
-        yield Check("ok", "counts", "every count, manifest and entry is as it was written")
+        yield Check("ok", "counts", "every count, manifest and entry matches its checksum")
 
 
 def _signature_checks(database: Snapshot, trust: str) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _signature_checks(database: Snapshot, trust: str) -> Iterator[str]:
 
 
 def _require_whole_file(settings: Settings) -> None:
-    """Raises StoreError."""
+    """Raises StoreError if the database file is damaged."""
     with open_read_only(settings) as db:
         require_intact(db, str(settings.database), INDEXED_TABLES)
         [[verdict]] = db.execute(_QUICK).fetchall()

@@ -1,4 +1,4 @@
-"""What `deniable doctor` knows of programs and settings: versions, their faults, unsafe fronts."""
+"""Checks of programs and settings: versions, known faults of SQLite, proxies, keys, spools."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Version = tuple[int, ...]
 
 SHOWN = ("deniable-aggregator", "granian", "cryptography", "flask")
 UNROTATED_DAYS = 365
-"""A key in use for longer than that is told of where nothing rotates it."""
+"""Days after which an active key gets a warning if nothing rotates it."""
 
 DAY_SECONDS = 86_400
 UNCOUNTED_DAYS = 2
-"""An opener counts once a day, if not oftener."""
+"""Days without a count after which a spool gets a warning: it is normally counted daily."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ SQLITE_FAULTS = (
         "it, let no other program",
     ),
 )
-"""Those that concern this program; what is older than STRICT tables is refused anyway."""
+"""Faults that concern this program; versions without STRICT tables are refused anyway."""
 
 
 def versions(
     find: Callable[[str], str] = importlib.metadata.version,
 ) -> Iterator[Check]:
-    """What is installed, and whether the two distributions belong together."""
+    """The installed versions, and whether the two distributions match."""
     shared, own = find("deniable-shared"), find("deniable-aggregator")
     if shared != own:
         message = f"deniable-aggregator {own} with deniable-shared {shared}: install one version"
@@ -68,7 +68,7 @@ def versions(
 
 
 def sqlite_checks(version: str, module: str) -> Iterator[Check]:
-    """A line for each known fault of this SQLite; one line where there is none."""
+    """One check for each known fault of this SQLite; one "ok" if there is none."""
     number = tuple(int(part) for part in version.split(".")[:3])
     faults = [fault for fault in SQLITE_FAULTS if fault.first <= number < fault.fixed]
     for fault in faults:
@@ -81,15 +81,15 @@ def sqlite_checks(version: str, module: str) -> Iterator[Check]:
 
 
 def proxies(settings: Settings) -> Iterator[Check]:
-    """Settings that cannot be right about what stands in front of this process."""
+    """Settings that do not fit a proxy in front of this process, or its absence."""
     local, url = _is_loopback(settings.host), urlsplit(settings.public_url)
     public = not _is_loopback(url.hostname or "")
     if settings.trusted_proxy and not local:
         yield Check(
             "warn",
             "proxy",
-            f"trusted_proxy is set and {settings.host} is listened on: whoever reaches it past the "
-            "proxy is not limited; let nothing but the proxy reach it",
+            f"trusted_proxy is set, but the service listens on {settings.host}: what bypasses the "
+            "proxy has no rate limit. Let only the proxy reach it",
         )
     elif public and url.scheme == "http":
         yield Check("fail", "proxy", f"{settings.public_url} is plain HTTP: let a proxy end TLS")
@@ -115,7 +115,7 @@ def schema_check(settings: Settings) -> Check:
         return Check("fail", "schema", "the database is missing or empty: put back a copy of it")
     if present != schema.HEAD:
         message = (
-            f"{present}, this program's is {schema.HEAD}: the service is not looked at until "
+            f"{present}, this program needs {schema.HEAD}: the service is not checked until "
             "deniable store migrate, or serve, has upgraded it"
         )
         return Check("warn", "schema", message)
@@ -126,7 +126,7 @@ def key_age(settings: Settings, now: float) -> Check:
     """Whether the newest key that reports are sealed to is replaced in time."""
     written = [path.stat().st_mtime for path in (settings.data / "keys").glob("report-*.key")]
     if not written:
-        return Check("fail", "key age", "there is no report-<id>.key: no report can be opened")
+        return Check("fail", "key age", "there is no file report-<id>.key: no report can be opened")
     days = (now - max(written)) / DAY_SECONDS
     if days > (settings.rotate_keys_days or UNROTATED_DAYS) + 2:
         return Check(
@@ -136,20 +136,20 @@ def key_age(settings: Settings, now: float) -> Check:
 
 
 def spools(settings: Settings, now: float) -> Iterator[Check]:
-    """Whether the spools that epochs wait for are counted."""
+    """Whether the spools that epochs wait for are counted in time."""
     try:
         if current_version(settings) != schema.HEAD:
             return
         with open_read_only(settings) as db:
             deadline = counted_until(db)
     except AggregatorError:
-        return  # other checks say what is wrong with the database
+        return  # other checks report faults of the database
     for place, until in deadline.items():
         days = (now - until) / DAY_SECONDS
         if days > UNCOUNTED_DAYS:
             message = (
-                f"{place} was not counted for {UNCOUNTED_DAYS} days, and epochs wait for it: run "
-                "deniable spool drain, and once with --last if it is given up"
+                f"{place} was not counted for {UNCOUNTED_DAYS} days, but epochs wait for it: run "
+                "deniable spool drain, or with --last if you no longer use this spool"
             )
             yield Check("warn", "spool", message)
         else:

@@ -1,7 +1,7 @@
-"""What `deniable doctor verify-log` checks: the log is one chain, and all that is signed is in it.
+"""The checks of `deniable doctor verify-log`: the log is one chain with every signed document.
 
-The database keeps, beside each entry, the head it led to, and the signed bodies apart from them.
-The service shows entries and signs heads. All of it is computed anew from the entries alone.
+The database has a head after each entry, and separately the signed documents. The service serves
+entries and signs heads. The checks compute all heads again from the entries alone.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Chain:
 
     @classmethod
     def of(cls, entries: Iterable[LogEntry]) -> Chain:
-        """Every head computed."""
+        """The chain of these entries; computes every head."""
         chain_entries, heads = tuple(entries), [GENESIS]
         for entry in chain_entries:
             heads.append(extend(heads[-1], [entry]))
@@ -63,7 +63,7 @@ class Chain:
 
     @property
     def words(self) -> str:
-        """Size and head."""
+        """Size and head, in words."""
         return f"{len(self.entries):,} entries end in {self.heads[-1].hex()}"
 
     def holds(self, position: int, entry: LogEntry) -> bool:
@@ -76,9 +76,9 @@ class Chain:
 
 
 def read_database(settings: Settings) -> Chain:
-    """The chain of a data directory's database, which a service may have open meanwhile.
+    """The chain of a data directory's database. A service may have it open.
 
-    StoreError where a head that is kept is not the one that the entries lead to.
+    Raises StoreError if a stored head differs from the computed one.
     """
     with open_read_only(settings) as db:
         rows = db.execute(_LOG).fetchall()
@@ -90,7 +90,7 @@ def read_database(settings: Settings) -> Chain:
 
 
 def read_service(client: ServiceClient) -> Chain:
-    """The chain that a service shows, page by page; ForkError unless it ends as the pages say."""
+    """The chain that a service serves, page by page. Raises ForkError if its end does not match."""
     entries: list[LogEntry] = []
     while True:
         page = parse_log_page(client.log_page(len(entries)), first=len(entries))
@@ -100,15 +100,15 @@ def read_service(client: ServiceClient) -> Chain:
     chain = Chain.of(entries)
     if chain.heads[-1] != page.head:
         raise ForkError(
-            f"{client.address} says that its log ends in {page.head.hex()}, but its {chain.words}"
+            f"{client.address} claims that its log ends in {page.head.hex()}, but its {chain.words}"
         )
     return chain
 
 
 def of_database(settings: Settings, chain: Chain, trust: str) -> Iterator[Check]:
-    """Every manifest and key list that is kept: signed, logged, and following the one before.
+    """Check stored manifests and key lists: each is signed, logged, and follows the one before.
 
-    Every release that is kept: in the log as it is, behind its salt.
+    Also check that every stored release is in the log, hashed with its salt.
     """
     with open_read_only(settings) as db:
         manifests = db.execute(_MANIFESTS).fetchall()
@@ -134,13 +134,13 @@ def of_database(settings: Settings, chain: Chain, trust: str) -> Iterator[Check]
 
 
 def of_service(client: ServiceClient, chain: Chain, trust: str, now: float) -> Iterator[Check]:
-    """The key list and the manifests that are given out: signed, and in the log."""
+    """Check that the published key list and manifests are signed and in the log."""
     try:
         listed = verify_key_list(client.keys(), trusted=[trust], now=now)
         if not chain.has_head(listed.log_size, listed.log_head):
             raise ForkError(
                 f"it is signed over a log of {listed.log_size:,} entries that ends in "
-                f"{listed.log_head}, and the log shown does not"
+                f"{listed.log_head}, but the published log does not"
             )
         yield Check("ok", "key list", f"version {listed.version} is signed over this log")
     except DeniableError as error:
@@ -150,7 +150,7 @@ def of_service(client: ServiceClient, chain: Chain, trust: str, now: float) -> I
     for row in rows:
         if reason := _manifest_error(chain, None, client.manifest(row.collection), trust, None):
             errors.append(f"{row.collection}: {reason}")
-    yield from _summary_checks("given out", len(rows), errors)
+    yield from _summary_checks("published", len(rows), errors)
 
 
 def compare_chains(kept: Chain, served: Chain) -> Check:
@@ -163,7 +163,7 @@ def compare_chains(kept: Chain, served: Chain) -> Check:
 
 
 def _is_since(db: Statements, version: str) -> bool:
-    """Whether the database has had a program of that schema."""
+    """Whether the database has at least that schema."""
     return db.execute(READ_VERSION).fetchall() >= [(version,)]
 
 
@@ -171,8 +171,8 @@ def _releases(chain: Chain, results: Iterable[tuple[int, str, bytes, bytes]]) ->
     rows = list(results)
     for position, release, salt, document in rows:
         if not chain.holds(position, release_entry(salt, document)):
-            return Check("fail", "releases", f"release {release} is not in the log there")
-    return Check("ok", "releases", f"{len(rows):,}, each in the log behind its salt")
+            return Check("fail", "releases", f"release {release} is not in the log at its place")
+    return Check("ok", "releases", f"{len(rows):,}, each in the log with its salt")
 
 
 def _manifest_error(
@@ -184,9 +184,11 @@ def _manifest_error(
     except DeniableError as error:
         return str(error)
     if digest not in (None, entry.body_hash):
-        return "its digest is not that of its body"
+        return "its digest does not match its body"
     logged = entry in chain.entries if position is None else chain.holds(position, entry)
-    return None if logged else "it is not in the log" + ("" if position is None else " there")
+    return (
+        None if logged else "it is not in the log" + ("" if position is None else " at its place")
+    )
 
 
 def _checked_list(
@@ -194,7 +196,7 @@ def _checked_list(
 ) -> KeyList:
     key_list = verify_key_list(envelope, trusted=[trust], now=issued)
     if not chain.holds(position, LogEntry("keys", sha256(key_list.encode()).digest())):
-        raise ForkError("it is not in the log there")
+        raise ForkError("it is not in the log at its place")
     if key_list.log_size != position - 1 or not chain.has_head(
         key_list.log_size, key_list.log_head
     ):
@@ -205,13 +207,13 @@ def _checked_list(
 
 
 def _completeness(chain: Chain, kept: Mapping[str, int], deleted: int) -> Check:
-    """Manifests of collections that an admin has deleted are not missing."""
+    """Whether every logged document is stored, except manifests of deleted collections."""
     logged = {kind: sum(entry.type == kind for entry in chain.entries) for kind in kept}
     if logged != {**kept, "manifest": kept["manifest"] + deleted}:
         counts = ", ".join(f"{kept[kind]:,} of {logged[kind]:,} ({kind})" for kind in kept)
-        return Check("fail", "bodies", f"of what was logged only this is kept: {counts}")
-    but = f" but {deleted:,} manifests of deleted collections" if deleted else ""
-    return Check("ok", "bodies", f"everything that was logged is kept{but}")
+        return Check("fail", "bodies", f"some logged documents are missing, stored are: {counts}")
+    but = f", except {deleted:,} manifests of deleted collections" if deleted else ""
+    return Check("ok", "bodies", f"every logged document is stored{but}")
 
 
 def _summary_checks(what: str, number: int, errors: list[str]) -> Iterator[Check]:

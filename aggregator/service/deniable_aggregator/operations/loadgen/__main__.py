@@ -1,6 +1,6 @@
-"""`python -m deniable_aggregator.operations.loadgen`: what a running service can take.
+"""`python -m deniable_aggregator.operations.loadgen`: measures how much load a service accepts.
 
-It sends real sealed reports. No requirement beyond the service's own.
+It sends real sealed reports. It needs nothing but the service's own dependencies.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PROGRAM = "python -m deniable_aggregator.operations.loadgen"
     "--reports-per-request", "reports", type=int, default=1, show_default=True, help="Up to 1,000."
 )
 @click.option("--duration", type=int, default=10, show_default=True, help="Seconds.")
-@click.option("--other-host", is_flag=True, help="Send to a host that is not this machine, too.")
+@click.option("--other-host", is_flag=True, help="Allow a host that is not this machine.")
 @click.option(
     "--url",
     envvar="DENIABLE_URL",
@@ -72,12 +72,12 @@ def loadgen(  # noqa: PLR0913  (click passes each option by name)
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Send made-up reports and see what the service takes.
+    """Send simulated reports and measure the service.
 
     The reports are randomized and sealed like real ones, and COUNTED like real ones: use a
-    collection that was made for this. They are all sealed before the first is sent, at most a
-    million. Latencies count from when a request was due. More than one report a request needs a
-    relay token, which is made and revoked on the way with the right of an admin token.
+    collection that was made for this. All of them, at most a million, are sealed before the first
+    is sent. Latencies count from when a request was due. More than one report a request needs a
+    relay token; this command makes and revokes one, so it needs an admin token.
     """
     try:
         plan = LoadPlan(rate, connections, reports, duration)
@@ -96,7 +96,7 @@ def loadgen(  # noqa: PLR0913  (click passes each option by name)
 
 
 def _connect(url: str | None, data: Path | None) -> ServiceClient:
-    """To `url`, else to the service that runs in the data directory."""
+    """Connect to `url`, else to the service that runs in the data directory."""
     if url:
         return remote(url, os.environ.get("DENIABLE_TOKEN"))
     chosen = {} if data is None else {"DENIABLE_DATA": str(data)}
@@ -118,7 +118,7 @@ def _send_load(client: ServiceClient, collection: str, plan: LoadPlan) -> LoadRe
 
 @contextmanager
 def _progress(stage: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error at a terminal; the function takes how many are done."""
+    """A bar on standard error at a terminal; yields a function that takes the number done."""
     file = sys.stderr if sys.stderr.isatty() else io.StringIO()
     with click.progressbar(length=total, label=stage, file=file) as bar:
         yield lambda done: bar.update(done - bar.pos)
@@ -126,7 +126,7 @@ def _progress(stage: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def _relay(client: ServiceClient, *, needed: bool) -> Iterator[str | None]:
-    """A relay token for as long as the block takes."""
+    """A relay token for the duration of the block; None if it is not needed."""
     if not needed:
         yield None
         return
@@ -141,7 +141,7 @@ def _show(outcome: LoadResult, plan: LoadPlan) -> None:
     sums = outcome.document()
     click.echo(
         f"{sums['requests']:,} of {plan.requests:,} requests answered in {sums['seconds']} s: "
-        f"{sums['requests_per_second']} requests/s, {sums['reports_per_second']} reports/s kept"
+        f"{sums['requests_per_second']} requests/s, {sums['reports_per_second']} reports/s accepted"
     )
     if outcome.latencies:
         click.echo(f"p50 {sums['p50_ms']} ms, p99 {sums['p99_ms']} ms")

@@ -1,4 +1,4 @@
-"""How much is sent and how fast. Everything is bounded: a typo must not become an attack."""
+"""The amount and rate of a load test. All values have limits: a typo must not become an attack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_SECONDS = 3_600
 
 
 class LoadError(AggregatorError):
-    """The load was not given; the message says what to change."""
+    """The load test was refused; the message says what to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class LoadPlan:
 
     @property
     def requests(self) -> int:
-        """In all."""
+        """The total number of requests."""
         return self.rate * self.seconds
 
 
 def require_this_machine(url: str) -> None:
-    """LoadError unless the address is this machine's own."""
+    """Raises LoadError unless the address is this machine's own."""
     host = urlsplit(url).hostname or ""
     try:
         loopback = ip_address(host).is_loopback
@@ -54,8 +54,8 @@ def require_this_machine(url: str) -> None:
         loopback = host == "localhost"
     if not loopback:
         raise LoadError(
-            f"{host or url!r} is not this machine: with --other-host load is sent there, too; "
-            "ask whoever runs it first"
+            f"{host or url!r} is not this machine. To send load there use --other-host; "
+            "first ask its operator"
         )
 
 

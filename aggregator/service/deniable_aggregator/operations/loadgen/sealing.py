@@ -1,4 +1,4 @@
-"""Reports of made-up answers, randomized and sealed as a device does; each has an id of its own."""
+"""Makes reports of random answers, randomized and sealed as on a device, each with its own id."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class SealingTarget:
 
     @property
     def path(self) -> str:
-        """Where its reports go."""
+        """The path that reports are sent to."""
         return f"/v1/collections/{parse_manifest(self.body).collection}/reports"
 
 
 def fetch_target(client: ServiceClient, collection: str) -> SealingTarget:
-    """Ask for the manifest and the keys. Believes whoever signed the manifest: answers are made up.
+    """Fetch manifest and keys. Trusts any signer of the manifest, because answers are not real.
 
-    Raises ServiceError if the service has no such collection, LoadError if reports of it cannot be
-    made up.
+    Raises ServiceError if the service has no such collection, LoadError if its reports cannot be
+    simulated.
     """
     envelope = client.manifest(collection)
     signers = [each.keyid for each in dsse.decode(envelope, payload_type=MANIFEST_TYPE).signatures]
@@ -54,8 +54,8 @@ def fetch_target(client: ServiceClient, collection: str) -> SealingTarget:
     manifest = parse_manifest(body)
     if manifest.requires:
         raise LoadError(
-            f"{manifest.collection} requires {', '.join(manifest.requires)}, and made-up reports "
-            "have none: use a collection that requires nothing"
+            f"{manifest.collection} requires {', '.join(manifest.requires)}, which test reports "
+            "do not have: use a collection that requires nothing"
         )
     now = time.time()
     key = verify_key_list(client.keys(), trusted=signers, now=now).active
@@ -73,7 +73,7 @@ ID_BYTES = 16
 def seal_bodies(
     target: SealingTarget, requests: int, reports: int, progress: Callable[[int], None]
 ) -> list[bytes]:
-    """The bodies of so many requests; `progress` is told how many reports are sealed."""
+    """The bodies of `requests`; calls `progress` with the number of sealed reports."""
     made: list[bytes] = []
     for share in _shares(target, requests * reports):
         made += share
@@ -82,7 +82,7 @@ def seal_bodies(
 
 
 def seal_reports(target: SealingTarget, count: int) -> list[bytes]:
-    """So many encoded reports."""
+    """`count` encoded reports."""
     manifest = parse_manifest(target.body)
     mechanism, coins = manifest.mechanism(), Coins.system()
     inputs = list(islice(mechanism.inputs(), INPUTS))

@@ -1,8 +1,8 @@
-"""Requests when they are due, over a fixed number of connections that are kept open.
+"""Sends requests when they are due, over a fixed number of open connections.
 
-Latency counts from when a request was due: a service that falls behind is not spared the wait of
-those that it kept from being sent. A request is sent once and never again; one whose connection
-fails is counted as failed, and the next one connects anew.
+Latency counts from when a request was due, so a slow service also pays for requests that it delays.
+A request is sent only once. If its connection fails, it counts as failed, and the next request
+connects again.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class LoadResult:
 
     @property
     def accepted(self) -> int:
-        """Reports that the service says it keeps."""
+        """Reports that the service accepted."""
         return self.statuses[ACCEPTED] * self.reports_per_request - self.refused
 
     def document(self) -> dict[str, object]:
-        """For `--json`."""
+        """The JSON document of `--json`."""
         taken = max(self.seconds, 1e-9)
         return {
             "requests": len(self.latencies),
@@ -84,14 +84,14 @@ Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(frozen=True, slots=True)
 class UploadTarget:
-    """Where requests go, and the relay token that more than one report a request needs."""
+    """The address of requests, and the relay token for more than one report a request."""
 
     url: str
     path: str
     token: str | None = None
 
     def head(self, length: int) -> bytes:
-        """All of a request but its body."""
+        """The head of a request with a body of `length` bytes."""
         lines = [
             f"POST {self.path} HTTP/1.1",
             f"Host: {urlsplit(self.url).netloc}",
@@ -105,7 +105,7 @@ class UploadTarget:
 def send(
     address: UploadTarget, bodies: Sequence[bytes], plan: LoadPlan, progress: Callable[[int], None]
 ) -> LoadResult:
-    """Send them all; `progress` is told how many are answered."""
+    """Send all requests; calls `progress` with the number of answers."""
     return asyncio.run(_send(address, bodies, plan, progress))
 
 
@@ -122,7 +122,7 @@ async def _send(
 
 
 class _Connection:
-    """One connection, and what goes over it one after the other."""
+    """One connection, which sends requests one after the other."""
 
     def __init__(
         self, address: UploadTarget, outcome: LoadResult, progress: Callable[[int], None]
@@ -133,7 +133,7 @@ class _Connection:
         self._stream: Stream | None = None
 
     async def run(self, due: Iterator[tuple[float, bytes]]) -> None:
-        """Take the next request that nobody took, until there is none."""
+        """Send requests from the shared iterator until there are none."""
         try:
             for moment, body in due:
                 await asyncio.sleep(max(0.0, moment - time.perf_counter()))

@@ -1,4 +1,4 @@
-"""What the service counts and measures, for Prometheus."""
+"""Metrics of the service, for Prometheus."""
 
 from __future__ import annotations
 

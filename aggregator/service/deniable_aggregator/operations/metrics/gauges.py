@@ -1,11 +1,11 @@
 """The state of the service at the moment of a scrape, as gauges.
 
-They are what the answering process sees: nothing here is added up over processes, and none of it
-makes the database work, so that a scrape is answered while the database is gone.
+They describe the answering process; nothing is added up over processes. They do not read the
+database, so a scrape also works while the database is down.
 
-`StoreHealth` is what the housekeeping sees each time: does the store answer, how far is it behind.
-Nothing that is counted carries a time, so the roll-up's lag is seen from outside: batches are
-numbered, and whatever was there at an earlier look and still is has waited since that look.
+The maintenance updates `StoreHealth`: whether the store answers, and how far its roll-up is behind.
+Counted reports have no time, so the lag is measured from outside: batches are numbered, and a batch
+that was present at an earlier check has waited since that check.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class StoreHealth:
-    """`check` is called by one thread; the rest may be read from any."""
+    """Only one thread may call `check`; any thread may read."""
 
     def __init__(self, store: Maintenance, *, clock: Clock) -> None:
         self._store = store
@@ -46,7 +46,7 @@ class StoreHealth:
         self.lag_seconds = 0.0
 
     def check(self) -> None:
-        """Ask the store; raises what it raises."""
+        """Check the store. Exceptions of the store propagate."""
         self.up = False
         waiting = self._store.rollup_backlog()
         self.up = True
@@ -72,15 +72,15 @@ class ServiceGauges(Collector):
     clock: Clock
 
     def collect(self) -> Iterator[Metric]:
-        """All of it."""
+        """Every gauge."""
         yield InfoMetricFamily(
             "deniable_build",
-            "The program that runs.",
+            "The version of the running program.",
             {"version": version("deniable-aggregator")},
         )
         yield GaugeMetricFamily(
             "deniable_uploads_waiting",
-            "Uploads that have come whole and wait for those being stored.",
+            "Complete uploads that wait for earlier ones to be stored.",
             self.arrivals.waiting,
         )
         yield from self._store_gauges()
@@ -88,14 +88,14 @@ class ServiceGauges(Collector):
         yield self._collection_gauge()
         yield GaugeMetricFamily(
             "deniable_disk_free_bytes",
-            "Space left where the data directory lies.",
+            "Free space on the disk of the data directory.",
             readiness.free_bytes(self.data),
         )
 
     def _store_gauges(self) -> Iterator[Metric]:
         yield GaugeMetricFamily(
             "deniable_store_up",
-            "Whether the database answered the last time.",
+            "Whether the database answered the last check.",
             int(self.store_health.up),
         )
         yield GaugeMetricFamily(
@@ -105,7 +105,7 @@ class ServiceGauges(Collector):
         )
         yield GaugeMetricFamily(
             "deniable_rollup_lag_seconds",
-            "How long the oldest batch has waited for the roll-up, at least.",
+            "How long the oldest batch has waited for the roll-up, at the least.",
             self.store_health.lag_seconds,
         )
         yield GaugeMetricFamily(
@@ -118,7 +118,7 @@ class ServiceGauges(Collector):
         keys, now = self.keys, self.clock()
         ages = GaugeMetricFamily(
             "deniable_key_age_seconds",
-            "How long the key that reports are sealed to has been in use.",
+            "How long the key for reports has been in use.",
             labels=["suite"],
         )
         for each in keys.listed_keys:
@@ -127,12 +127,12 @@ class ServiceGauges(Collector):
         yield ages
         yield GaugeMetricFamily(
             "deniable_key_list_expires_timestamp_seconds",
-            "From when on devices refuse the key list.",
+            "When devices begin to refuse the key list.",
             keys.listed_until,
         )
         yield GaugeMetricFamily(
             "deniable_delegation_expires_timestamp_seconds",
-            "From when on the online key may not sign key lists.",
+            "When the online key may no longer sign key lists.",
             keys.delegated_until,
         )
 

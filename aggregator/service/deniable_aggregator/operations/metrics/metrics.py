@@ -1,8 +1,8 @@
 """Counters and histograms of one service, which add up over its worker processes.
 
 Labels are closed sets: outcomes, statuses, the names of operations, ids of registered collections.
-Nothing that a stranger sends becomes one. With PROMETHEUS_MULTIPROC_DIR, which `deniable serve`
-sets for several workers, each process keeps its numbers in a file there and any of them tells all.
+A label never contains text from a request. With PROMETHEUS_MULTIPROC_DIR, which `deniable serve`
+sets for several workers, each process keeps its numbers in a file there, and any process reads all.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _REPORTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
 
 
 class Metrics:
-    """One service's measures; thread-safe."""
+    """The metrics of one service. Thread-safe."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.reports = self._counter(
             "deniable_reports",
-            "Reports by what became of them.",
+            "Reports by outcome.",
             ("collection", "outcome"),
         )
         self.uploads = self._counter(
             "deniable_uploads",
-            "Upload requests by the status they were answered with.",
+            "Upload requests by HTTP status.",
             ("status",),
         )
         self.upload_seconds = self._histogram(
@@ -69,11 +69,11 @@ class Metrics:
             "deniable_epoch_close_seconds", "Time that closing one epoch took.", _SECONDS
         )
         self.housekeeping_failures = self._counter(
-            "deniable_housekeeping_failures", "Rounds of housekeeping that failed."
+            "deniable_housekeeping_failures", "Maintenance runs that failed."
         )
         self.led_at = Gauge(
             "deniable_housekeeping_led_timestamp_seconds",
-            "When a worker here last finished a round as the one that keeps house; 0: never.",
+            "When a leading worker here last finished its maintenance; 0: never.",
             registry=self._registry,
             multiprocess_mode="max",
         )
@@ -99,11 +99,11 @@ class Metrics:
         self.requests.labels(operation or "none", str(status)).inc()
 
     def exposition(self, state: Collector) -> bytes:
-        """Everything in Prometheus' text format: all processes' measures, and `state`."""
+        """The metrics of all processes and `state`, in Prometheus' text format."""
         return generate_latest(self._all()) + generate_latest(_only(state))
 
     def count_release(self, outcome: str) -> None:
-        """One more request of a release that ended so."""
+        """Count one request of a release with this outcome."""
         self.releases.labels(outcome).inc()
 
     def reports_so_far(self) -> dict[tuple[str, str], float]:

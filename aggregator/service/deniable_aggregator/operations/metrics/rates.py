@@ -1,6 +1,6 @@
-"""How fast reports come, by what became of them: two looks at the counters, and the time between.
+"""Rates of reports by outcome, from two samples of the counters.
 
-Counters have no time, and the database keeps none of any report. What is here is in memory alone:
+Counters have no time, and the database stores no time of a report. These values are only in memory:
 rates of the last two minutes, and totals every ten minutes of the last day.
 """
 
@@ -22,12 +22,12 @@ SLOT_SECONDS = 600
 HISTORY_SECONDS = 86_400
 
 ReportOutcome = tuple[str, str]
-"""Collection id, and what became of a report: "counted", "duplicate", or why it was rejected."""
+"""Collection id, and the outcome of a report: "counted", "duplicate" or a rejection's reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class CounterTotals:
-    """What was counted up to a moment: reports by outcome, upload requests by status."""
+    """The counters at a moment: reports by outcome, upload requests by status."""
 
     at: float
     reports: Mapping[ReportOutcome, float]
@@ -35,7 +35,7 @@ class CounterTotals:
 
 
 class ReportRates:
-    """`sample` is called by one thread; the rest may be read from any."""
+    """Only one thread may call `sample`; any thread may read."""
 
     def __init__(self, metrics: Metrics, *, clock: Clock) -> None:
         self._metrics = metrics
@@ -45,7 +45,7 @@ class ReportRates:
         self._lock = threading.Lock()
 
     def sample(self) -> None:
-        """Note how many there are of each."""
+        """Take a sample of all counters."""
         now, totals = self._clock(), self._metrics.reports_so_far()
         with self._lock:
             if not self._history or now // SLOT_SECONDS > self._history[-1].at // SLOT_SECONDS:
@@ -58,7 +58,7 @@ class ReportRates:
                 self._samples.popleft()
 
     def history(self) -> list[CounterTotals]:
-        """Totals at the start of each ten minutes, the oldest first, then now's; empty at first."""
+        """Totals at the start of each ten minutes, oldest first, then now; empty at first."""
         with self._lock:
             kept = list(self._history)
         if not kept:
@@ -69,7 +69,7 @@ class ReportRates:
         return [*kept, now]
 
     def per_minute(self) -> Mapping[ReportOutcome, float] | None:
-        """Reports a minute of each outcome that there was; None before there were two looks."""
+        """Reports a minute for each outcome that occurred; None before the second sample."""
         with self._lock:
             if len(self._samples) < 2:
                 return None

@@ -1,1 +1,1 @@
-"""The service as a process: locked, started as a child, found again, spoken to."""
+"""The service as a process: starting it as a child, finding it, its tokens and links."""

@@ -1,11 +1,10 @@
-"""Run granian until a signal ends it, or until the process that started it is gone.
+"""Runs granian until a signal ends it, or until the process that started it ends.
 
 `python -m deniable_aggregator.operations.process.launcher [--delete DIRECTORY] -- ARGUMENTS`,
-where the arguments are granian's. Only the starter holds the other end of standard input, a pipe:
-when the starter dies, however it dies, the pipe closes, the server drains, and the directory of a
-demonstration is deleted. Where several workers serve, their counters lie in the data directory, in
-`counters/PORT`. It is emptied at the start: a server that was killed leaves no more than one such
-directory.
+with granian's arguments. Only the starter holds the other end of standard input, a pipe. When the
+starter ends in any way, the pipe closes, the server drains, and the directory of a demo is deleted.
+The counters of several workers are in the data directory, in `counters/PORT`. It is emptied at the
+start, so a killed server leaves at most one such directory.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def stop_when_orphaned(orphaned: threading.Event) -> None:
 
 @contextmanager
 def counters() -> Iterator[None]:
-    """A place for the counters of several workers. One alone keeps them in memory."""
+    """A directory for the counters of several workers; a single one keeps them in memory."""
     if os.environ.get(WORKERS, "1") == "1":
         os.environ.pop(COUNTERS, None)
         yield
@@ -56,7 +55,7 @@ def counters() -> Iterator[None]:
 
 
 def run(arguments: list[str], delete: Path | None) -> None:
-    """Serve; returns, or raises SystemExit, once granian has stopped."""
+    """Serve until granian has stopped; then return or raise SystemExit."""
     orphaned = threading.Event()
     threading.Thread(target=stop_when_orphaned, args=(orphaned,), daemon=True).start()
     sys.argv = ["granian", *arguments]
@@ -69,7 +68,7 @@ def run(arguments: list[str], delete: Path | None) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Split our own arguments from granian's."""
+    """Split our own arguments from granian's and run."""
     split = arguments.index("--")
     own = arguments[:split]
     run(arguments[split + 1 :], Path(own[1]) if own[:1] == ["--delete"] else None)

@@ -17,29 +17,29 @@ LABEL = "command line"
 
 
 class WithLocalToken:
-    """A token store, and the first token added to it, which stays here."""
+    """A token store that keeps the first added token in memory."""
 
     def __init__(self, store: TokenStore) -> None:
         self._store = store
         self._local: Token | None = None
 
     def add_token(self, token: Token, *, audit: AuditEntry | None) -> None:
-        """Keep the first one, store the others."""
+        """Keep the first token in memory, store the others."""
         if self._local is None:
             self._local = token
         else:
             self._store.add_token(token, audit=audit)
 
     def tokens(self) -> Sequence[Token]:
-        """Those that are stored."""
+        """The stored tokens."""
         return self._store.tokens()
 
     def revoke_token(self, token_id: str, now: float, *, audit: AuditEntry | None) -> bool:
-        """Revoke one that is stored."""
+        """Revoke a stored token."""
         return self._store.revoke_token(token_id, now, audit=audit)
 
     def find_token(self, token_hash: bytes) -> Token | None:
-        """The local one or one that is stored."""
+        """The local token or a stored one."""
         if self._local is not None and self._local.hash == token_hash:
             return self._local
         return self._store.find_token(token_hash)

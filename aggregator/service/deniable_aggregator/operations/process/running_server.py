@@ -1,7 +1,7 @@
 """server.json in the data directory: where the service runs, and the token of its own machine.
 
 Written by `deniable serve` with mode 0600 and removed when it stops. A file left behind by a
-process that was killed names no live server and is passed over.
+process that was killed names no live server and is ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RunningServer:
 
 
 def write(data: Path, server: RunningServer) -> None:
-    """Replace the file in one step; only its owner can ever read it."""
+    """Replace the file atomically; only its owner can read it."""
     draft = data / f"{NAME}.{os.getpid()}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -46,7 +46,7 @@ def write(data: Path, server: RunningServer) -> None:
 
 
 def read(data: Path) -> RunningServer | None:
-    """What the file says, live or not; None when there is none or it is not ours."""
+    """The server in the file, alive or not; None if the file is missing or invalid."""
     try:
         return RunningServer(**json.loads((data / NAME).read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError):
@@ -54,7 +54,7 @@ def read(data: Path) -> RunningServer | None:
 
 
 def remove(data: Path, pid: int) -> None:
-    """Take the file away, if it is there and names no other server than that process."""
+    """Remove the file, if it names that process."""
     server = read(data)
     if server is None or server.pid == pid:
         with suppress(FileNotFoundError):

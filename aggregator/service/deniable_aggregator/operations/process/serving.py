@@ -1,7 +1,7 @@
-"""The service as a child process: granian on a port chosen before, ready when /readyz says so.
+"""Runs the service as a child process: granian on a chosen port, ready when /readyz answers 200.
 
-The child is asked to drain with SIGTERM and killed only when it does not; if this process dies
-without asking, the launcher notices (its standard input closes) and drains by itself.
+SIGTERM makes the child drain; it is killed only if it does not. If this process dies first, the
+launcher notices that its standard input closes, and drains.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
 LOGGING = Path(__file__).with_name("logging.json")
 
-# Each thread's own arena would keep what one wide estimate took: 17 MB a thread, for good.
+# One arena for each thread would keep the memory of one wide estimate: 17 MB a thread, permanently.
 ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072"}
 LOCAL_TOKEN = "deniable serve"  # noqa: S105  (a label, not a secret)
 
 
 class ServingError(AggregatorError):
-    """The service did not start, or stopped by itself."""
+    """The service did not start, or stopped unexpectedly."""
 
 
 class Server:
@@ -54,7 +54,7 @@ class Server:
     def __init__(
         self, process: subprocess.Popen[bytes], *, address: str, token: str, link: str | None = None
     ) -> None:
-        """`link` signs in once, where nobody ever did."""
+        """`link`: a one-time sign-in link, if no one has ever signed in."""
         self.address = address
         self.token = token
         self.link = link
@@ -63,17 +63,17 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The granian main process."""
+        """The process id of granian's main process."""
         return self._process.pid
 
     def wait(self) -> int:
-        """Block until the service ends by itself; its exit code."""
+        """Block until the service ends; returns its exit code."""
         return self._process.wait()
 
     def await_ready(self, deadline: float) -> None:
-        """Return once /readyz answers 200, or that an operator has to act: `suspended` says how.
+        """Wait until /readyz answers 200, or that an operator must act: see `suspended`.
 
-        Raises ServingError at the deadline, with what /readyz said last, or if the child ends.
+        Raises ServingError at the deadline, with the last answer of /readyz, or if the child ends.
         """
         import httpx
 
@@ -84,8 +84,8 @@ class Server:
                 if time.monotonic() > deadline:
                     raise ServingError(
                         f"the service was not ready at {self.address} after {READY_SECONDS:.0f} s: "
-                        f"{state.detail}. Mend that and start it again; `deniable doctor` looks at "
-                        "the same"
+                        f"{state.detail}. Repair that and start it again; `deniable doctor` checks "
+                        "the same things"
                     )
                 time.sleep(POLL_SECONDS)
         self.suspended = state.detail
@@ -107,7 +107,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class _Readiness:
-    """Whether the child serves, and what /readyz has to say against it."""
+    """Whether the child serves, and the fault that /readyz names."""
 
     up: bool
     detail: str | None = None
@@ -133,10 +133,10 @@ def running(
     access_log: bool = False,
     delete_if_orphaned: Path | None = None,
 ) -> Iterator[Server]:
-    """A ready service on `settings.port`, named by server.json until the block ends.
+    """A ready service on `settings.port`; server.json names it until the block ends.
 
-    `log` takes what granian prints (default: standard error). Raises ListenError when the port is
-    taken, ServingError when the service does not come up, LockedError when another
+    `log` gets granian's output (default: standard error). Raises ListenError if the port is
+    taken, ServingError if the service does not start, LockedError if another
     process holds the directory.
     """
     serving.require_free(settings.host, settings.port)
@@ -157,14 +157,14 @@ def running(
 
 
 def granian_arguments(settings: Settings, *, access_log: bool, factory: str = SERVICE) -> list[str]:
-    """As the gateway gives them, with the settings and the logs of the service."""
+    """The arguments of the gateway, with the settings and logs of the service."""
     return serving.granian_arguments(
         listening_of(settings, access_log=access_log), factory=factory, logging_config=LOGGING
     )
 
 
 def listening_of(settings: Settings, *, access_log: bool) -> Listening:
-    """The settings that are about the server."""
+    """The settings of the server."""
     return Listening(
         host=settings.host,
         port=settings.port,
@@ -187,14 +187,14 @@ def _spawn(
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=output,
-        cwd=settings.data,  # granian imports from where it stands: let that be ours
+        cwd=settings.data,  # granian imports from its directory: use our own
         env={**ALLOCATOR, **os.environ, **_absolute(settings).environ()},
         start_new_session=True,  # a Ctrl-C reaches only us: we ask the child to drain
     )
 
 
 def _absolute(settings: Settings) -> Settings:
-    """The same places, wherever one stands."""
+    """The settings with absolute paths."""
     data = settings.data.absolute()
     if settings.shared:
         return replace(settings, data=data)
@@ -202,9 +202,9 @@ def _absolute(settings: Settings) -> Settings:
 
 
 def _local_access(settings: Settings) -> tuple[str, str, str | None]:
-    """Id and text of an admin token for this machine's commands; those of killed runs end.
+    """Id and text of an admin token for this machine's commands. Revokes tokens of killed runs.
 
-    With them the secret of a sign-in link, if nobody has signed in yet.
+    Also the secret of a sign-in link, if no one has signed in yet.
     """
     from deniable_aggregator.operations.service import Service
 
@@ -224,7 +224,7 @@ def _local_access(settings: Settings) -> tuple[str, str, str | None]:
 
 
 def _first_link(service: Service) -> str | None:
-    """Nobody has a default password: the first person comes in by a link that is printed once."""
+    """A link for the first person, because there is no default password; else None."""
     if service.users.list() or settings_changes.last(service.store, "sign-in") is not None:
         return None
     entry = _entry(service, "sign-in-link-made")
@@ -236,35 +236,35 @@ def _entry(service: Service, act: str, **details: object) -> AuditEntry:
 
 
 def _local_label(settings: Settings) -> str:
-    """Of this very server, where others have tokens in the same database: its machine and port."""
+    """The token's label with machine and port: other servers may share the database."""
     if not settings.shared:
         return LOCAL_TOKEN
     return f"{LOCAL_TOKEN} {socket.gethostname()[:32]}:{settings.port}"
 
 
 def _revoke(server: Server, token_id: str) -> None:
-    """End the local token; where the service is gone already, its next start does that."""
+    """Revoke the local token; if the service has ended already, its next start does."""
     with suppress(AggregatorError), remote(server.address, server.token, trust_env=False) as local:
         local.revoke_token(token_id)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port nobody listens on; on Linux nobody else is given it while this process lives."""
+    """A free port; on Linux no other process gets it while this process lives."""
     with socket.socket(serving.family_of(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]
-        if sys.platform == "linux":  # where a socket that is bound and silent lets others listen
+        if sys.platform == "linux":  # a bound socket that does not listen lets others listen
             probe.detach()
         return port
 
 
 @contextmanager
 def signals_as_interrupt() -> Iterator[None]:
-    """Within the block SIGTERM and SIGHUP are a Ctrl-C: everything is cleaned up on the way out."""
+    """In the block SIGTERM and SIGHUP act like Ctrl-C, so that everything is cleaned up."""
 
     def interrupt(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # once is enough: what follows must finish
+        signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
         raise KeyboardInterrupt
 
     numbers = (signal.SIGTERM, signal.SIGHUP)

@@ -1,7 +1,7 @@
 """The first sign-in link: to a terminal, or into a file that only the owner can read.
 
-It signs in an admin. Standard output of a service ends in a journal or a log pipeline, whose
-readers are not meant.
+It signs in an admin. The standard output of a service usually goes to a log, whose readers must
+not get it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ OWNER_ONLY = 0o600
 
 @contextmanager
 def publish_link(settings: Settings, server: Server) -> Iterator[None]:
-    """Within the block the link of `server`, if it has one, can be found by its owner."""
+    """In the block the owner can read the link of `server`, if it has one."""
     if server.link is None:
         yield
         return
     addresses = _addresses(settings, server)
     terminal = next((each for each in (sys.stdout, sys.stderr) if each.isatty()), None)
     if terminal is not None:
-        click.echo("Nobody has signed in yet. This link does it once, within 15 minutes:", terminal)
+        click.echo("No one has signed in yet. This link works once, for 15 minutes:", terminal)
         click.echo(f"  {addresses[-1]}", terminal)
         yield
         return
     file, text = settings.data / NAME, "".join(f"{each}\n" for each in addresses)
     _write(file, text)
-    click.echo(f"Nobody has signed in yet. A link that does it once, for 15 minutes, is in {file}")
+    click.echo(f"No one has signed in yet. A link that works once, for 15 minutes, is in {file}")
     try:
         yield
     finally:
@@ -47,13 +47,13 @@ def publish_link(settings: Settings, server: Server) -> Iterator[None]:
 
 
 def _addresses(settings: Settings, server: Server) -> list[str]:
-    """The link from outside, then from this machine."""
+    """The link at the public address, then at this machine's."""
     origins = dict.fromkeys([settings.public_url.rstrip("/"), server.address])
     return [f"{origin}/sign-in?link={server.link}" for origin in origins]
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace the file in one step; only its owner can ever read it."""
+    """Replace the file atomically; only its owner can read it."""
     draft = file.with_name(f"{file.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         draft.unlink()
@@ -64,7 +64,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _remove(file: Path, text: str) -> None:
-    """Unless another server wrote its own meanwhile."""
+    """Remove the file, unless another server has written its own link."""
     with suppress(FileNotFoundError):
         if file.read_text(encoding="utf-8") == text:
             file.unlink()

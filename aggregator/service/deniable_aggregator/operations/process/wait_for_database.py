@@ -1,9 +1,8 @@
-"""A worker that starts while the database is away waits for it; it does not die.
+"""Makes a starting worker wait while the database is unavailable, instead of exiting.
 
-The server starts a worker again that died, but one that dies within seconds of its start it takes
-for a program that cannot run, and stops, with the workers that serve. A database that restarts in
-such a second would end the whole service. Whoever waits here listens on no port yet: uploads go to
-the others.
+The server restarts a worker that exits. But if a worker exits within seconds of its start, the
+server assumes that the program cannot run, and stops all workers. A short restart of the database
+would then end the whole service. A waiting worker does not listen yet: uploads go to the others.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 5.0
-"""As often as housekeeping tries again; the pauses before are doubled until then."""
+"""Longest pause in seconds, as between maintenance runs; earlier pauses double up to it."""
 
 T = TypeVar("T")
 
@@ -29,12 +28,12 @@ logger = logging.getLogger(__name__)
 def open_when_available(
     opening: Callable[[], T], *, pause: Callable[[float], object] = time.sleep
 ) -> T:
-    """What `opening` returns as soon as the database lets it; any other error is raised at once."""
+    """The result of `opening` when the database is available. Other errors propagate."""
     seconds = FIRST_PAUSE_SECONDS
     while True:
         try:
             return opening()
         except StoreUnavailableError:
-            logger.exception("the database is away; this process starts once it is back")
+            logger.exception("the database is unavailable; this process starts when it is back")
         pause(seconds)
         seconds = min(2 * seconds, LONGEST_PAUSE_SECONDS)

@@ -1,6 +1,6 @@
 """Spans of uploads, commits, estimates and releases sent to OpenTelemetry; off by default.
 
-exporting   whether there is tracing, and where spans go: the standard variables
+exporters   the exporters that the standard variables choose
 tracer      a `spans.Tracer` that makes OpenTelemetry's spans
 """
 

@@ -1,11 +1,11 @@
-"""Whether there is tracing and where spans go, by OpenTelemetry's own variables.
+"""Chooses exporters of traces from OpenTelemetry's own variables.
 
 OTEL_TRACES_EXPORTER     `otlp`, `console`, several with commas, or `none`
 OTEL_EXPORTER_OTLP_…     an endpoint alone means `otlp`; also headers, timeout, certificates
-OTEL_SDK_DISABLED        `true`: none, whatever else is set
+OTEL_SDK_DISABLED        `true`: none, even if other variables request some
 
-They are often set for a whole machine and not for this service. So what cannot be followed is
-logged, and the service runs without spans: tracing never keeps reports out.
+These variables are often set for a whole machine, not for this service. So a wrong value is logged
+and the service runs without spans: tracing never stops uploads.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def tracer_from_environment() -> Tracer:
         return _tracer(names)
     except ModuleNotFoundError as error:
         logger.warning(
-            "OTEL_ variables ask for traces and %s is not installed: there are none. "
+            "OTEL_ variables request traces, but %s is not installed: none are sent. "
             'Install the extra: pip install "%s[otel]"',
             error.name,
             DISTRIBUTION,
@@ -57,7 +57,9 @@ def chosen_exporters(environ: Mapping[str, str]) -> tuple[str, ...]:
     requested = _requested(environ)
     for name in requested:
         if name not in (*KNOWN, "none"):
-            logger.warning("OTEL_TRACES_EXPORTER must be of %s or none: one is not", KNOWN)
+            logger.warning(
+                "OTEL_TRACES_EXPORTER must be of %s, or none: ignored another value", KNOWN
+            )
     protocol = _first(environ, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     names = [name for name in KNOWN if name in requested]
     if "otlp" in names and protocol not in ("", PROTOCOL):
@@ -75,7 +77,7 @@ def _requested(environ: Mapping[str, str]) -> list[str]:
 
 
 def _first(environ: Mapping[str, str], *names: str) -> str:
-    """The first that is set; an empty variable is none."""
+    """The first variable that is set and not empty."""
     return next((value for name in names if (value := environ.get(name, "").strip())), "")
 
 
@@ -103,7 +105,7 @@ def _exporter(name: str) -> SpanExporter:
 
 
 def _resource() -> Resource:
-    """Name and version; what OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say comes first."""
+    """Name and version; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override them."""
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
     own = {"service.name": "deniable", "service.version": version(DISTRIBUTION)}

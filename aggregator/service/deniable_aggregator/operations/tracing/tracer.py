@@ -1,12 +1,12 @@
-"""Spans as OpenTelemetry has them: what `spans.Span` says, and nothing else.
+"""Sends spans to OpenTelemetry, with the fields of `spans.Span` and nothing else.
 
-No event (which would hold an error's words), no link, no further attribute. A span is named by its
-act and outcome: "upload accepted", "release budget-exhausted". Whose request it was does not enter:
-an incoming `traceparent` is not read, since a device could carry one that names it, and spans begin
-traces of their own.
+A span has no event (which could contain an error's message), no link and no other attribute. Its
+name is its act and outcome: "upload accepted", "release budget-exhausted". It does not show who
+made the request: an incoming `traceparent` could identify a device, so it is ignored, and each span
+begins its own trace.
 
-The epoch is the only time that a report has, so a trace begins at the full minute. Inside of it
-durations and distances are exact.
+The epoch is the only time of a report, so a trace begins at a full minute. Durations within a trace
+are exact.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OUTCOME, COLLECTION, REPORTS = "deniable.outcome", "deniable.collection", "denia
 MINUTE = 60
 SECOND = 1_000_000_000
 CLOSE_SECONDS = 2.0
-"""For the last spans, of the 15 s that a worker has after SIGTERM."""
+"""Seconds for the last spans, of the 15 s that a worker has after SIGTERM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class OpenTelemetryTracer:
 
     @contextmanager
     def span(self, name: SpanName) -> Iterator[Span]:
-        """As `spans.Tracer`; a block inside of another's makes a child of its span."""
+        """See `spans.Tracer`; a nested block makes a child span."""
         span = Span()
         active = self._begin(name)
         token = _under_way.set(active)
@@ -84,7 +84,7 @@ class OpenTelemetryTracer:
             active.span.end(active.at + time.perf_counter_ns() - active.started)
 
     def close(self) -> None:
-        """Send what waits; a collector that does not answer is not waited for."""
+        """Send the waiting spans, without waiting for a collector that does not answer."""
         closing = threading.Thread(target=self._provider.shutdown, name="last-spans", daemon=True)
         closing.start()
         closing.join(self._close_seconds)
@@ -111,5 +111,5 @@ def _set_attributes(otel_span: OpenTelemetrySpan, name: SpanName, span: Span) ->
 
 
 def _is_ours(outcome: str) -> bool:
-    """Whether it is a problem of the service and not of the request."""
+    """Whether the service caused the problem, not the request."""
     return outcome in PROBLEMS and PROBLEMS[outcome].status >= 500
