@@ -1,1 +1,1 @@
-"""What the API and the pages share of the web framework."""
+"""The web application: the API under /v1/, and the pages."""

@@ -1,4 +1,4 @@
-"""The service behind the current application, and what its answers are made of."""
+"""Access to the service of the current application, and JSON answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARQUET = "application/vnd.apache.parquet"
 
 
 Answers = Mapping[int, Mapping[str, tuple[type[msgspec.Struct], ...]]]
-"""Status → media type → the Structs it may hold; none for what is no JSON of ours."""
+"""Status → media type → the Structs of its documents; none for other formats than our JSON."""
 
 
 def service() -> Service:

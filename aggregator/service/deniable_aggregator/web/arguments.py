@@ -1,4 +1,4 @@
-"""Query arguments and JSON bodies as Structs; what does not fit is named, with what would."""
+"""Parses query arguments and JSON bodies into Structs. Errors name the argument and its values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNKNOWN = re.compile(r"^Object contains unknown field `([^`]+)`")
 
 
 def from_query(request: Request, model: type[Parsed]) -> Parsed:
-    """The query as `model`; invalid-argument for what is unknown, doubled or out of range.
+    """The query as `model`. Raises invalid-argument if one is unknown, repeated or out of range.
 
     A field that is a list may be given more than once.
     """
@@ -33,7 +33,7 @@ def from_query(request: Request, model: type[Parsed]) -> Parsed:
 
 
 def from_pairs(pairs: Iterable[tuple[str, list[str]]], model: type[Parsed]) -> Parsed:
-    """The same from names and what was given under each."""
+    """The pairs of names and values as `model`; raises as `from_query`."""
     accepted_by_name = _descriptions(model)
     values: dict[str, str | list[str]] = {}
     for name, given in pairs:
@@ -43,7 +43,9 @@ def from_pairs(pairs: Iterable[tuple[str, list[str]]], model: type[Parsed]) -> P
             values[name] = given
             continue
         if len(given) > 1:
-            raise refuse(name, accepted="given once", given=", ".join(given))
+            raise refuse(
+                name, accepted="given once", given=_given_text(model, name, ", ".join(given))
+            )
         values[name] = given[0]
     try:
         return msgspec.convert(values, model, strict=False)
@@ -53,14 +55,14 @@ def from_pairs(pairs: Iterable[tuple[str, list[str]]], model: type[Parsed]) -> P
 
 @dataclass(frozen=True, slots=True)
 class OpenBody(Generic[Parsed]):
-    """A body whose Struct allows further members, and those beside it."""
+    """A body whose Struct allows further members, and these members."""
 
     declared: Parsed
     undeclared: Mapping[str, object]
 
 
 def from_open_json(request: Request, model: type[Parsed]) -> OpenBody[Parsed]:
-    """The JSON body of a Struct that allows further members; raises what `from_json` raises."""
+    """The JSON body of a Struct that allows further members. Raises as `from_json`."""
     data = body(request, media_type="application/json")
     try:
         members = msgspec.json.decode(data, type=dict[str, Any])
@@ -73,7 +75,7 @@ def from_open_json(request: Request, model: type[Parsed]) -> OpenBody[Parsed]:
 
 
 def from_json(request: Request, model: type[Parsed]) -> Parsed:
-    """The JSON body as `model`; raises unsupported-media-type, too-large or invalid-argument."""
+    """The JSON body. Raises unsupported-media-type, too-large or invalid-argument."""
     data = body(request, media_type="application/json")
     try:
         return msgspec.json.decode(data, type=model)
@@ -84,10 +86,10 @@ def from_json(request: Request, model: type[Parsed]) -> Parsed:
 
 
 def body(request: Request, *, media_type: str) -> bytes:
-    """The body, if it says it is of this type and how long it is.
+    """The body. Raises Problem if its media type is another or its length is not announced.
 
-    Flask reads nothing of one longer than `request.max_content_length`; one that does not announce
-    its length it would cut there without a word, hence length-required.
+    Flask refuses a body longer than `request.max_content_length`. A body without an announced
+    length it would silently cut there, hence length-required.
     """
     if request.mimetype != media_type:
         raise Problem(
@@ -95,7 +97,7 @@ def body(request: Request, *, media_type: str) -> bytes:
             f"Content-Type must be {media_type}, got {request.mimetype[:SHOWN_CHARACTERS]!r}",
         )
     if request.content_length is None:
-        raise Problem("length-required", "the request must carry Content-Length, chunked or not")
+        raise Problem("length-required", "the request must have a Content-Length header")
     return request.get_data(cache=False)
 
 
@@ -126,13 +128,13 @@ def _description(schema: dict[str, Any]) -> str:
 
 def _no_object(model: type[msgspec.Struct], data: bytes) -> Problem:
     accepted = f"a JSON object with {', '.join(_descriptions(model))}"
-    return refuse("body", accepted=accepted, given=f"{len(data)} bytes that are none")
+    return refuse("body", accepted=accepted, given=f"{len(data)} bytes of something else")
 
 
 def _unknown(name: str, accepted_names: Iterable[str]) -> Problem:
     names = sorted(accepted_names)
     near = difflib.get_close_matches(name, names, n=1)
-    accepted = f"one of {', '.join(names)}" if names else "left out: none is taken here"
+    accepted = f"one of {', '.join(names)}" if names else "left out: this address takes none"
     hint = f"; did you mean {near[0]}?" if near else ""
     return refuse(name[:SHOWN_CHARACTERS], accepted=accepted + hint, given=name)
 
@@ -153,7 +155,15 @@ def _problem_of(
         return refuse(
             "body", accepted=f"a JSON object with {_name_list(accepted_by_name)}", given=message
         )
-    return refuse(name, accepted=accepted_by_name[name], given=values.get(name, _what(message)))
+    given = _given_text(model, name, values[name]) if name in values else _what(message)
+    return refuse(name, accepted=accepted_by_name[name], given=given)
+
+
+def _given_text(model: type[msgspec.Struct], name: str, given: str | list[str]) -> object:
+    """The given value for a refusal; of a password only its length."""
+    if _properties(model)[name].get("format") == "password":
+        return f"{len(given)} characters"
+    return given
 
 
 def _name_list(names: Iterable[str]) -> str:
@@ -162,5 +172,5 @@ def _name_list(names: Iterable[str]) -> str:
 
 
 def _what(message: str) -> str:
-    """msgspec's own words, which never repeat more of a body than one enum value."""
+    """The message of msgspec, which repeats at most one enum value of a body."""
     return _FIELD_OF.sub("", message)

@@ -1,4 +1,4 @@
-"""The way in for ASGI servers, as `deniable serve` starts it: uploads on the event loop.
+"""ASGI entry point, which `deniable serve` starts. Answers uploads on the event loop.
 
     granian --interface asginl --factory deniable_aggregator.web.asgi:app
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @cache
 def app() -> Front:
-    """The one way in of this process, from the environment (DENIABLE_DATA, …)."""
+    """The one ASGI application of this process, from the environment (DENIABLE_DATA, …)."""
     application = wsgi.app()
     from deniable_aggregator.web.front import front_of
 

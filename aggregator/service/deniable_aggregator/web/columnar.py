@@ -1,4 +1,4 @@
-"""Rows as Apache Arrow streams and Parquet files, with the type of every column fixed by its name.
+"""Writes rows as Apache Arrow or Parquet. The name of a column fixes its type.
 
 Needs pyarrow, the extra `arrow`; it is loaded when the first such answer is made.
 """
@@ -19,7 +19,7 @@ CURE = 'install the extra where the service runs: pip install "deniable-aggregat
 _TEXTS = (
     *("act", "account", "actor", "adjacency", "collection", "delta", "details", "entry", "epochs"),
     *("epsilon", "head", "label", "left_delta", "left_epsilon", "left_rho", "limit_delta"),
-    *("limit_epsilon", "limit_rho", "mechanism", "name", "parameters", "release", "rho"),
+    *("limit_epsilon", "limit_rho", "mechanism", "name", "note", "parameters", "release", "rho"),
     *("spent_delta", "spent_epsilon", "spent_rho", "state"),
 )
 _INTEGERS = (
@@ -28,6 +28,7 @@ _INTEGERS = (
         "epoch",
         "fewer_than",
         "first",
+        "index",
         "last",
         "n",
         "reports",
@@ -38,14 +39,15 @@ _INTEGERS = (
 )
 _NUMBERS = (
     *("after", "before", "confidence", "count", "difference", "frequency", "liars_to_zero"),
-    *("lower", "lower_under_lies", "projected", "std_error", "upper", "upper_under_lies", "value"),
+    *("lower", "lower_under_lies", "projected", "projected_lower", "projected_upper", "std_error"),
+    *("upper", "upper_under_lies", "value"),
 )
 _TRUTHS = ("changed", "expired", "provisional", "significant")
 _TIMES = ("time",)
 
 
 def is_installed() -> bool:
-    """Whether pyarrow is there; nothing is loaded."""
+    """Whether pyarrow is installed; does not load it."""
     return find_spec("pyarrow") is not None
 
 

@@ -1,4 +1,4 @@
-"""Every error leaves as an RFC 9457 problem document; a 500 is logged and says nothing."""
+"""Turns every error into an RFC 9457 problem document. A 500 is logged and shows no detail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def problem_response(problem: Problem) -> Response:
-    """Render a problem; 401 says which scheme is spoken here."""
+    """The response of a problem; a 401 names the authentication scheme."""
     headers = problem.headers()
     if problem.status == 401:
         headers.append(("WWW-Authenticate", 'Bearer realm="deniable"'))
@@ -33,7 +33,7 @@ def problem_response(problem: Problem) -> Response:
 
 
 def register(app: Flask) -> None:
-    """Give the application a problem document for everything that can go wrong in it."""
+    """Make the application answer every error with a problem document."""
     app.register_error_handler(Problem, _on_problem)
     app.register_error_handler(DamagedError, _on_damage)
     app.register_error_handler(DecodeError, _on_decode_error)
@@ -57,7 +57,7 @@ def _on_damage(error: DamagedError) -> Response:
 
 
 def damage_problem(error: DamagedError) -> Problem:
-    """The refusal, with the date of the epoch where the collection is known."""
+    """The refusal, with the date of the epoch if the collection is known."""
     collection = service().registry.lookup(error.collection)
     return damage.problem_of(error, None if collection is None else collection.manifest)
 
@@ -75,10 +75,10 @@ def _on_bad_request(_error: Exception) -> Response:
 
 
 def on_not_found(_error: Exception) -> Response:
-    """The problem that answers an address where nothing is."""
+    """The problem for an unknown address."""
     path = request.path[:SHOWN_CHARACTERS]
     return problem_response(
-        Problem("not-found", f"nothing is at {path!r}; /openapi.json lists what there is")
+        Problem("not-found", f"nothing is at {path!r}; /openapi.json lists all addresses")
     )
 
 
@@ -97,8 +97,8 @@ def _on_too_large(_error: Exception) -> Response:
 
 
 def _on_anything_else(error: Exception) -> Response:
-    """Logged under the name of the operation: a path is whatever somebody wrote."""
+    """Log the error under the name of the operation: a path may hold any text."""
     logger.error("%s failed", request.endpoint, exc_info=error)
     return problem_response(
-        Problem("internal", "the server failed; its log says why, and trying again may help")
+        Problem("internal", "the server failed; its log says why. You may try again")
     )

@@ -1,7 +1,7 @@
-"""Flask behind the event loop: called by a few threads, with bodies that have come whole.
+"""Runs Flask behind the event loop, on a few threads, with complete bodies.
 
-What calculates estimates or releases takes long, and has places of its own. So have passwords,
-which are dear to check, and the provider, which may not answer. Nothing holds up the probes.
+Estimates and releases take long, so they have threads of their own. So do passwords, which are
+expensive to check, and the provider, which may not answer. Health probes never wait for them.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ PLACES_OF_BLUEPRINTS = {
     "signin": "passwords",
     "oidc": "provider",
 }
-"""The views of all others calculate, and take long. What has no view is quick."""
+"""All other views calculate and take long. A request without a view is quick."""
 
 _NAMES = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 
 
 class FlaskThreads:
-    """As `deniable_gateway.upload.front.Others`."""
+    """See `deniable_gateway.upload.front.Others`."""
 
     def __init__(self, app: Flask, *, threads: Mapping[str, int] = THREADS) -> None:
-        """`threads` by kind of place."""
+        """`threads`: the number of threads for each kind of view."""
         self._app = app
         self._wsgi = app.wsgi_app
         self._routes = app.url_map.bind("")
@@ -67,13 +67,13 @@ class FlaskThreads:
         }
 
     def body_limit(self, method: str, path: str) -> int:
-        """What the operation says; that of JSON and forms for all others."""
+        """Bytes that a body may have: the operation's limit, or that of JSON and forms."""
         endpoint = self._endpoint(method, path)
         declared = operation_of(self._app.view_functions.get(endpoint or ""))
         return MAX_JSON_BYTES if declared is None else declared.max_body
 
     async def answer(self, scope: Scope, body: bytes) -> Reply:
-        """What Flask answers, whole, on a thread of the right kind."""
+        """Flask's complete answer, computed on a thread of the right kind."""
         pool = self._pools[self._place(scope["method"], scope["path"])]
         environ = environ_of(scope, body)
         return await asyncio.get_running_loop().run_in_executor(pool, self._call, environ)
@@ -103,7 +103,7 @@ class FlaskThreads:
 
 
 def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
-    """The WSGI environment of a request whose body has come whole."""
+    """The WSGI environment of a request with its complete body."""
     host, port = scope.get("server") or ("localhost", 80)
     environ: dict[str, Any] = {
         "REQUEST_METHOD": scope["method"],
@@ -128,8 +128,8 @@ def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
 
 
 def _add_field(environ: dict[str, Any], name: str, value: str) -> None:
-    """One header field; another of the same name is added to it."""
-    if "_" in name:  # it would be taken for the one that is spelled with hyphens
+    """Add one header field; a second one of the same name is appended."""
+    if "_" in name:  # WSGI would take it for the name with hyphens
         return
     key = _NAMES.get(name) or f"HTTP_{name.upper().replace('-', '_')}"
     before = environ.get(key)

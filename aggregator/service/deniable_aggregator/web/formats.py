@@ -1,4 +1,4 @@
-"""One answer in the media type that was asked for: the JSON document, or its rows as a table."""
+"""Answers in the requested media type: the JSON document, or its rows as a table."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _WRITERS: Mapping[str, Callable[[Iterable[Row], Sequence[str], Mapping[str, str]
 
 
 def tables(*documents: type[msgspec.Struct]) -> Answers:
-    """What an operation answers that negotiates."""
+    """The answers of an operation that negotiates the media type."""
     return {200: {JSON: documents, CSV: (), ARROW: (), PARQUET: ()}}
 
 
 def negotiate() -> str:
-    """The best media type that can be given; raises not-acceptable, with what to install."""
+    """The best accepted media type. Raises not-acceptable, with the extra to install."""
     accepted = request.accept_mimetypes
     if not accepted:
         return JSON
@@ -44,7 +44,7 @@ def negotiate() -> str:
     if best is not None:
         return best
     if accepted.best_match(COLUMNAR) is not None:
-        raise Problem("not-acceptable", f"Arrow and Parquet are not to be had: {columnar.CURE}")
+        raise Problem("not-acceptable", f"Arrow and Parquet are not installed: {columnar.CURE}")
     raise Problem("not-acceptable", f"Accept must allow one of {', '.join(here)}")
 
 
@@ -54,7 +54,7 @@ def negotiated_answer(
     columns: Sequence[str] = (),
     about: Mapping[str, str] | None = None,
 ) -> Response:
-    """The document, or its rows where another type than JSON is asked for."""
+    """The document, or its rows if the request wants a table."""
     kind = negotiate()
     return answer(document) if kind == JSON else as_table(kind, rows(), columns, about or {})
 
@@ -62,7 +62,7 @@ def negotiated_answer(
 def as_table(
     kind: str, rows: Iterable[Row], columns: Sequence[str], about: Mapping[str, str]
 ) -> Response:
-    """Rows as CSV, Arrow or Parquet; `columns` where there may be no row."""
+    """Rows as CSV, Arrow or Parquet; `columns` is needed if there may be no row."""
     if kind == CSV:
         return Response(
             csv_text(rows, columns), content_type=f"{CSV}; charset=utf-8; header=present"
@@ -71,7 +71,7 @@ def as_table(
 
 
 def estimates_as(kind: str, document: EstimatesAnswer) -> Response:
-    """Estimates as JSON or as a table of this media type, one row a label."""
+    """Estimates as JSON, or as a table with one row for each label."""
     if kind == JSON:
         return answer(document)
     if isinstance(document, EstimatesByEpochDocument):
@@ -81,13 +81,13 @@ def estimates_as(kind: str, document: EstimatesAnswer) -> Response:
 
 
 def _about(document: EstimatesDocument) -> dict[str, str]:
-    """What a table of estimates is of, besides its rows."""
+    """Metadata of a table of estimates."""
     names = ("collection", "mechanism", "epsilon", "repeat", "target")
     return {f"deniable.{name}": str(getattr(document, name)) for name in names}
 
 
 def with_next_link(response: Response, following: int | None) -> Response:
-    """With the address of the next page, which a table has no place for."""
+    """Add the address of the next page as a header, because a table has no place for it."""
     if following is not None:
         pairs = [(name, value) for name, value in request.args.items(multi=True) if name != "from"]
         query = urlencode([*pairs, ("from", following)])

@@ -1,4 +1,4 @@
-"""The way in of a worker: uploads on the event loop, Flask behind it on a few threads."""
+"""Makes the ASGI application: uploads on the event loop, Flask on a few threads."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 
 def front_of(app: Flask) -> Front:
-    """An ASGI application over the service of a Flask application."""
+    """An ASGI application for the service of a Flask application."""
     service = cast("Service", app.extensions["deniable"])
-    return Front(service.arrivals, FlaskThreads(app), gate=service.gate, watch=service.watch)
+    return Front(
+        service.arrivals,
+        FlaskThreads(app),
+        gate=service.gate,
+        web_origins=service.web_origins,
+        watch=service.watch,
+    )

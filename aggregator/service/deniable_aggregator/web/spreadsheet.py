@@ -1,8 +1,8 @@
-"""Estimates as rows, one a label, and rows as CSV (RFC 4180) that is safe to open in a spreadsheet.
+"""Turns estimates into rows, and rows into CSV (RFC 4180) that is safe to open in a spreadsheet.
 
-Numbers have rows of their mean and quantiles in front, and a column `value` in the units of the
-domain, which the rows of single values leave empty. Sets of labels have rows behind those of the
-labels, named like "a + b"; so have ranges, named like "10 to 20".
+For numbers the rows of mean and quantiles come first. Their column `value`, in the units of the
+domain, is empty in all other rows. Sets of labels come after the labels, named like "a + b";
+ranges too, named like "10 to 20".
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ Row = dict[str, object]
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _OF_A_LABEL = ("count", "frequency", "std_error", "lower", "upper")
+_PROJECTED = ("projected", "projected_lower", "projected_upper")
 _TRUST = ("reports_to_leave_interval", "devices_to_leave_interval")
 _ON_REQUEST = ("significant", "lower_under_lies", "upper_under_lies", "liars_to_zero")
 
 
 def label_rows(document: EstimatesDocument) -> Iterator[Row]:
-    """One row a label; each says how many reports it rests on and how sure its interval is."""
+    """One row for each label, with the number of reports and the confidence of its interval."""
     rests_on: Row = {
         "n": document.n,
         "confidence": document.confidence,
@@ -46,7 +47,7 @@ def label_rows(document: EstimatesDocument) -> Iterator[Row]:
         row: Row = {"label": estimate.label}
         row |= {"value": None} if numbers else {}
         row |= {name: getattr(estimate, name) for name in _OF_A_LABEL}
-        row |= {"projected": estimate.projected} if projected else {}
+        row |= {name: getattr(estimate, name) for name in _PROJECTED} if projected else {}
         row |= {name: getattr(estimate, name) for name in (*_TRUST, *extra_columns)}
         if not isinstance(estimate.reports, UnsetType):
             row["reports"] = estimate.reports
@@ -56,7 +57,7 @@ def label_rows(document: EstimatesDocument) -> Iterator[Row]:
 
 
 def _requested_columns(document: EstimatesDocument) -> list[str]:
-    """The further columns that labels have."""
+    """The further columns of the labels."""
     first = document.estimates[:1]
     return [
         name
@@ -80,25 +81,26 @@ def _set_rows(document: EstimatesDocument, columns: Iterable[str], rests_on: Row
 def _quantity_row(quantity: QuantityDocument, *, projected: bool) -> Row:
     row: Row = {"label": quantity.name, "value": quantity.value, "count": None, "frequency": None}
     row |= {name: getattr(quantity, name) for name in ("std_error", "lower", "upper")}
-    row |= {"projected": None} if projected else {}
+    row |= dict.fromkeys(_PROJECTED) if projected else {}
     return row | dict.fromkeys(_TRUST)
 
 
 def epoch_rows(grouped: EstimatesByEpochDocument) -> Iterator[Row]:
-    """The same, epoch by epoch, with the epoch in front."""
+    """The same, epoch by epoch: the epoch in front, its note at the end."""
     for document in grouped.epochs:
+        note = None if isinstance(document.note, UnsetType) else document.note
         for row in label_rows(document):
-            yield {"epoch": document.epochs[0], **row}
+            yield {"epoch": document.epochs[0], **row, "note": note}
 
 
 def escape_formula(text: str) -> str:
-    """A text no spreadsheet takes for a formula: a leading apostrophe says it is text."""
+    """A text that no spreadsheet takes for a formula, by a leading apostrophe if needed."""
     starts = text.startswith(FORMULA_STARTS) or text.lstrip().startswith(FORMULA_STARTS)
     return f"'{text}" if starts else text
 
 
 def csv_text(rows: Iterable[Row], columns: Sequence[str] = ()) -> str:
-    """Header and rows; what is unknown is empty. `columns` are those of the first row."""
+    """Header and rows; an unknown value is empty. The first row gives the default `columns`."""
     text = io.StringIO()
     writer: csv.DictWriter[str] | None = _start_table(text, columns) if columns else None
     for row in rows:

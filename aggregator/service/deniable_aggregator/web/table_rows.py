@@ -1,4 +1,4 @@
-"""Documents as rows, a line each: comparisons, series, epochs, releases, ledger and audit log."""
+"""Turns documents into table rows: comparisons, series, epochs, releases, ledger, audit log."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ _DIFFERENCE = ("label", "before", "after", "difference", "lower", "upper", "chan
 COMPARISON_COLUMNS = (*_DIFFERENCE, "before_n", "after_n", "confidence", "provisional")
 SERIES_COLUMNS = (
     *("time", "epoch", "label", "frequency", "value", "lower", "upper", "std_error", "n"),
-    "provisional",
+    *("provisional", "note"),
 )
-AUDIT_COLUMNS = ("at", "act", "actor", "details", "entry", "head")
+_ENTRY = ("at", "act", "actor", "details", "entry", "head")
+AUDIT_COLUMNS = (*_ENTRY, "index")
 
 
 def comparison_rows(document: ComparisonDocument) -> Iterator[Row]:
-    """One row a difference; each says how many reports of both periods it rests on."""
+    """One row for each difference, with the number of reports of both periods."""
     rests_on: Row = {
         "before_n": document.before.n,
         "after_n": document.after.n,
@@ -55,24 +56,24 @@ def comparison_rows(document: ComparisonDocument) -> Iterator[Row]:
 
 
 def series_rows(document: SeriesDocument) -> Iterator[Row]:
-    """One row a label and epoch; `value` is empty where only numbers have one."""
+    """One row for each label and epoch; `value` is empty for all but numbers."""
     for row in document.rows:
         yield _fill_empty({name: getattr(row, name) for name in SERIES_COLUMNS})
 
 
 def epoch_list_rows(epochs: Iterable[EpochDocument]) -> Iterator[Row]:
-    """Their counts are empty where they may not be read."""
+    """One row for each epoch; a count is empty if the caller may not read it."""
     for epoch in epochs:
         yield _fill_empty({name: getattr(epoch, name) for name in EPOCH_COLUMNS})
 
 
 def _fill_empty(row: Row) -> Row:
-    """With empty cells for what the document leaves out."""
+    """The row, with empty cells for the members that the document leaves out."""
     return {name: None if value is UNSET else value for name, value in row.items()}
 
 
 def release_rows(releases: Iterable[ReleaseSummary]) -> Iterator[Row]:
-    """Parameters as JSON, epochs with spaces between, costs as exact decimal texts."""
+    """One row for each release: parameters as JSON, costs as exact decimal texts."""
     for release in releases:
         row: Row = {
             "release": release.release,
@@ -87,7 +88,7 @@ def release_rows(releases: Iterable[ReleaseSummary]) -> Iterator[Row]:
 
 
 def ledger_rows(ledger: LedgerDocument) -> Iterator[Row]:
-    """A row for each run of epochs that was charged, for all others, and for an installation."""
+    """One row for each run of charged epochs, one for all others, one for an installation."""
     for account in ledger.collections:
         whose: Row = {"collection": account.collection, "name": account.name}
         for row in _accounts(account):
@@ -113,8 +114,9 @@ def _costs(cost: CostDocument, before: str = "") -> Row:
     return {f"{before}{name}": getattr(cost, name) for name in COSTS}
 
 
-def audit_rows(entries: Iterable[AuditEntryDocument]) -> Iterator[Row]:
-    """Details as JSON."""
-    for entry in entries:
-        row: Row = {name: getattr(entry, name) for name in AUDIT_COLUMNS}
-        yield row | {"details": json.dumps(entry.details, ensure_ascii=False)}
+def audit_rows(entries: Iterable[AuditEntryDocument], first: int = 0) -> Iterator[Row]:
+    """Details as JSON. Entries without an index follow each other from `first` on."""
+    for index, entry in enumerate(entries, first):
+        row: Row = {name: getattr(entry, name) for name in _ENTRY}
+        row["details"] = json.dumps(entry.details, ensure_ascii=False)
+        yield row | {"index": index if entry.index is UNSET else entry.index}

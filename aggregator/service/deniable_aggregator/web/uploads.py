@@ -1,7 +1,7 @@
-"""Uploads as a view, for WSGI servers: `web.front` answers them on an event loop instead.
+"""Uploads as a view, for WSGI servers. With ASGI `web.front` answers them on the event loop.
 
-A view is called by a thread that waits for the body and for the commit. A buffering proxy must
-therefore stand before such a server: without one, each body that does not come holds a thread.
+A thread calls the view and waits for the body and the commit. Put a buffering proxy in front of
+such a server: without one, each body that never arrives blocks a thread.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 RULE = "/v1/collections/<collection>/reports"
 ENDPOINT = "upload"
 _RAW = ("RAW_URI", "REQUEST_URI")
-"""Where servers keep the target as it was sent."""
+"""Keys of the WSGI environment that hold the target as it was sent."""
 
 
 def register(app: Flask) -> None:
-    """Take uploads, and refuse paths that are not in their normal form before any routing."""
+    """Add the upload view, and refuse paths that are not normalized before routing."""
     app.before_request(_require_normal_path)
     app.add_url_rule(RULE, ENDPOINT, _view, methods=["POST"])
     app.after_request(_count)
@@ -45,7 +45,7 @@ def _require_normal_path() -> None:
 
 
 def _view(collection: str) -> Response:
-    if request.environ["REQUEST_METHOD"] != "POST":  # Flask takes "post" for the same
+    if request.environ["REQUEST_METHOD"] != "POST":  # Flask accepts "post", too
         raise Problem("method-not-allowed", "the method of an upload must be POST")
     with service().watch.span(collection) as span:
         body = _upload(collection)

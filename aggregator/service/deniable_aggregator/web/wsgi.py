@@ -1,12 +1,12 @@
-"""The way in for WSGI servers: one process, one service, a thread that keeps house.
+"""WSGI entry point: one process, one service. Starts the maintenance thread.
 
     gunicorn --threads 32 "deniable_aggregator.web.wsgi:app()"
 
-`deniable serve` uses `web.asgi` instead. A proxy that hands on whole bodies only must stand before
-a WSGI server: without one, a few connections that send nothing hold all its threads.
+`deniable serve` uses `web.asgi` instead. Put a proxy that buffers whole bodies in front of a WSGI
+server: without one, a few connections that send nothing block all its threads.
 
-Importing this module opens nothing; calling `app` does. Servers that want an object instead of a
-factory find it under the name `application`.
+Importing this module opens nothing; calling `app` does. For servers that need an object instead of
+a factory, the object is `application`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _open() -> Flask:
 
 
 def with_maintenance(service: Service) -> Flask:
-    """The application of a service, with a thread that keeps house until this process ends."""
+    """The application of a service, with a maintenance thread until this process ends."""
     from deniable_aggregator.web.app import create_app
 
     application = create_app(service)

@@ -1,4 +1,4 @@
-"""The HTTP API: one blueprint a topic, one Struct a document, one statement an operation."""
+"""The HTTP API: one blueprint for each topic, one Struct for each document."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.web import errors
 from deniable_aggregator.web.api import (
+    alerts,
     audit,
     collections,
     comparison,
@@ -14,8 +15,10 @@ from deniable_aggregator.web.api import (
     health,
     keys,
     ledger,
+    links,
     log,
     metrics,
+    notes,
     openapi,
     releases,
     series,
@@ -31,11 +34,11 @@ __all__ = ["register"]
 
 
 def register(app: Flask) -> None:
-    """Give the application every endpoint of the API and its error documents."""
+    """Add every endpoint of the API, and its error documents, to the application."""
     errors.register(app)
     topics = (
-        *(audit, collections, comparison, epochs, estimates, health, keys),
-        *(ledger, log, metrics, openapi, releases),
+        *(alerts, audit, collections, comparison, epochs, estimates, health, keys),
+        *(ledger, links, log, metrics, notes, openapi, releases),
         *(series, tokens, users, vouchers),
     )
     for topic in topics:

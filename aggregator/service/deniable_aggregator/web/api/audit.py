@@ -1,4 +1,4 @@
-"""The audit log: every privileged act, in a chain of hashes."""
+"""The audit log: every privileged action, in a chain of hashes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ blueprint = Blueprint("audit", __name__)
     problems=("not-acceptable",),
 )
 def audit(query: AuditArguments) -> Response:
-    """Who did what that took a privilege: at most 1,000 entries from index `from` on.
+    """The privileged actions: at most 1,000 entries from index `from` on.
 
-    The head after an entry is SHA-256(head before ‖ "act" ‖ SHA-256(entry)), at first 32 zero
-    bytes. Size and head, kept elsewhere, show later that nothing before them was changed.
-    Of a table the header `Link` leads to the next page.
+    `act`, `who`, `collection`, `first_day` and `last_day` choose entries. Each then has its
+    `index`, and `next` is where the next page begins. Of a table the header `Link` leads there.
+    Without them the entries are a part of the chain. The head after an entry is
+    SHA-256(head before ‖ "act" ‖ SHA-256(entry)), at first 32 zero bytes. Keep size and head
+    elsewhere: they show later that nothing before them was changed.
     """
-    document = access.audit(service().store, query.first)
-    response = negotiated_answer(document, lambda: audit_rows(document.entries), AUDIT_COLUMNS)
-    after = query.first + len(document.entries)
-    return with_next_link(response, after if document.entries and after < document.size else None)
+    store, wanted = service().store, access.audit_filter(query, service().registry)
+    document = access.audit(store, query.first, wanted=wanted)
+    response = negotiated_answer(
+        document, lambda: audit_rows(document.entries, query.first), AUDIT_COLUMNS
+    )
+    return with_next_link(response, document.following(query.first))

@@ -1,4 +1,4 @@
-"""Collections: what is asked, under which signed manifest; registering and closing them."""
+"""Collections: list, read their manifests, register, close, archive and delete."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 blueprint = Blueprint("collections", __name__)
 
 MAX_MANIFEST_BYTES = 1 << 20
-"""Longest signed manifest: what `dsse.verify` reads, enough for 65,536 labels of 10 bytes."""
+"""Bytes of the longest signed manifest that `dsse.verify` reads: 65,536 labels of 10 bytes fit."""
 
 
 @blueprint.get("/v1/collections")
 @operation(tag="public", query=ListArguments, answers={200: {JSON: (CollectionsDocument,)}})
 def collections(query: ListArguments) -> Response:
-    """Every collection, as its newest manifest defines it.
+    """Every collection, from its newest manifest.
 
-    Those that are archived are among them only with `archived=true`.
+    Archived ones are listed only with `archived=true`.
     """
     return answer(queries.collections(service().registry.listed(archived=query.archived)))
 
@@ -51,9 +51,9 @@ def collections(query: ListArguments) -> Response:
     problems=("unknown-collection", "unavailable"),
 )
 def manifest(collection: str, query: ManifestArguments) -> Response:
-    """The signed manifest, byte for byte as the operator made it.
+    """The signed manifest, byte for byte as the operator signed it.
 
-    It is the newest one unless `version` asks for another.
+    It is the newest one unless `version` names another.
     """
     service().database.require()
     version = None if isinstance(query.version, UnsetType) else query.version
@@ -74,9 +74,9 @@ def manifest(collection: str, query: ManifestArguments) -> Response:
 def apply_manifest(
     collection: str, query: ApplyArguments, body: bytes, audit: AuditEntry
 ) -> Response:
-    """Register a manifest signed with the operator's key; the same one again changes nothing.
+    """Register a manifest signed with the operator's key. Registering it again changes nothing.
 
-    The address is the manifest's collection id or name. A name that belongs to another collection
+    The address has the manifest's collection id or name. A name that belongs to another collection
     moves only with `replace=true`. The body is at most 1 MiB.
     """
     signed = _signed_for(collection, body)
@@ -102,7 +102,7 @@ def apply_manifest(
     problems=("unknown-collection", "unavailable"),
 )
 def close_collection(collection: str, audit: AuditEntry) -> Response:
-    """Take no more reports for a collection, for good. Its estimates stay readable."""
+    """Stop a collection permanently: it accepts no more reports. Its estimates stay readable."""
     target = service().registry.get(collection)
     service().require_clock()
     service().registry.close(target.id, audit=audit)
@@ -118,7 +118,7 @@ def close_collection(collection: str, audit: AuditEntry) -> Response:
     problems=("unknown-collection", "unavailable"),
 )
 def archive_collection(collection: str, audit: AuditEntry) -> Response:
-    """Take a collection off every list. Uploads, estimates and its own address stay as they are."""
+    """Hide a collection from every list. Uploads, estimates and its own address do not change."""
     return _set_archived(collection, audit, archived=True)
 
 
@@ -158,7 +158,7 @@ def delete_collection(collection: str, audit: AuditEntry) -> Response:
 
 
 def _signed_for(address: str, envelope: bytes) -> Manifest:
-    """The manifest is this address's, and the caller may change its collection."""
+    """The manifest, if it belongs to this address and the caller may change its collection."""
     body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=[service().keys.trust])
     signed = parse_manifest(body)
     if address not in (signed.collection, signed.name):

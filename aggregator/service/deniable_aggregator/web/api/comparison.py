@@ -1,4 +1,4 @@
-"""Two periods of one collection held against each other."""
+"""Comparison of two periods of one collection."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ blueprint = Blueprint("comparison", __name__)
     problems=("unknown-collection", "read-refused", "too-few-reports", "not-acceptable"),
 )
 def comparison(collection: str, query: ComparisonArguments) -> Response:
-    """How much more or fewer people have each label between `from` and `to` than before.
+    """The change of each label's frequency from an earlier period to a later one.
 
-    The period before is `before_from` to `before_to`; the two may not share an epoch. Intervals
-    hold whatever device answered in which period, and together unless `family=each`. Numbers are
-    compared by mean and quantiles, texts by the `candidate`s that are named.
+    The later period is `from` to `to`, the earlier one `before_from` to `before_to`; they may not
+    share an epoch. Intervals hold even if devices answered in both periods, and hold together
+    unless `family=each`. Numbers are compared by mean and quantiles, texts by each `candidate`.
     """
     running = service()
     document = queries.comparison(running.store, running.registry.get(collection), query)

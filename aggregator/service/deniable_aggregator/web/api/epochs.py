@@ -1,4 +1,4 @@
-"""Epochs: list them, close one for good."""
+"""Epochs: list them, close one permanently."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ blueprint = Blueprint("epochs", __name__)
 def epochs(collection: str) -> Response:
     """The epochs that have reports or are closed, and the reports that were rejected, by reason.
 
-    Where only closed epochs may be read, those of the calendar that are open are listed without
-    `n`, whether or not they have reports. Where only releases may be read, every epoch of the
-    calendar is listed (the newest 1,000), without rejections. `n` is there for the closed epochs
-    with at least `min_batch` reports; the other closed ones have `fewer_than` instead, with
-    reports or without. Nothing here then depends on what anybody answered.
+    If only closed epochs may be read, the open epochs of the calendar are listed without `n`,
+    whether or not they have reports. If only releases may be read, every epoch of the calendar is
+    listed (the newest 1,000), without rejections. Closed epochs with at least `min_batch` reports
+    then have `n`; other closed ones have `fewer_than`, with reports or without. The list then does
+    not depend on any person's answer.
 
-    CSV, Arrow and Parquet have a row an epoch, and no rejections.
+    CSV, Arrow and Parquet have one row for each epoch, and no rejections.
     """
     target = service().registry.get(collection)
     document = queries.epochs(service().store, target, service().clock())
@@ -58,10 +58,10 @@ def epochs(collection: str) -> Response:
 def close_epoch(
     collection: str, epoch: str, query: CloseEpochArguments, audit: AuditEntry
 ) -> Response:
-    """Close an epoch for good: counts are frozen, report ids deleted, later reports refused.
+    """Close an epoch permanently: freeze its counts, delete report ids, refuse later reports.
 
-    Epochs close by themselves after their grace; `early=true` closes one that is still open. There
-    is no way back. Closing a closed epoch changes nothing.
+    Epochs close automatically after their grace period; `early=true` closes one that is still
+    open. This cannot be undone. Closing a closed epoch changes nothing.
     """
     target = service().registry.get(collection)
     store, now = service().store, service().clock()

@@ -1,4 +1,4 @@
-"""Whether the process lives, and whether it can serve."""
+"""Probes: whether the process runs, and whether it can serve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ blueprint = Blueprint("health", __name__)
 @blueprint.get("/healthz")
 @operation(tag="operations", query=None, answers={200: {JSON: (StatusDocument,)}})
 def healthz() -> Response:
-    """The process answers."""
+    """Answers 200 if the process runs."""
     return answer(StatusDocument("ok"))
 
 
@@ -27,9 +27,9 @@ def healthz() -> Response:
     problems=("unavailable",),
 )
 def readyz() -> Response:
-    """Database, keys, disk and clock are as they must be; a refusal names what is not.
+    """Answers 200 if database, keys, disk and clock are usable; a refusal names what is not.
 
-    `checks` says "ok" of each, or what is wrong, in both answers. `suspended` in a refusal names
-    the reasons for which uploads wait until an operator acts.
+    In both answers `checks` has "ok" or the fault of each. `suspended` in a refusal lists the
+    reasons why uploads wait until an operator acts.
     """
     return answer(readiness_document(service().readiness.check(), service().suspension.names))

@@ -1,4 +1,4 @@
-"""The signed list of the keys that reports are sealed to, and the next key."""
+"""The signed list of the keys that encrypt reports, and making the next key."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def keys() -> Response:
     problems=("conflict", "unavailable"),
 )
 def rotate_keys(query: RotateArguments, audit: AuditEntry) -> Response:
-    """Make the next key of a suite; where one is pending already, that is the one.
+    """Make the next key of a suite. If one is pending already, return that one.
 
-    It is listed at once and used after a day, so that every replica can open by then; `now=true`
-    does not wait. The key it replaces opens reports until the epochs of that moment are closed, and
-    is then destroyed.
+    It is listed at once and used after a day, when every replica has it; `now=true` does not wait.
+    The key that it replaces opens reports until the epochs of that time are closed, and is then
+    destroyed.
     """
     standing = service().rotate_key(query.suite, at_once=query.now, audit=audit)
     pending = standing.key.state == "pending"

@@ -1,4 +1,4 @@
-"""The ledger: budgets of releases, what was spent of them and by which."""
+"""The ledger: the budgets of releases, and what each release spent."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ blueprint = Blueprint("ledger", __name__)
     problems=("unknown-collection", "not-acceptable"),
 )
 def ledger(query: LedgerArguments) -> Response:
-    """What releases have cost and what is left, an epoch and an installation, and who spent it.
+    """The spent and remaining budget of each epoch and of one installation, and who spent it.
 
-    A token that is limited to collections is shown these. CSV, Arrow and Parquet have a row for
-    each account; who spent it stands in the list of releases.
+    A token that is limited to collections sees only these. CSV, Arrow and Parquet have a row for
+    each account; the list of releases says who spent it.
     """
     registry = service().registry
     if isinstance(query.collection, UnsetType):
@@ -60,10 +60,10 @@ def ledger(query: LedgerArguments) -> Response:
     problems=("unavailable",),
 )
 def reconcile(audit: AuditEntry) -> Response:
-    """Charge what an older copy of the database has forgotten; uploads and releases go on then.
+    """Add the charges that an older copy of the database lacks. Uploads and releases then continue.
 
-    What the file `heads.json` still knows is charged as it was, what it does not know costs the
-    collection its whole budget. Where nothing is missing nothing happens.
+    Charges that `heads.json` still lists are added as they were. If it no longer lists them all,
+    the collection's whole budget counts as spent. If nothing is missing, nothing changes.
     """
     gap = service().reconcile(audit=audit)
     charged = reconciled_charges(gap.charged)

@@ -1,4 +1,4 @@
-"""The log over manifests, key lists and releases, for everybody to compare."""
+"""The public log of manifests, key lists and releases."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ blueprint = Blueprint("log", __name__)
     problems=("unavailable",),
 )
 def log(query: LogArguments) -> Response:
-    """The log's size and head, and at most 1,000 entries from index `from` on.
+    """The size and head of the log, and at most 1,000 entries from index `from` on.
 
-    The head after an entry is SHA-256(head before ‖ type ‖ body hash), at first 32 zero bytes. Key
-    lists are signed over size and head; this page is not signed.
+    The head after an entry is SHA-256(head before ‖ type ‖ body hash); the first head is 32 zero
+    bytes. Key lists sign size and head; this answer is not signed.
     """
     service().database.require()
     return answer(queries.log(service().store, query.first))

@@ -1,4 +1,4 @@
-"""`GET /metrics`: what the operator watches. It counts what `read` may hide from analysts."""
+"""`GET /metrics`: counters for the operator, also of reports that `read` hides from analysts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ blueprint = Blueprint("metrics", __name__)
 
 
 def from_this_machine() -> bool:
-    """Whether the setting lets this request in without a token: no proxy may stand between."""
+    """Whether the setting allows this request without a token. No proxy may be in front."""
     if service().settings.metrics != "loopback":
         return False
     peer, host = request.remote_addr or "", urlsplit(f"//{request.host}").hostname or ""
@@ -42,8 +42,8 @@ def from_this_machine() -> bool:
 def metrics() -> Response:
     """Counters and gauges in Prometheus' text format, for the operator alone.
 
-    They count reports of every collection, also where `read` shows analysts none. The setting
-    `metrics` says who may read them: `admin` (a token of that role, or of role metrics),
+    They count the reports of every collection, even if `read` hides counts from analysts. The
+    setting `metrics` names who may read them: `admin` (a token of that role, or of role metrics),
     `loopback` (also programs on this machine, without a token) or `off`.
     """
     running = service()

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, written from what the operations themselves check."""
+"""Writes the OpenAPI 3.1 document from the declarations that operations are checked by."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def openapi() -> Response:
     return Response(_render_document(), content_type=JSON)
 
 
-@cache  # the same for every application: it depends on the code alone
+@cache  # equal for every application: it depends only on the code
 def _render_document() -> bytes:
     return msgspec.json.encode(describe(current_app))
 
 
 def describe(app: Flask) -> Document:
-    """The document of an application, inside its context: spectree's draft, completed."""
+    """The document of an application: spectree's draft, completed. Needs the app's context."""
     operations = {
         endpoint: promised
         for endpoint, view in app.view_functions.items()
@@ -71,7 +71,7 @@ def _draft(app: Flask, operations: Mapping[str, Operation]) -> Document:
     from spectree.plugins.flask_plugin import FlaskPlugin
 
     class Views(FlaskPlugin):
-        """Describes wrapped copies: the application goes on calling the views themselves."""
+        """Describes wrapped copies, so that the application keeps its own views."""
 
         copies: Mapping[str, Callable[..., Any]] = {}
 
@@ -110,7 +110,7 @@ def _draft(app: Flask, operations: Mapping[str, Operation]) -> Document:
 
 
 def _complete(described: Document, promised: Operation) -> None:
-    """What spectree does not know: roles, media types, refusals."""
+    """Add what spectree does not know: roles, media types, refusals."""
     described["security"] = [] if promised.role is None else [{BEARER: []}]
     if promised.role is not None:
         needs = f"Needs a token of role {promised.role} or above."
@@ -155,7 +155,7 @@ def _schemas(operations: Any) -> Document:
 
 
 def _require_later_members(schema: Document) -> None:
-    """Answers have them, whatever the default that a client of an older service reads."""
+    """Mark members with defaults as required: answers always have them."""
     properties = schema.get("properties", {})
     later = [name for name, member in properties.items() if member.pop("x-later", False)]
     for name in later:

@@ -1,4 +1,4 @@
-"""What no Struct states of the OpenAPI document: addresses, envelopes, uploads, refusals."""
+"""Parts of the OpenAPI document that no Struct has: addresses, envelopes, uploads, refusals."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ PATH_PARAMETERS: Mapping[str, Document] = {
     "release_id": {
         "description": "id of a release, as GET /v1/collections/{collection}/releases lists it",
         "schema": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+    },
+    "alert_id": {
+        "description": "id of an alert, as GET /v1/collections/{collection}/alerts lists it",
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{12}$"},
+    },
+    "link_id": {
+        "description": "id of a read-only link, as GET /v1/collections/{collection}/links lists it",
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{12}$"},
+    },
+    "note_id": {
+        "description": "id of a note, as GET /v1/collections/{collection}/notes lists it",
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{12}$"},
     },
     "name": {
         "description": "name of a local user",
@@ -83,7 +95,7 @@ UPLOAD_PROBLEMS = (
 
 
 def problem_responses(slugs: Iterable[str]) -> Document:
-    """Responses of an operation that may answer these problems, by status."""
+    """Responses of an operation that may answer these problems, by HTTP status."""
     titles: defaultdict[int, list[str]] = defaultdict(list)
     for slug in sorted(slugs):
         titles[PROBLEMS[slug].status].append(f"{PROBLEMS[slug].title} (`{PROBLEMS[slug].uri}`)")
@@ -98,7 +110,7 @@ def problem_responses(slugs: Iterable[str]) -> Document:
 
 
 def upload_operation(scheme: str) -> Document:
-    """POST of reports, which a bare WSGI endpoint answers in front of Flask."""
+    """The upload of reports, which is answered before Flask."""
     binary = {"schema": {"type": "string", "format": "binary"}}
     return {
         "operationId": "upload",
@@ -118,7 +130,7 @@ def upload_operation(scheme: str) -> Document:
         "requestBody": {"required": True, "content": {MEDIA_TYPE: binary}},
         "responses": {
             "200": {
-                "description": "Counted, but for the reports that the body names",
+                "description": "Counted, except the reports that the body names",
                 "content": {ERRORS_MEDIA_TYPE: binary},
             },
             **problem_responses(UPLOAD_PROBLEMS),

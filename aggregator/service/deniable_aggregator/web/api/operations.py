@@ -1,7 +1,7 @@
-"""One decorator states everything an operation promises, and holds it to what can be checked.
+"""One decorator declares an operation and checks each request against the declaration.
 
-Role, scope, arguments and body are checked before the view runs; `openapi` writes the same
-statement down.
+It checks role, scope, arguments and body before the view runs. `openapi` writes its document from
+the same declaration.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.base.spans import SpanName
 
 MAX_JSON_BYTES = 16_384
-"""Longest JSON body; a token's description needs 200 bytes."""
+"""Bytes of the longest JSON body; the description of a token needs 200."""
 
 SHOWN_CHARACTERS = 80
 
@@ -34,7 +34,7 @@ View = Callable[..., Response]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one view takes, answers and refuses."""
+    """The declaration of a view: its arguments, answers and refusals."""
 
     role: str | None
     query: type[Arguments] | None
@@ -47,7 +47,7 @@ class Operation:
     narrows: bool = False
 
     def refusals(self) -> frozenset[str]:
-        """Slugs of every problem the operation may answer, those of the checks included."""
+        """Slugs of every problem that the operation may answer, including those of its checks."""
         implied = {"internal"}
         if self.role is not None:
             implied |= {"unauthorized", "forbidden", "damaged"}
@@ -72,14 +72,16 @@ def operation(  # noqa: PLR0913  (a declaration: each use names a few)
     exempt: Callable[[], bool] | None = None,
     span: SpanName | None = None,
 ) -> Callable[[View], View]:
-    """Check role and arguments, then call the view with `query=` and `body=` where it takes them.
+    """Check role and arguments, then call the view, with `query=` and `body=` if it takes them.
 
-    `query=None` ignores the query string, the default refuses any. `body` is a Struct for JSON,
-    given as `arguments.Open` where it allows further members, or the media type of bytes; nothing
-    of a body longer than `max_body` is read. `act` is what the audit log calls it: the view takes
-    the entry as `audit=` and passes it to what does the act. A token that is limited to collections
-    may call what is about one of them; `narrows`: the view itself shows such a token less. Whom
-    `exempt` says True of needs no role. `span` is what traces call it.
+    `query`: a Struct; None ignores the query string, the default refuses any argument.
+    `body`: a Struct for JSON, `arguments.Open` of it to allow further members, or the media type
+    of bytes. A body longer than `max_body` bytes is refused unread.
+    `act`: the name of the action in the audit log. The view gets the entry as `audit=` and passes
+    it to the function that does the action.
+    `narrows`: the view itself shows less to a token that is limited to collections. Without it
+    such a token may only call operations on one of its collections.
+    `exempt`: a request for which it returns True needs no role. `span`: the name in traces.
     """
     declared = Operation(
         role, query, body, max_body, answers, frozenset(problems), tag, act, narrows
@@ -107,7 +109,7 @@ def operation(  # noqa: PLR0913  (a declaration: each use names a few)
 
 
 def _with_span(act: SpanName, view: View) -> View:
-    """The view in a span, which also sees what its checks refuse."""
+    """Wrap the view in a span, which also covers refusals of its checks."""
 
     def call_in_span(**path: str) -> Response:
         with service().tracer.span(act) as span:
@@ -121,12 +123,12 @@ def _with_span(act: SpanName, view: View) -> View:
 
 
 def operation_of(view: object) -> Operation | None:
-    """The statement a decorated view carries."""
+    """The declaration of a decorated view; None for other views."""
     return cast("Operation | None", getattr(view, "operation", None))
 
 
 def require(role: str) -> Identity:
-    """Whoever the token stands for; raises unauthorized or forbidden unless it allows `role`."""
+    """The identity of the token. Raises unauthorized or forbidden unless it covers `role`."""
     token = service().tokens.authenticate(request.headers.get("Authorization"))
     if token is None:
         raise Problem(
@@ -141,20 +143,20 @@ def require(role: str) -> Identity:
 
 
 def caller() -> Identity:
-    """Whoever made this request; of an operation that needs a role."""
+    """The identity that made this request, in an operation that needs a role."""
     return cast("Identity", g.caller)
 
 
 def require_collection(collection: str) -> None:
-    """Raise forbidden unless the caller's token may see the collection of this id."""
+    """Raises forbidden unless the caller's token may see the collection of this id."""
     if not caller().may_see(collection):
         raise Problem("forbidden", f"this token may not see {collection[:SHOWN_CHARACTERS]!r}")
 
 
 def _restrict_path(who: Identity, path: dict[str, str], *, narrows: bool) -> dict[str, str]:
-    """The path's arguments; for a limited caller with the id of the collection that was checked.
+    """The path's arguments; for a limited caller a name becomes the id that was checked.
 
-    What a name means may change before the view looks it up.
+    The name could move to another collection before the view looks it up.
     """
     if who.collections is None or narrows:
         return path

@@ -1,4 +1,4 @@
-"""Central releases: what one would cost, making it, reading it again, asking an open session."""
+"""Central releases: show the price, make one, read it again, ask an open session."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 blueprint = Blueprint("releases", __name__)
 
 MAX_QUESTION_BYTES = 1 << 20
-"""A question may name a number for each of 65,536 labels."""
+"""Bytes of the longest question: it may have a number for each of 65,536 labels."""
 
 
 @blueprint.post("/v1/collections/<collection>/releases")
@@ -57,11 +57,11 @@ MAX_QUESTION_BYTES = 1 << 20
 def release(
     collection: str, query: ReleaseArguments, body: OpenBody[NewRelease], audit: AuditEntry
 ) -> Response:
-    """Draw from closed epochs under the collection's budget; every epoch read is charged.
+    """Make a central release of closed epochs; it is charged to every epoch that it reads.
 
-    With `cost` true nothing is drawn or charged: the answer is the price, the expected error and
-    what is left. The same request again (200, not 201) is answered with the stored release, free.
-    The charge is committed before the draw; what fails behind it is free the next time.
+    With `cost` true nothing is drawn or charged: the answer has the price, the expected error and
+    the remaining budget. The same request again returns the stored release (200, not 201), free.
+    The charge is committed before the draw. If the draw then fails, the next try is free.
     """
     target = service().registry.get(collection)
     request = ReleaseRequest(
@@ -81,7 +81,7 @@ def release(
     problems=("unknown-collection", "not-acceptable"),
 )
 def releases(collection: str) -> Response:
-    """Every release that was charged, oldest first, without its result."""
+    """Every charged release, oldest first, without its result."""
     target = service().registry.get(collection)
     document = queries.releases(service().store, target)
     return negotiated_answer(document, lambda: release_rows(document.releases), RELEASE_COLUMNS)
@@ -95,7 +95,7 @@ def releases(collection: str) -> Response:
     problems=("unknown-collection", "not-found"),
 )
 def stored_release(collection: str, release_id: str) -> Response:
-    """A release as it was made. Reading it is free."""
+    """A release as it was made. This is free."""
     target = service().registry.get(collection)
     return answer(queries.release(service().store, target, release_id))
 
@@ -118,9 +118,9 @@ def stored_release(collection: str, release_id: str) -> Response:
     ),
 )
 def ask(collection: str, release_id: str, body: OpenBody[Question], audit: AuditEntry) -> Response:
-    """Ask the session that a release opened. It was paid for: questions are free.
+    """Ask the session that a release opened. Questions are free: the release paid for them.
 
-    The same question has the same answer. The body is at most 1 MiB.
+    The same question gets the same answer. The body is at most 1 MiB.
     """
     target = service().registry.get(collection)
     return answer(service().releases.sessions.ask(target, release_id, body.undeclared, audit=audit))

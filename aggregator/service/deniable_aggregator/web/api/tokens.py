@@ -39,9 +39,9 @@ def tokens() -> Response:
     problems=("unknown-collection",),
 )
 def create_token(body: NewToken, audit: AuditEntry) -> Response:
-    """Make a token. It is shown in this answer and never again: only its SHA-256 is kept.
+    """Make a token. Only this answer contains it: the service stores its SHA-256.
 
-    With `collections` it is limited to what is about these; a name stands for what it means now.
+    With `collections` it may only use these. A name means its present collection.
     """
     scope = service().registry.ids_of(body.collections)
     made = changes.make_token(
@@ -59,6 +59,6 @@ def create_token(body: NewToken, audit: AuditEntry) -> Response:
     problems=("not-found",),
 )
 def revoke_token(token_id: str, audit: AuditEntry) -> Response:
-    """Make a token invalid from now on. Revoking it again changes nothing."""
+    """Make a token invalid at once. Revoking it again changes nothing."""
     changes.revoke_token(service().tokens, token_id, audit=audit)
     return Response(status=204)

@@ -43,7 +43,7 @@ def users() -> Response:
     problems=("conflict", "unknown-collection"),
 )
 def add_user(body: NewUser, audit: AuditEntry) -> Response:
-    """Let a person sign in with a password, of which only scrypt's output is kept."""
+    """Add a person who signs in with a password. Only a scrypt hash of it is stored."""
     scope = service().registry.ids_of(body.collections)
     changes.add_user(service().users, body, scope=scope, audit=audit)
     return answer(access.user(service().store, body.name), 201)
@@ -58,9 +58,9 @@ def add_user(body: NewUser, audit: AuditEntry) -> Response:
     problems=("not-found",),
 )
 def remove_user(name: str, audit: AuditEntry) -> Response:
-    """Remove a name: its password, its sessions and its unused links end at once.
+    """Remove a person: their password, sessions and unused links end at once.
 
-    Somebody whom a provider lets in may sign in again: remove them there, too.
+    A person who signs in through a provider can sign in again: remove them there, too.
     """
     changes.remove_user(service().users, name, audit=audit)
     return Response(status=204)
@@ -69,7 +69,7 @@ def remove_user(name: str, audit: AuditEntry) -> Response:
 @blueprint.get("/v1/sessions")
 @operation(tag="admin", role="admin", answers={200: {JSON: (SessionsDocument,)}})
 def sessions() -> Response:
-    """Everybody who is signed in to the pages."""
+    """Every session on the pages."""
     return answer(access.sessions(service().sessions))
 
 
@@ -82,7 +82,7 @@ def sessions() -> Response:
     problems=("not-found",),
 )
 def end_session(session_id: str, audit: AuditEntry) -> Response:
-    """Sign somebody out, from the next request on."""
+    """Sign a person out, from the next request on."""
     changes.end_session(service().sessions, session_id, audit=audit)
     return Response(status=204)
 
@@ -97,7 +97,7 @@ def end_session(session_id: str, audit: AuditEntry) -> Response:
     problems=("unknown-collection",),
 )
 def make_link(body: NewLink, audit: AuditEntry) -> Response:
-    """Make a link that signs one person in, once, within 15 minutes."""
+    """Make a one-time sign-in link that works for 15 minutes."""
     scope = service().registry.ids_of(body.collections)
     made = changes.make_link(
         service().sessions,

@@ -1,4 +1,4 @@
-"""Vouchers: the key a backend issues them with, and issuing one here."""
+"""Vouchers: the key with which a backend issues them, and issuing one here."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ blueprint = Blueprint("vouchers", __name__)
 def voucher_key(collection: str, query: VoucherKeyArguments, audit: AuditEntry) -> Response:
     """The key with which the operator's own backend issues vouchers for one collection.
 
-    It is always the same for one epoch. Who has it can issue any number of vouchers, and tell whose
-    report carried which.
+    It is always the same for one epoch. Anyone who has it can issue any number of vouchers, and
+    can see whose report carried which.
     """
     target = _collection_with_vouchers(collection)
     epoch = _current_epoch(target) if isinstance(query.epoch, UnsetType) else query.epoch
@@ -56,10 +56,10 @@ def voucher_key(collection: str, query: VoucherKeyArguments, audit: AuditEntry) 
     problems=("unknown-collection", "conflict", "unavailable"),
 )
 def replace_voucher_key(collection: str, audit: AuditEntry) -> Response:
-    """Another key, from the first epoch on that nobody can have reported in yet.
+    """Make a new key, for epochs in which no one can have reported yet.
 
-    Until it begins the same request again answers the same key. Epochs before it keep theirs, so
-    that each person counts once in each; close them early where the old key got out.
+    Until its first epoch begins, the same request returns the same key. Earlier epochs keep their
+    key, so that each person counts once in each. If the old key leaked, close them early.
     """
     target = _collection_with_vouchers(collection)
     first = next_first(service().now(), target.manifest.epoch_seconds)
@@ -79,7 +79,7 @@ def replace_voucher_key(collection: str, audit: AuditEntry) -> Response:
 def issue_voucher(collection: str, body: NewVoucher) -> Response:
     """The voucher of one person for one epoch, by default the present one.
 
-    Nothing is kept: the same person gets the same voucher again, and it counts one report.
+    Nothing is stored: the same person gets the same voucher again, and it counts one report.
     """
     target = _collection_with_vouchers(collection)
     epoch = _current_epoch(target) if isinstance(body.epoch, UnsetType) else body.epoch

@@ -12,12 +12,12 @@ From `deniable_aggregator.web.auth.guard`:
       <input type="hidden" name="csrf_token" value="{{ csrf_token() }}">
 
 Every POST, PUT, PATCH or DELETE outside /v1/ must carry that token (field `csrf_token` or header
-X-CSRF-Token): `guard.register(app)` refuses it otherwise, whatever the view says. Addresses under
+X-CSRF-Token): `guard.register(app)` refuses it otherwise, for every view. Addresses under
 /v1/ know bearer tokens and no cookie. Sign-in lives at /sign-in, sign-out is POST /sign-out
 (`url_for("signin.page")`, `url_for("signin.sign_out")`).
 
     guard.py       the current identity, require       csrf.py       tokens of forms
-    signin.py      the pages that let people in        oidc.py       sign-in with a provider
-    throttle.py    slow down who guesses
+    signin.py      sign-in and sign-out                oidc.py       sign-in with a provider
+    throttle.py    limits guesses of passwords
     provider.py    OpenID Connect, over discovery.py, claims.py and outage.py
 """

@@ -1,4 +1,4 @@
-"""What an ID token must say, and who that makes somebody. Its signature was checked before."""
+"""Checks the claims of an ID token and reads the person from them, after the signature check."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 LEEWAY_SECONDS = 60
 OLDEST_SECONDS = 600
-"""A token is made while the browser waits: an older one is not of this sign-in."""
+"""Seconds. The provider makes a token while the browser waits, so an older one is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whom the provider vouches for; `role` None for somebody without a role here."""
+    """A person that the provider identified; `role` is None if they have no role here."""
 
     name: str
     role: str | None
 
 
 def checked(claims: Mapping[str, Any], *, issuer: str, client: str, nonce: str, now: float) -> None:
-    """SignInError unless the token is of this issuer, for this client and this sign-in, and new."""
+    """Raises SignInError unless the token is new and of this issuer, client and sign-in."""
     audience = claims.get("aud")
     audiences = audience if isinstance(audience, list) else [audience]
     facts = {
@@ -41,11 +41,11 @@ def checked(claims: Mapping[str, Any], *, issuer: str, client: str, nonce: str, 
     }
     wrong = [name for name, holds in facts.items() if not holds]
     if wrong:
-        raise SignInError(f"the ID token's {', '.join(wrong)} is not what it must be")
+        raise SignInError(f"the ID token has an unexpected {', '.join(wrong)}")
 
 
 def person_of(claims: Mapping[str, Any], settings: Settings) -> Person:
-    """Name and role; of several roles the one that may do most."""
+    """The person with name and highest role."""
     claim = _claim(claims, settings.oidc_request["role"])
     values = claim if isinstance(claim, list) else [claim]
     mapped = settings.role_of
@@ -60,7 +60,7 @@ def person_of(claims: Mapping[str, Any], settings: Settings) -> Person:
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> object:
-    """A claim; dots lead into it where none has the whole name ("realm_access.roles")."""
+    """A claim; a dotted name ("realm_access.roles") may lead into nested objects."""
     if name in claims:
         return claims[name]
     value: object = claims

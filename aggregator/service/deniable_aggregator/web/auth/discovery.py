@@ -1,4 +1,4 @@
-"""What a provider publishes: its endpoints and the keys it signs with; kept for an hour."""
+"""Reads a provider's endpoints and signing keys, and caches them for an hour."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 KEPT_SECONDS = 3_600
 LEAST_SECONDS = 60
-"""A token signed with an unknown key makes us look again, but no more often than that."""
+"""A token with an unknown key makes us fetch the keys again, after this many seconds at least."""
 
 Documents = tuple[Mapping[str, Any], Mapping[str, Any]]
-"""What the issuer says of itself, and its keys."""
+"""The issuer's metadata, and its keys."""
 
 LONGEST = 1 << 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -35,11 +35,11 @@ class Discovery:
         self._kept: tuple[Documents, float] | None = None
 
     def endpoint(self, name: str) -> str:
-        """The address of an endpoint; SignInError."""
+        """The address of an endpoint. Raises SignInError if the provider has none."""
         return _address(self._current()[0], name)
 
     def authentication(self, *, confidential: bool) -> str:
-        """How the client shows who it is: by its secret, or not at all."""
+        """How the client authenticates: with its secret, or not at all."""
         if not confidential:
             return "none"
         methods = self._current()[0].get("token_endpoint_auth_methods_supported")
@@ -47,12 +47,12 @@ class Discovery:
         return "client_secret_post" if posts else "client_secret_basic"
 
     def key_sets(self) -> Iterator[KeySet]:
-        """The issuer's keys; asked for more, those it lists now."""
+        """The cached keys of the issuer; then, if the caller continues, the keys it lists now."""
         yield _keys(self._current()[1])
         yield _keys(self._current(newer_than=LEAST_SECONDS)[1])
 
     def _current(self, newer_than: float = KEPT_SECONDS) -> Documents:
-        """No older than that; ProviderUnavailableError while another thread fetches them."""
+        """Documents younger than `newer_than` seconds. May raise ProviderUnavailableError."""
         now, kept = self._clock(), self._kept
         if kept is not None and now - kept[1] < newer_than:
             return kept[0]

@@ -1,4 +1,4 @@
-"""Who asks for a page, whether they may have it, and that forms were sent from our own pages."""
+"""The identity of a visitor, access to pages, and the check that forms come from our pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 API = "/v1/"
 SIGN_INS, PROVIDER = "deniable_sign_ins", "deniable_provider"
-"""Extensions of the application: what slows down guesses, and where else people may sign in."""
+"""Extensions of the application: the limiter of guesses, and the sign-in provider."""
 
 FORM_COOKIE = "form"
 SESSION_COOKIE = "session"
@@ -35,22 +35,22 @@ R = TypeVar("R")
 
 
 def current_identity() -> Identity | None:
-    """Whoever is signed in. Under /v1/ always None: the API knows no cookie."""
+    """The person who is signed in. Always None under /v1/: the API ignores cookies."""
     signed_in = _signed_in()
     return None if signed_in is None else signed_in[1]
 
 
 def current_session() -> SessionRow | None:
-    """The session of the browser that asks, while it lasts."""
+    """The session of the browser; None without a valid one."""
     signed_in = _signed_in()
     return None if signed_in is None else signed_in[0]
 
 
 def require(role: str) -> Callable[[Callable[P, R]], Callable[P, R | Response]]:
-    """Let a page be seen by those whose role covers `role`.
+    """Restrict a page to people whose role covers `role`.
 
-    Nobody is sent to /sign-in, or gets 401 where the request would change something; a lesser role
-    gets 403.
+    A visitor who is not signed in is sent to /sign-in, or gets 401 if the request changes
+    something. A person with a lower role gets 403.
     """
 
     def decorate(view: Callable[P, R]) -> Callable[P, R | Response]:
@@ -72,7 +72,7 @@ def require(role: str) -> Callable[[Callable[P, R]], Callable[P, R | Response]]:
 
 
 def csrf_token() -> str:
-    """What a form must carry; for somebody who is not signed in a cookie goes with it."""
+    """The token that a form must contain. It sets a cookie if no one is signed in."""
     secret = _form_secret()
     if secret is None:
         secret = g.new_form_secret = secrets.token_urlsafe(32)
@@ -92,17 +92,17 @@ def register(app: Flask) -> None:
 
 
 def see_other(address: str) -> Response:
-    """Send the browser on; what it asks for there is a GET."""
+    """Redirect the browser to an address with GET."""
     return Response(status=303, headers={"Location": address})
 
 
 def cookie_name(kind: str) -> str:
-    """`__Host-` makes browsers insist on Secure, Path=/ and no Domain."""
+    """A cookie's name. `__Host-` makes browsers require Secure, Path=/ and no Domain."""
     return f"__Host-deniable-{kind}" if _is_secure() else f"deniable-{kind}"
 
 
 def set_cookie(response: Response, kind: str, value: str, *, seconds: int) -> None:
-    """One that no script reads and no other site's form sends; 0 seconds deletes it."""
+    """Set a cookie that scripts cannot read and other sites' forms do not send; 0 s deletes it."""
     response.set_cookie(
         cookie_name(kind),
         value,
@@ -119,7 +119,7 @@ def _is_secure() -> bool:
 
 
 def sign_ins() -> SignInLimiter:
-    """What slows down those who guess passwords."""
+    """The limiter of password guesses."""
     return cast("SignInLimiter", current_app.extensions[SIGN_INS])
 
 
@@ -131,9 +131,10 @@ def provider() -> Provider:
 def _signed_in() -> tuple[SessionRow, Identity] | None:
     if _is_api():
         return None
-    if "found_session" not in g:
-        g.found_session = service().sessions.find(request.cookies.get(cookie_name(SESSION_COOKIE)))
-    return cast("tuple[SessionRow, Identity] | None", g.found_session)
+    if "session_and_identity" not in g:
+        secret = request.cookies.get(cookie_name(SESSION_COOKIE))
+        g.session_and_identity = service().sessions.find(secret)
+    return cast("tuple[SessionRow, Identity] | None", g.session_and_identity)
 
 
 def _is_api() -> bool:
@@ -141,7 +142,7 @@ def _is_api() -> bool:
 
 
 def _form_secret() -> str | None:
-    """The session's cookie, else the one of a form; None where there is neither."""
+    """The session's cookie, else that of a form, else None."""
     kind = SESSION_COOKIE if _signed_in() is not None else FORM_COOKIE
     made = cast("str | None", g.get("new_form_secret"))
     given = made or request.cookies.get(cookie_name(kind))
@@ -174,12 +175,18 @@ def _to_sign_in() -> Response:
 
 
 def collection_of(name: str) -> Collection:
-    """The collection of an id or a name; UnknownCollection, too, for one that is not theirs."""
+    """The collection of an id or name. Raises UnknownCollection if the visitor may not see it."""
     collection = service().registry.get(name)
     visitor = current_identity()
     if visitor is not None and not visitor.may_see(collection.id):
-        raise UnknownCollection(f"no collection {name[:100]!r} is among those you may see")
+        raise UnknownCollection(f"you may see no collection {name[:100]!r}")
     return collection
+
+
+def visible_collections() -> list[Collection]:
+    """Collections that the visitor may see, also archived ones; without sign-in all."""
+    visitor, all_of_them = current_identity(), service().registry.all()
+    return [each for each in all_of_them if visitor is None or visitor.may_see(each.id)]
 
 
 def visitor_may(role: str) -> bool:

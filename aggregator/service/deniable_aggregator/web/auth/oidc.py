@@ -1,7 +1,7 @@
-"""Sign-in with a provider: the pages on the way there and back. `provider` does the protocol.
+"""Pages of the sign-in with a provider. `provider` implements the protocol.
 
-What ties the two ends together (state, nonce, PKCE verifier) is computed from one random cookie of
-this browser: nothing is stored, and any process can finish what another began.
+State, nonce and PKCE verifier are computed from one random cookie of the browser. Nothing is
+stored, so any process can finish a sign-in that another process began.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ blueprint = Blueprint("oidc", __name__)
 
 COOKIE = "provider"
 WAY_SECONDS = 600
-"""How long one may take to sign in over there."""
+"""Seconds that a person may take to sign in at the provider."""
 
 UNREACHED = "The provider cannot be reached at the moment: try again in a minute."
 FAILED = "The provider did not confirm who you are: try again."
@@ -50,7 +50,7 @@ def begin() -> Response:
     except ProviderUnavailableError as error:
         return _unreached(error)
     except SignInError as error:
-        logger.warning("sign-in with the provider cannot begin: %s", error)
+        logger.warning("sign-in with the provider could not begin: %s", error)
         return sign_in_page(FAILED, 503)
     response = see_other(address)
     set_cookie(response, COOKIE, secret, seconds=WAY_SECONDS)
@@ -59,7 +59,7 @@ def begin() -> Response:
 
 @blueprint.get("/sign-in/provider/done")
 def done() -> Response:
-    """Take what the provider says, check all of it, begin a session."""
+    """Check the provider's answer and begin a session."""
     _require_provider()
     if not _admitted():
         return _later(SLOW, 429, seconds=WINDOW_SECONDS)
@@ -82,12 +82,12 @@ def _admitted() -> bool:
 
 
 def _unreached(error: ProviderUnavailableError) -> Response:
-    logger.warning("sign-in with the provider is put off: %s", error)
+    logger.warning("the sign-in provider is unavailable: %s", error)
     return _later(UNREACHED, 503, seconds=error.retry_after_seconds)
 
 
 def _later(reason: str, status: int, *, seconds: float) -> Response:
-    """The sign-in page, and when to come back."""
+    """The sign-in page with the reason, and a Retry-After header."""
     response = sign_in_page(reason, status)
     response.headers["Retry-After"] = str(math.ceil(seconds))
     return response

@@ -1,7 +1,7 @@
-"""Requests to a provider: few at a time, and none for a minute after one failed.
+"""Limits requests to a provider: few at a time, and none for a minute after a failure.
 
-A provider that accepts connections and never answers holds each caller until its time-out. Here
-that costs the service as many threads as `at_once` says, and no other request waits.
+A provider that accepts connections and never answers blocks each caller until the time-out. This
+module limits that to `at_once` threads of the service; no other request waits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 REMEMBERED_SECONDS = 60
 BUSY_SECONDS = 5
-"""When to come back while others' requests are under way."""
+"""Seconds to wait while other requests are running."""
 
 
 class Outage:
@@ -34,7 +34,7 @@ class Outage:
         return Lane(self, at_once)
 
     def remember(self) -> None:
-        """For the next minute nothing is sent there."""
+        """Stop requests to the provider for a minute."""
         self._failed = self._clock()
 
     def require_over(self) -> None:
@@ -42,13 +42,13 @@ class Outage:
         since = -1.0 if self._failed is None else self._clock() - self._failed
         if 0 <= since < REMEMBERED_SECONDS:
             raise ProviderUnavailableError(
-                "the provider did not answer as it must less than a minute ago",
+                "the provider failed to answer less than a minute ago",
                 retry_after_seconds=REMEMBERED_SECONDS - since,
             )
 
 
 class Lane:
-    """Lets some requests through at a time and turns the others away at once."""
+    """Allows some requests at a time and refuses the others at once."""
 
     def __init__(self, outage: Outage, at_once: int) -> None:
         self._outage = outage
@@ -56,14 +56,14 @@ class Lane:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Around one request, whose SignInError is remembered.
+        """Wrap one request. Its SignInError stops later requests for a minute.
 
-        Raises ProviderUnavailableError instead of waiting.
+        Raises ProviderUnavailableError if too many requests are running.
         """
         self._outage.require_over()
         if not self._room.acquire(blocking=False):
             raise ProviderUnavailableError(
-                "others' requests to the provider are under way", retry_after_seconds=BUSY_SECONDS
+                "other requests to the provider are still running", retry_after_seconds=BUSY_SECONDS
             )
         try:
             yield

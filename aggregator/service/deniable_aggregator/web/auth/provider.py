@@ -1,8 +1,8 @@
-"""OpenID Connect, authorization code with PKCE: where to send a browser, and whom it brings back.
+"""OpenID Connect sign-in: authorization code with PKCE.
 
-Authlib speaks OAuth to the provider, joserfc checks signatures. An ID token is believed only if it
-is signed by a key the issuer lists, by an asymmetric algorithm, and its iss, aud, azp, exp, iat and
-nonce are what they must be (OpenID Connect Core 1.0 §3.1.3.7, RFC 7636, RFC 9207).
+Authlib speaks OAuth to the provider, joserfc checks signatures. An ID token is accepted only if a
+key of the issuer signed it with an asymmetric algorithm, and its iss, aud, azp, exp, iat and nonce
+are correct (OpenID Connect Core 1.0 §3.1.3.7, RFC 7636, RFC 9207).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 DONE = "/sign-in/provider/done"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
-"""None of them is "none", and none has a key that both sides know."""
+"""Asymmetric algorithms only: not "none", and none with a shared key."""
 
 
 REDEEMED_AT_ONCE = 4
-"""Codes under way to the provider; `flask_threads` has a place more, which refuses the others."""
+"""Codes that are redeemed at once; `flask_threads` has one more place, which refuses others."""
 
 
 class Provider:
@@ -45,9 +45,9 @@ class Provider:
         self._lane = outage.lane(at_once=REDEEMED_AT_ONCE)
 
     def address(self, secret: str, wanted: str) -> str:
-        """Where to send the browser that has this cookie and wants that page.
+        """The provider's address for a browser with this cookie that wants that page.
 
-        SignInError; ProviderUnavailableError where trying again later may help.
+        Raises SignInError, or ProviderUnavailableError if a later attempt may succeed.
         """
         way = _Way(secret)
         with self._client() as client:
@@ -60,15 +60,15 @@ class Provider:
         return str(address)
 
     def redeem(self, secret: str, query: Mapping[str, str]) -> tuple[Person, str]:
-        """Who came back with this cookie and query, and the page they wanted; SignInError."""
+        """The person who returns with this cookie and query, and the page. Raises SignInError."""
         if len(secret) != SECRET_CHARACTERS:
-            raise SignInError("the browser has no cookie of a sign-in that began here")
+            raise SignInError("the browser has no cookie of this sign-in: begin again at /sign-in")
         way = _Way(secret)
         wanted = way.page_of(query.get("state", ""))
         if query.get("iss", self._settings.oidc_issuer) != self._settings.oidc_issuer:
-            raise SignInError("the answer is of another issuer")
+            raise SignInError("the answer comes from another issuer")
         if "code" not in query:
-            raise SignInError("the provider refused")
+            raise SignInError("the provider refused the sign-in")
         claims = self._verified(self._id_token(query["code"], way))
         checked(
             claims,
@@ -95,14 +95,14 @@ class Provider:
                     )
                 )
         except (AuthlibBaseError, httpx2.HTTPError, ValueError) as error:
-            raise SignInError("the provider does not redeem the code") from error
+            raise SignInError("the provider did not accept the code") from error
         token = answer.get("id_token")
         if not isinstance(token, str):
-            raise SignInError("the provider answers without an ID token")
+            raise SignInError("the provider sent no ID token")
         return token
 
     def _verified(self, token: str) -> Mapping[str, Any]:
-        """The claims of a token that is signed by one of the issuer's keys."""
+        """The claims of a token signed by one of the issuer's keys. Raises SignInError."""
         from joserfc import jwt
         from joserfc.errors import JoseError
 
@@ -131,7 +131,7 @@ class Provider:
 
 
 def _reached(ask: Callable[[], Any]) -> Any:
-    """What it answers; ProviderUnavailableError where no answer comes."""
+    """The answer of `ask`. Raises ProviderUnavailableError if the provider does not answer."""
     import httpx2
 
     try:
@@ -142,7 +142,7 @@ def _reached(ask: Callable[[], Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Everything that is known of one sign-in, from the cookie of its browser."""
+    """The values of one sign-in, computed from the cookie of its browser."""
 
     secret: str
 
@@ -158,7 +158,7 @@ class _Way:
         return f"{self._derived(f'state {wanted}')}.{_spelled(wanted.encode())}"
 
     def page_of(self, state: str) -> str:
-        """The page that was wanted; SignInError for a state that this browser did not get."""
+        """The wanted page. Raises SignInError for a state of another browser."""
         try:
             spelled = state.partition(".")[2]
             wanted = base64.urlsafe_b64decode(spelled + "=" * (-len(spelled) % 4)).decode()

@@ -1,9 +1,12 @@
-"""The pages that let people in and out: password, one-time link, and the way to a provider.
+"""The pages for sign-in and sign-out: password, one-time link, and the link to a provider.
 
-A link is used by the form's POST, not by opening it: what fetches addresses ahead uses none up.
+Opening a one-time link does not use it; only the form's POST does. A mail program that fetches
+links in advance therefore uses none up.
 """
 
 from __future__ import annotations
+
+from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, render_template, request, url_for
 
@@ -22,14 +25,14 @@ from deniable_aggregator.web.auth.guard import (
 
 blueprint = Blueprint("signin", __name__)
 
-WRONG = "This name and password do not go together."
-USED = "This link was used already, or its time is over: ask for another."
+WRONG = "Wrong name or password."
+USED = "This link was used already, or it has expired: ask for another."
 SLOW = "Too many attempts: try again in a minute."
 
 
 @blueprint.get("/sign-in")
 def page() -> Response:
-    """The form; behind a one-time link a form with one button."""
+    """The sign-in form; for a one-time link a form with one button."""
     link = request.args.get("link", "")
     if link and not service().sessions.holds(link):
         return sign_in_page(USED, 410)
@@ -57,9 +60,9 @@ def sign_in() -> Response:
 
 
 def _record_failure(name: str) -> None:
-    """Write it to the audit log, within its bounds.
+    """Write a failed sign-in to the audit log, up to the limit.
 
-    A name that no user has may be a password: it is left out.
+    A name that no user has is left out: it may be a password.
     """
     if not sign_ins().is_recorded(name):
         return
@@ -71,7 +74,7 @@ def _record_failure(name: str) -> None:
 
 @blueprint.post("/sign-out")
 def sign_out() -> Response:
-    """End the session, here and everywhere its cookie may be."""
+    """End the session, also for copies of its cookie."""
     session = current_session()
     if session is not None:
         entry = AuditEntry.of("sign-out", actor=str(current_identity()), at=service().clock())
@@ -82,7 +85,7 @@ def sign_out() -> Response:
 
 
 def start_session(secret: str, wanted: str | None = None) -> Response:
-    """To the page that was wanted, with the cookie of a new session; an old one is over."""
+    """Redirect to the wanted page with the cookie of a new session; ends the old session."""
     before = current_session()
     if before is not None:
         service().sessions.end(before.id, audit=None)
@@ -101,6 +104,8 @@ def sign_in_page(reason: str = "", status: int = 200, *, link: str = "") -> Resp
         link=link,
         next=local_path(wanted),
         provider=bool(service().settings.oidc_issuer),
+        passwords=bool(service().users.list()),
+        host=urlsplit(service().settings.public_url).netloc,
     )
     return Response(page, status=status, content_type="text/html; charset=utf-8")
 

@@ -1,8 +1,8 @@
-"""Slows down who guesses passwords: by network, by name, and all together; in memory.
+"""Limits guesses of passwords: by network, by name, and in total. Counts stay in memory.
 
-Addresses are named as those of uploads are, by a MAC under a random key of the hour
-(`ingest.limiter`); a name is counted whether or not somebody has it. One-time links are 256 random
-bits: nobody guesses them, and they let in a person whose name somebody else has used up.
+Like the rate limit of uploads (`ingest.limiter`) it stores no address, only a MAC under a random
+key of the hour. It counts a name even if no user has it. One-time links are 256 random bits, which
+no one can guess; they still work for a person whose name an attacker has blocked.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.epochs import Clock
 
 OF_NETWORK, OF_NAME, OF_ALL = 20, 10, 300
-"""Attempts in a window, of one process; what it can compute in a minute is about as many."""
+"""Attempts in a window, for one process: about as many as it can compute in a minute."""
 
 WINDOW_SECONDS = 60
 
 OF_PROVIDER = 60
-"""Requests of one network to the pages of the provider in a window: two for each sign-in."""
+"""Requests of one network to the provider's pages in a window: a sign-in takes two."""
 
 ENTRIES_OF_NAME, ENTRIES_OF_ALL = 1, 10
-"""Entries of failed sign-ins that the audit log takes in a window, of one process."""
+"""Failed sign-ins that one process writes to the audit log in a window."""
 
 AT_ONCE = 4
-"""Requests that compute or wait to; `flask_threads` has a place more, which refuses the others."""
+"""Password checks that run or wait; `flask_threads` has one more place, which refuses others."""
 
 
 class SignInLimiter:
-    """Refuses attempts once there were too many. Thread-safe."""
+    """Refuses attempts after too many of them. Thread-safe."""
 
     def __init__(self, *, clock: Clock, by_address: bool) -> None:
         self._by_address = by_address
@@ -49,22 +49,22 @@ class SignInLimiter:
         )
 
     def admits(self, address: str, name: str) -> bool:
-        """Whether one more password may be tried; counted before it is known to be right."""
+        """Whether one more password may be tried. Every attempt counts, right or wrong."""
         if self._by_address and not self._networks.hit(network_prefix(address)):
             return False
         return self._names.hit(name) and self._all.hit("")
 
     def admits_to_provider(self, address: str) -> bool:
-        """Whether this network may be sent to the provider, or come back from it, once more."""
+        """Whether one more request of this network to or from the provider is allowed."""
         return not self._by_address or self._ways.hit(network_prefix(address))
 
     def is_recorded(self, name: str) -> bool:
-        """Whether a failure gets an entry; the same for a name that somebody has and any other."""
+        """Whether a failure gets an audit entry; equal for existing and unknown names."""
         return self._entries_of_name.hit(name) and self._entries.hit("")
 
     @contextmanager
     def turn(self) -> Iterator[bool]:
-        """Whether there is room for one more computation within the block; nobody waits for it."""
+        """Yields whether the block may compute a password hash; never waits."""
         got = self._room.acquire(blocking=False)
         try:
             yield got

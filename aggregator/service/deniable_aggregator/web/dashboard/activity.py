@@ -1,4 +1,4 @@
-"""What comes in for a collection, as far as it may be looked at, and what needs somebody's eye.
+"""What comes in for a collection, as far as its `read` allows, and what an operator should look at.
 
 Only numbers of reports an epoch are read, never a tally. Where only releases may be read nothing
 here depends on a report; where only closed epochs may be, nothing depends on an open one.
@@ -11,7 +11,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.queries.pooled_tallies import readable_rows
-from deniable_shared.manifest.epochs import closes_at, day_start, epoch_at, epoch_end
+from deniable_shared.manifest.epochs import closes_at, day_start, epoch_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,21 +20,17 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.rows import EpochRow
 
 DAY_SECONDS = 86_400
-RECENT = 30
-"""Epochs in the small picture."""
-
 ENDS_SOON_DAYS = 14
 LATE_SECONDS = 600
-"""Epochs close within seconds after their grace, where the housekeeping runs."""
+"""Epochs close within seconds after their grace, while maintenance runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Reports that may be counted out loud; None for what may not be told."""
+    """Numbers of reports; None for those that `read` keeps secret."""
 
     today: int | None
     reports: int | None
-    recent: tuple[int, ...]
     late_seconds: float
     damaged: bool = False
 
@@ -54,19 +50,15 @@ def activity_of(collection: Collection, rows: Sequence[EpochRow], now: float) ->
     manifest = collection.manifest
     seen = readable_rows(collection, rows)
     if manifest.read == "releases":
-        return Activity(None, None, (), 0.0)
+        return Activity(None, None, 0.0)
     if any(row.damage for row in rows):
-        return Activity(None, None, (), _late_seconds(collection, rows, now), damaged=True)
+        return Activity(None, None, _late_seconds(collection, rows, now), damaged=True)
     reports = sum(row.n for row in seen)
-    current = epoch_at(now, manifest.epoch_seconds)
-    by_epoch = {row.epoch: row.n for row in seen}
-    newest = current if manifest.read == "live" else max(by_epoch, default=current)
-    recent = tuple(by_epoch.get(epoch, 0) for epoch in range(newest - RECENT + 1, newest + 1))
     if manifest.read != "live":
-        return Activity(None, reports, recent, 0.0)
+        return Activity(None, reports, 0.0)
     first_of_day = now // DAY_SECONDS * DAY_SECONDS
     of_day = [row.n for row in seen if epoch_end(row.epoch, manifest.epoch_seconds) > first_of_day]
-    return Activity(sum(of_day), reports, recent, _late_seconds(collection, rows, now))
+    return Activity(sum(of_day), reports, _late_seconds(collection, rows, now))
 
 
 def alerts(collection: Collection, activity: Activity, now: float) -> Iterator[Alert]:
@@ -80,8 +72,8 @@ def alerts(collection: Collection, activity: Activity, now: float) -> Iterator[A
     if activity.damaged:
         yield _alert(collection, "has damaged counts: run deniable doctor", bad=True)
     if activity.late_seconds > LATE_SECONDS:
-        late = f"an epoch should have closed {activity.late_seconds / 3600:.1f} hours ago"
-        yield _alert(collection, f"{late}: is the housekeeping running?", bad=True)
+        late = f"a period should have closed {activity.late_seconds / 3600:.1f} hours ago"
+        yield _alert(collection, f"{late}: is maintenance running?", bad=True)
 
 
 def today(now: float) -> date:

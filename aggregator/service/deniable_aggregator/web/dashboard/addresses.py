@@ -50,7 +50,7 @@ Format = Annotated[Literal["html", "json", "csv"], Meta(description="html, json 
 
 
 def download_links(address: Address, **also: str) -> Mapping[str, str]:
-    """What stands beside a chart, and where it leads."""
+    """The names of the downloads of a chart, and their addresses."""
     return {kind.upper(): address(format=kind, **also) for kind in ("csv", "json")}
 
 

@@ -1,19 +1,21 @@
 """What an administrator's form does: who may, what was filled in, and the entry of the audit log.
 
 Like the API's operations: the entry is made here, and written by the transaction that does the act.
-Whoever is limited to collections administers nothing, here as there.
+An identity that is limited to some collections administers nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 from flask import request
+from msgspec import Meta
 
 from deniable_aggregator.access.audit import AuditEntry
+from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
 from deniable_aggregator.web.auth.csrf import FIELD
@@ -29,8 +31,15 @@ ACT = "act"
 
 _NOT_OF_A_FORM = ("forbidden", "unauthorized", "unavailable", "internal")
 _NEVER_SHOWN = (FIELD, ACT, "password")
-_WRITTEN = ("label", "expires_days", "name", "password")
+_WRITTEN = ("label", "expires_days", "name", "password", "day", "text", "url", "risk", "periods")
 """Fields that people write; a refusal of one is said there."""
+
+
+class Identifier(Arguments, frozen=True):
+    """What an act is about, as the list shows it."""
+
+    id: Annotated[str, Meta(max_length=64, description="what the list shows")]
+
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Action = Callable[[AuditEntry], Context]
@@ -38,11 +47,11 @@ Action = Callable[[AuditEntry], Context]
 
 
 def administrator() -> Identity:
-    """Whoever asks, if they may see all there is; Problem("forbidden")."""
+    """The visitor, if they may see every collection; else Problem("forbidden")."""
     visitor = current_identity()
     if visitor is None or visitor.collections is not None:
         raise Problem(
-            "forbidden", "this page is for all collections, and you are limited to some of them"
+            "forbidden", "this page covers all questions, and your access is limited to some"
         )
     return visitor
 
@@ -71,12 +80,10 @@ class FormRefusal:
 
 
 def refused_form(problem: Problem) -> Context:
-    """What a page shows of a refusal beside its form; what is no matter of a form is raised."""
+    """What a page shows of a refusal next to its form; raises what is not about the form."""
     if problem.slug in _NOT_OF_A_FORM:
         raise problem
     name, _, rest = problem.detail.partition(" ")
-    if name in _NEVER_SHOWN:
-        rest = rest.partition(", got ")[0]
     marked = name in _WRITTEN
     text = f"{problem.detail[:1].upper()}{problem.detail[1:]}"
     refusal = FormRefusal(
@@ -90,7 +97,20 @@ def refused_form(problem: Problem) -> Context:
 
 def perform(actions: Mapping[str, Action]) -> Context:
     """Do what the form asks for, as an act of the audit log."""
-    visitor, name = administrator(), request.form.get(ACT, "")
+    return _perform(administrator(), actions)
+
+
+def perform_in(actions: Mapping[str, Action], roles: Mapping[str, str]) -> Context:
+    """The same on a page of one collection; `roles` has the acts that need more than the page."""
+    visitor = current_identity()
+    needed = roles.get(request.form.get(ACT, ""), "analyst")
+    if visitor is None or not visitor.may(needed):
+        raise Problem("forbidden", f"this needs role {needed} or above")
+    return _perform(visitor, actions)
+
+
+def _perform(visitor: Identity, actions: Mapping[str, Action]) -> Context:
+    name = request.form.get(ACT, "")
     if name not in actions:
         raise refuse(ACT, accepted=f"one of {', '.join(actions)}", given=name)
     return actions[name](AuditEntry.of(name, actor=str(visitor), at=service().clock()))

@@ -1,4 +1,4 @@
-"""The answers of a collection in a few words: what stands in the first tiles of its page."""
+"""The answers of a collection in a few words, for the first tiles of its page."""
 
 from __future__ import annotations
 

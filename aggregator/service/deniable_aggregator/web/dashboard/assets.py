@@ -2,7 +2,7 @@
 
 `/static/<name>.<hash>.<ending>` is the file with that content, and nothing else has that address,
 so that it never has to be asked for again. Each is held in memory, as it is and compressed. No
-ranges, and no validators that tell visitors apart.
+ranges, and no validators, which could recognize a visitor.
 """
 
 from __future__ import annotations
@@ -63,6 +63,13 @@ def _assets_by_name() -> Mapping[str, Asset]:
     """Every file by its name."""
     files = [path for path in sorted(STATIC.rglob("*")) if path.is_file() and path.suffix]
     return {path.relative_to(STATIC).as_posix(): _asset(path) for path in files}
+
+
+@cache
+def fingerprint() -> str:
+    """Changes with any of the files."""
+    paths = sorted(asset.path for asset in _assets_by_name().values())
+    return hashlib.sha256("\n".join(paths).encode()).hexdigest()
 
 
 @cache

@@ -65,7 +65,7 @@ class Chart(Table):
               a list each; `name` of the upright axis
     heat      drawing: across, down, and values row by row
     `unit` is "share" for shares of 1, "points" for differences of shares in percentage points, else
-    what stands behind a number; `digits` its decimals. A drawing that is `signed` has a + before
+    the unit after a number; `digits` its decimals. A drawing that is `signed` has a + before
     what is more, one with `most` ends there.
     `key` names the lines.
     """

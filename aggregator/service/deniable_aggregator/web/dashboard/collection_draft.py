@@ -46,7 +46,7 @@ Lines = Annotated[
 class DraftError(ValueError):
     """The form makes no collection yet: `wrong` has what to correct, by the name of the field.
 
-    The empty name stands for the form as a whole.
+    The empty name is the form as a whole.
     """
 
     def __init__(self, wrong: Mapping[str, str]) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DAY_SECONDS = 86_400
 USUAL_DAYS = 7
 CHOICES = (1, 7, 30, 90)
-"""Days of each period; 1 stands for one epoch."""
+"""Days of each period; 1 means one epoch."""
 
 
 class CompareArguments(TwoPeriods, frozen=True):
@@ -39,11 +39,9 @@ class CompareArguments(TwoPeriods, frozen=True):
 
     view: Annotated[Literal["chart", "table"], Meta(description="chart or table")] = "chart"
     table: Annotated[
-        str, Meta(max_length=1000, description="names of attributes of a record, with commas")
+        str, Meta(max_length=1000, description="names of attributes, separated by commas")
     ] = ""
-    candidate: Annotated[
-        str, Meta(max_length=2000, description="texts that an answer may be, with commas")
-    ] = ""
+    candidate: Annotated[str, Meta(max_length=2000, description="texts, separated by commas")] = ""
     page: PageNumber = 1
     format: Format = "html"
 

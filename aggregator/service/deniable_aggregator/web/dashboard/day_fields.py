@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Meta, UnsetType
@@ -39,8 +40,17 @@ def day_span(
         return DaySpan(first, last, wrong)
     if _holds(last, first, seconds):
         return DaySpan(last, first)
-    cure = f"No period starts between these days. Each lasts {day_words(seconds)}: choose more days"
+    cure = f"No period starts in these days. Each lasts {day_words(seconds)}: choose more days"
     return DaySpan(first, last, {names[1]: cure})
+
+
+def day_error(text: str) -> str:
+    """What is wrong with a day; empty for a day like 2026-11-22, or for nothing."""
+    try:
+        day = date.fromisoformat(text or "1970-01-01")
+    except ValueError:
+        day = date.min
+    return "" if text in ("", day.isoformat()) else f"Write a day like 2026-11-22. This is “{text}”"
 
 
 def _unreadable(day: str | UnsetType, seconds: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
@@ -14,6 +16,7 @@ from deniable_aggregator.web.dashboard.estimate_tables import (
     axis_of,
     interval_cells,
     people_cell,
+    quantity_name,
 )
 from deniable_aggregator.web.dashboard.formatting import (
     amount,
@@ -23,6 +26,7 @@ from deniable_aggregator.web.dashboard.formatting import (
     share,
     when,
 )
+from deniable_shared.manifest.epochs import epoch_at
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.estimates import (
@@ -30,12 +34,13 @@ if TYPE_CHECKING:
         LabelEstimate,
     )
     from deniable_aggregator.queries.labels import LabelSeries
+    from deniable_aggregator.store.rows import NoteRow
     from deniable_shared.domains import Record
 
 Follow = Callable[[str], str | None]
 
 RAW = ("Estimate", *INTERVAL, "People", "Fake reports that would move it")
-LIARS = ("Interval if so many reports are fake", "Fake reports with which it reaches 0")
+LIARS = ("Interval with fake reports", "Fake reports until it reaches 0")
 SHARE_AXIS = "Share of people"
 
 
@@ -47,15 +52,15 @@ def bar_chart(
     follow: Follow,
     ordered: bool = False,
 ) -> Chart:
-    """One bar a label, with its interval unless it is projected: then there is none."""
+    """One bar a label, with its interval; around adjusted values that of `limits_around`."""
     digits = digits_for(map(_width, rows))
     projected = any(not isinstance(row.projected, UnsetType) for row in rows)
     drawn_rows = [
         {
             "label": row.label,
             "value": row.projected if projected else row.frequency,
-            "lower": None if projected else row.lower,
-            "upper": None if projected else row.upper,
+            "lower": _limits(row)[0],
+            "upper": _limits(row)[1],
             "sure": _sure(row),
         }
         for row in rows
@@ -106,8 +111,8 @@ def cross_table(
             "down": down,
             "across": across,
             "values": [[_value(cell, projected) for cell in row] for row in rows],
-            "lower": [[None if projected else cell.lower for cell in row] for row in rows],
-            "upper": [[None if projected else cell.upper for cell in row] for row in rows],
+            "lower": [[_limits(cell)[0] for cell in row] for row in rows],
+            "upper": [[_limits(cell)[1] for cell in row] for row in rows],
         },
         columns=(names[0], *across),
         rows=[
@@ -133,7 +138,7 @@ def line_chart(
     An epoch that is open is dotted: more reports of it may come.
     """
     ticks = [when(epoch_start(epoch)) for epoch in series.epochs]
-    names = list(series.lines) if unit == "share" else ["Mean"]
+    names = list(series.lines) if unit == "share" else list(map(quantity_name, series.lines))
     moments = [moment for line in series.lines.values() for moment in line]
     scale = 100 if unit == "share" else 1
     digits = digits_for(
@@ -166,15 +171,15 @@ def line_chart(
         drawing={
             "ticks": ticks,
             "open": list(series.provisional),
-            "name": SHARE_AXIS if unit == "share" else "Mean answer",
+            "name": SHARE_AXIS if unit == "share" else " and ".join(names),
             "lines": [
                 {
-                    "label": label,
+                    "label": name,
                     "value": [moment.value for moment in line],
                     "lower": [moment.lower for moment in line],
                     "upper": [moment.upper for moment in line],
                 }
-                for label, line in series.lines.items()
+                for name, line in zip(names, series.lines.values(), strict=True)
             ],
         },
         columns=(period.capitalize(), "Reports", *names),
@@ -184,6 +189,26 @@ def line_chart(
         files=files,
         key=names,
     )
+
+
+def with_notes(
+    chart: Chart, notes: Sequence[NoteRow], epochs: Sequence[int], seconds: int
+) -> Chart:
+    """The chart of these epochs with the notes of their time, drawn and in its table."""
+    by_place: dict[int, list[str]] = {}
+    for note in notes:
+        epoch = epoch_at(note.at, seconds)
+        if epochs[0] <= epoch <= epochs[-1]:
+            by_place.setdefault(bisect_left(epochs, epoch), []).append(note.body)
+    texts = {place: "; ".join(bodies) for place, bodies in sorted(by_place.items())}
+    if not texts:
+        return chart
+    rows = [
+        (replace(first, note=f"{first.note} {texts.get(place, '')}".strip()), *cells)
+        for place, (first, *cells) in enumerate(chart.rows)
+    ]
+    drawn = [{"place": place, "text": text} for place, text in texts.items()]
+    return replace(chart, rows=rows, drawing={**chart.drawing, "notes": drawn})
 
 
 def _cells(row: LabelEstimate, digits: int, projected: bool, follow: Follow) -> list[Cell]:
@@ -232,6 +257,15 @@ def _value(cell: LabelEstimate, projected: bool) -> float | None:
     if projected and not isinstance(cell.projected, UnsetType):
         return cell.projected
     return cell.frequency
+
+
+def _limits(row: LabelEstimate) -> tuple[float | None, float | None]:
+    """What is drawn around the value; nothing where the interval says nothing."""
+    if isinstance(row.projected_lower, UnsetType) or isinstance(row.projected_upper, UnsetType):
+        return row.lower, row.upper
+    if row.projected_lower == 0 and row.projected_upper == 1:
+        return None, None
+    return row.projected_lower, row.projected_upper
 
 
 def _sure(row: LabelEstimate) -> bool | None:

@@ -138,7 +138,7 @@ def series_bands(rows: Sequence[SeriesRow], axis: Axis) -> Mapping[str, Band]:
 
 
 def people_cell(people: float | None) -> Cell:
-    """How many people an estimate stands for."""
+    """How many people an estimate is in all."""
     return Cell("–" if people is None else count(round(people)), people)
 
 

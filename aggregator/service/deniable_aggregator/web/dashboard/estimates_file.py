@@ -1,7 +1,7 @@
 """The estimates of a collection as one file to mail, print and keep.
 
-It has the parts of the page, drawn without a script, and everything that they need: no address is
-loaded, whatever the file is opened from.
+It has the parts of the page, drawn without a script, and everything that they need: it loads
+no address.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def estimates_file(
             as_table=True,
             together=together,
             style=style,
-            style_hash=f"sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}",
+            style_hash=style_hash(style),
             written=datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M"),
             version=version("deniable-aggregator"),
         )
@@ -161,6 +161,16 @@ def _style() -> str:
     pico, ours = (
         (STATIC / name).read_text("utf-8") for name in ("vendor/pico.css", "deniable.css")
     )
-    dark = _DARK.findall(ours)[0]
-    follows = f"@media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme]) {dark} }}"
-    return "\n".join((pico, ours, follows))
+    return "\n".join((pico, ours, dark_by_system()))
+
+
+@cache
+def dark_by_system() -> str:
+    """The dark colours where no script chooses a theme: as the system has it."""
+    dark = _DARK.findall((STATIC / "deniable.css").read_text("utf-8"))[0]
+    return f"@media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme]) {dark} }}"
+
+
+def style_hash(style: str) -> str:
+    """What a policy names to allow this style and no other."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}"

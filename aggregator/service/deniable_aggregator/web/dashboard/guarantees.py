@@ -11,8 +11,9 @@ from deniable_aggregator.collections.authoring.recommendation import (
     describe_ratio,
     ratio_to_optimum,
 )
+from deniable_aggregator.collections.authoring.schedule_words import schedule_words
 from deniable_aggregator.queries.guarantees import relay_anonymity
-from deniable_aggregator.web.dashboard.formatting import amount, plural, share
+from deniable_aggregator.web.dashboard.formatting import amount, period_name, plural, share
 from deniable_shared.analysis.posterior import max_posterior_percent
 from deniable_shared.randomness.dyadic import format_epsilon
 
@@ -25,39 +26,47 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.model import Manifest
 
 _LARGE = 1e6
+_BILLION = 1e9
 _HARDLY = 0.0005
 
 
 def report_guarantees(manifest: Manifest) -> Iterator[str]:
-    """What one report says of whoever sent it, and all of them together."""
+    """What one report says of its sender, and what all reports together say."""
     report = manifest.epsilon_report
     if manifest.identified:
         yield (
-            "Identified: who issues the vouchers that reports carry can tell whose report is "
-            "whose. No anonymity is claimed; what protects an answer is what follows."
+            "Identified: the party that issues the vouchers of this question can see who sent "
+            "which report. Reports are not anonymous. Only the noise protects an answer."
+        )
+    if manifest.public:
+        yield "The results of this question are public: anyone may read them without signing in."
+    if manifest.web_origins:
+        yield (
+            f"Pages of {', '.join(manifest.web_origins)} may ask this question. Anyone who serves "
+            "their script can read an answer before it is randomized, and a browser that deletes "
+            "its storage counts as a new person."
         )
     yield (
-        f"Whatever a report says, it is at most {_times(float(report))} as likely under one answer "
-        f"as under any other (ε = {format_epsilon(manifest.epsilon_report)}, all of the report "
-        "together)."
+        f"Any report is at most {_times(float(report))} as likely under one answer as under any "
+        f"other (ε = {format_epsilon(manifest.epsilon_report)} for the whole report)."
     )
     yield (
         "Someone who was undecided (50\u202f%) about a person's answer can be at most "
         f"{_sure(report)} sure after reading that person's report."
     )
     if manifest.epsilon_permanent is not None:
-        kept = manifest.epsilon_permanent
+        kept, period = manifest.epsilon_permanent, period_name(manifest.epoch_seconds)
         yield (
-            f"All reports of {plural(manifest.hold_epochs, 'epoch')} with one permanent answer "
+            f"For all reports of {plural(manifest.hold_epochs, period)} with one permanent answer "
             f"together: at most {_times(float(kept))}, {_sure(kept)} sure "
             f"(ε = {format_epsilon(manifest.epsilon_permanent)})."
         )
     if manifest.repeat != "once":
         lifetime = float(manifest.epsilon_lifetime)
         yield (
-            f"Everything a device ever answers here: at most {_times(lifetime)} "
+            f"For everything a device ever answers here: at most {_times(lifetime)} "
             f"(ε = {format_epsilon(manifest.epsilon_lifetime)}). "
-            f"It {manifest.schedule.description}."
+            f"It {schedule_words(manifest, period_name(manifest.epoch_seconds))}."
         )
 
 
@@ -67,11 +76,11 @@ def relay_guarantees(collection: Collection, batch: int) -> Iterator[str]:
     if isinstance(shuffled, UnsetType):
         return
     yield (
-        f"Reports come through a relay, at least {amount(shuffled.batch, 0)} together: whoever "
-        f"sees them but not who sent them has ε = {shuffled.epsilon:.3g} at δ = {shuffled.delta:g} "
-        f"of one report, if at most {share(shuffled.liars)} of a batch is fake and the relay "
-        f"keeps its word; of all that one person sends ε = {shuffled.epsilon_all:.3g} at "
-        f"δ = {shuffled.delta_all:g}."
+        f"A relay mixes at least {amount(shuffled.batch, 0)} reports before it forwards them. "
+        f"Against anyone who sees the mixed reports but not the senders, one report then has "
+        f"ε = {shuffled.epsilon:.3g} at δ = {shuffled.delta:g}, and all reports of one person "
+        f"together have ε = {shuffled.epsilon_all:.3g} at δ = {shuffled.delta_all:g}. This assumes "
+        f"an honest relay and at most {share(shuffled.liars)} fake reports in a batch."
     )
 
 
@@ -83,7 +92,7 @@ def fabrication_limits(
     if influence is not None:
         shares = collection.estimator.estimand != "mean"
         most = f"{_up(100 * influence)} percentage points" if shares else _up(influence)
-        yield f"One device can move an estimate by at most {most}, whatever it sends."
+        yield f"One device can move an estimate by at most {most}."
     if (
         row is not None
         and row.frequency is not None
@@ -91,7 +100,7 @@ def fabrication_limits(
     ):
         yield _limit_of(row, document.n)
     yield (
-        "Intervals cover chance only: who took part, and the noise that every device adds. "
+        "Intervals cover chance: who took part, and the noise that every device adds. "
         "They do not cover fake reports."
     )
 
@@ -100,7 +109,7 @@ def _limit_of(row: LabelEstimate, n: int) -> str:
     needed = row.reports_to_leave_interval
     if needed is None:
         return f"No number of fake reports pushes “{row.label}” out of its interval."
-    of_all = f" – {share(needed / n)} of those counted" if n else ""
+    of_all = f" – {share(needed / n)} of all reports" if n else ""
     fakes = plural(needed, "fake report")
     return f"{fakes} would push “{row.label}” out of its interval{of_all}."
 
@@ -118,9 +127,19 @@ def _times(epsilon: float) -> str:
     """e^ε, never rounded down: it is a bound."""
     odds = exp(min(epsilon, 700.0))
     if odds >= _LARGE:
-        return f"{odds * 1.05:.1e} times"
+        return f"{_large(odds)} times"
     step = 10.0 ** (floor(log10(odds)) - 2)
     return f"{amount(ceil(odds / step) * step, 0 if odds >= 100 else 2)} times"
+
+
+def _large(odds: float) -> str:
+    """To two figures, rounded up: 9.4 million, 490 million, 4.9 × 10⁸⁶ from a billion on."""
+    power = floor(log10(odds)) - 1
+    figures = ceil(odds / 10.0**power)
+    if odds < _BILLION:
+        return f"{figures * 10.0 ** (power - 6):,.3g} million"
+    exponent = str(power + 1).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{figures / 10:.1f} × 10{exponent}"
 
 
 def _sure(epsilon: Fraction) -> str:

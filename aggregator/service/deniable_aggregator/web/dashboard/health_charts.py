@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 STATUS_MEANINGS: Mapping[str, str] = {
-    "400": "were no valid upload: look at the client's version, or at a proxy that changes bodies",
-    "401": "came without a token where one is needed",
-    "403": "came with a token that may not upload",
-    "404": "named an address that does not exist",
-    "408": "sent their body too slowly",
-    "411": "did not say how long they are",
-    "413": "were too large",
-    "415": "were of another media type",
-    "429": "came too fast from one address: devices send them again later",
-    "500": "met a failure of the server: its log says which",
-    "503": "found the service busy or paused: devices send them again later",
+    "400": "not a valid upload: check the version of the client, and proxies that change requests",
+    "401": "no token where one is needed",
+    "403": "the token may not upload",
+    "404": "the address does not exist",
+    "408": "sent too slowly",
+    "411": "did not state their length",
+    "413": "too large",
+    "415": "wrong media type",
+    "429": "too many from one address: devices try again later",
+    "500": "the server failed: see its log",
+    "503": "the service was busy or paused: devices try again later",
 }
 _LINES = ("Accepted reports", "Rejected reports", "Refused requests")
 

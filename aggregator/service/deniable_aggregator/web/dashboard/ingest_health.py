@@ -1,7 +1,7 @@
-"""How ingest does, collection by collection, as far as its `read` lets that be told.
+"""The state of ingest by collection, as far as its `read` allows.
 
 live        epochs, rates, rejections
-closed      reports of closed epochs, and rejections, as the API tells them
+closed      reports of closed epochs, and rejections, as in the API
 releases    nothing that depends on a report
 """
 
@@ -32,26 +32,26 @@ NEWEST = 30
 """Epochs whose reports are looked at for what is odd."""
 
 REASON_MEANINGS: Mapping[str, str] = {
-    "cannot-open": "sealed to another key, or damaged",
-    "collection-expired": "came after the collection's last day",
-    "epoch-closed": "came after their epoch had closed",
-    "invalid-message": "are no reports of this collection",
-    "manifest-unknown": "are of a version that is not registered",
-    "not-started": "came before the collection's first day",
-    "outdated-key": "sealed to a key that is destroyed: devices seal them again",
-    "token-invalid": "carry a token that is not valid",
-    "token-required": "carry no token where one is needed",
-    "too-early": "are of an epoch to come: a clock is ahead",
-    "unknown-extension": "carry an extension that is not known here",
-    "voucher-invalid": "carry a voucher of another collection, epoch or key",
-    "voucher-required": "carry no voucher where one is needed",
-    "voucher-spent": "carry a voucher that another report was counted with",
+    "cannot-open": "encrypted to another key, or damaged",
+    "collection-expired": "arrived after the last day of the question",
+    "epoch-closed": "arrived after their period had closed",
+    "invalid-message": "not valid reports of this question",
+    "manifest-unknown": "for a version that is not registered",
+    "not-started": "arrived before the first day of the question",
+    "outdated-key": "encrypted to a deleted key: devices encrypt them again",
+    "token-invalid": "with a token that is not valid",
+    "token-required": "without a token where one is needed",
+    "too-early": "for a future period: a clock is ahead",
+    "unknown-extension": "with an extension that this service does not know",
+    "voucher-invalid": "with a voucher of another question, period or key",
+    "voucher-required": "without a voucher where one is needed",
+    "voucher-spent": "with a voucher that was already used",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class IngestHealth:
-    """One collection; None for what may not be told."""
+    """One collection; None for what its `read` keeps secret."""
 
     collection: Collection
     activity: Activity
@@ -62,7 +62,7 @@ class IngestHealth:
 
     @property
     def rejected(self) -> int | None:
-        """Rejected so far, for whatever reason."""
+        """Rejected so far, for any reason."""
         return None if self.rejections is None else sum(self.rejections.values())
 
     @property

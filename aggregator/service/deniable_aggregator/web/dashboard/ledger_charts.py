@@ -37,8 +37,8 @@ def installation_budgets(
     shares = [_share(account.installation) for account in accounts]
     return Chart(
         name="budgets",
-        title="Spent of what one installation may be charged",
-        summary=f"Budgets of {plural(len(accounts), 'collection')}; the table has every number",
+        title="Privacy budget spent on one installation",
+        summary=f"Budgets of {plural(len(accounts), 'question')}; the table has every number",
         kind="bars",
         drawing={
             "rows": [
@@ -47,7 +47,7 @@ def installation_budgets(
             ],
             "most": 1,
         },
-        columns=("Collection", "Spent", "Left", "Limit", "Least left of an epoch", "Releases"),
+        columns=("Question", "Spent", "Left", "Limit", "Least left of a period", "Releases"),
         rows=[_row(account) for account in accounts],
         files=files,
     )
@@ -73,11 +73,11 @@ def epoch_budgets(
     ]
     return Chart(
         name="spent",
-        title=f"Spent of each epoch, in {symbol} (limit {getattr(account.per_epoch, key)})",
-        summary=f"{plural(len(drawn), 'epoch')} with releases; the table has every number",
+        title=f"Budget spent in each period, in {symbol} (limit {getattr(account.per_epoch, key)})",
+        summary=f"{plural(len(drawn), 'period')} with releases; the table has every number",
         kind="columns" if len(drawn) > 1 else "bars",
         drawing={"rows": drawn, "most": _amount(account.per_epoch, key) or None},
-        columns=("Epochs", "Spent", "Left", "Limit"),
+        columns=("Period", "Spent", "Left", "Limit"),
         rows=[_run(collection, run) for run in runs],
         unit=" ",
         digits=2,

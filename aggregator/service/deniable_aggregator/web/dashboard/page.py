@@ -30,7 +30,10 @@ class Post:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page; `role` None is for everybody, `menu` its place in the menu, None for none."""
+    """One page. `role` None needs no sign-in; `menu` is its place in the menu, None for none.
+
+    The menu of one that `operates` is the operator's.
+    """
 
     path: str
     title: str
@@ -38,6 +41,7 @@ class Page:
     role: str | None = "viewer"
     query: type[Arguments] = Arguments
     menu: int | None = None
+    operates: bool = False
     post: Post | None = None
 
     def __post_init__(self) -> None:

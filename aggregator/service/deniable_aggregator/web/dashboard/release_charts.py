@@ -39,9 +39,18 @@ if TYPE_CHECKING:
     )
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
-FIRST = ("epoch", "good", "label", "labels", "price", "prices", "frequency", "share")
+FIRST = (
+    *("epoch", "good", "quantity", "label", "labels", "price", "prices"),
+    *("frequency", "share", "value", "lower", "upper", "least", "most"),
+)
 CURRENCIES = (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))
-HEADINGS = {"std_error": "standard error", "noisy": "noisy count"}
+HEADINGS = {
+    "epoch": "period",
+    "noisy": "noisy count",
+    "projected": "adjusted",
+    "std_error": "standard error",
+}
+_LARGE = 1_000  # from here on decimals are noise
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -64,7 +73,7 @@ def budget_rows(quote: QuoteDocument) -> list[tuple[str, str, str, str, str]]:
     after = quote.after
     return [
         *_account_rows(
-            "The epoch with least left", quote.budget.epoch, after.epoch if after else None
+            "The period with the least left", quote.budget.epoch, after.epoch if after else None
         ),
         *_account_rows(
             "One installation", quote.budget.installation, after.installation if after else None
@@ -180,7 +189,7 @@ def _text(name: str, value: object) -> str:
     if isinstance(value, int):
         return str(value) if name == "epoch" else count(value)
     if isinstance(value, float):
-        return share(value) if name in SHARES else amount(value)
+        return share(value) if name in SHARES else amount(value, 0 if abs(value) >= _LARGE else 2)
     if isinstance(value, list):
         return ", ".join(_text(name, each) for each in value)
     return str(value)

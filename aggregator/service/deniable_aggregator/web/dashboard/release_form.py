@@ -1,8 +1,8 @@
-"""What the page of releases is asked: a family, its arguments, epochs; and the request of it.
+"""The form of the page of releases, a kind, its arguments and epochs, and the request it makes.
 
 The fields of arguments are those that `releases.kinds.parameters` lists, so a new family brings
 its own. What is confirmed names the very epochs that were priced: the same form sent twice is the
-same request, and that is charged once, whatever closed in between.
+same request. It is charged once, even if another epoch closed in between.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LONGEST = 1 << 16
 
 
 class ReleasesArguments(Arguments, frozen=True):
-    """A release to price or to make; the arguments of all families stand beside it."""
+    """A release to price or to make, with the arguments of all kinds."""
 
     question: Annotated[
         str, Meta(pattern="^[a-z-]{0,20}$", description="the name of a question of the form")
@@ -57,7 +57,7 @@ class ReleasesArguments(Arguments, frozen=True):
         Meta(
             pattern=r"^[0-9]{1,10}( to [0-9]{1,10})?(, [0-9]{1,10}( to [0-9]{1,10})?)*$",
             max_length=32_000,
-            description="the epochs that were priced, like 20001 to 20007, 20010",
+            description="the periods of the price, like 20001 to 20007, 20010",
         ),
     ] = ""
     cost: Annotated[bool, Meta(description="true or false")] = False
@@ -183,7 +183,7 @@ def quote_request(collection: Collection, query: ReleasesArguments) -> ReleaseRe
 def release_request(query: ReleasesArguments) -> ReleaseRequest:
     """The request that was priced; invalid-argument where it does not name its epochs."""
     if not query.epochs:
-        raise refuse("epochs", accepted="those that were priced: see the cost first", given="none")
+        raise refuse("epochs", accepted="those of the price: see the price first", given="none")
     listed = tuple(_parse_epochs(query.epochs))
     return ReleaseRequest(query.mechanism, _arguments(query), EpochSelection(listed=listed))
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.documents.describe import request_text
-from deniable_aggregator.releases.kinds.message_spaces import message_space_of
+from deniable_aggregator.releases.kinds.message_spaces import estimand_of
+from deniable_aggregator.releases.kinds.tally_spaces import check_releasable
 from deniable_shared.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
 
 @dataclass(frozen=True, slots=True)
 class ReleaseQuestion:
-    """What is asked: the kind of release behind it, its fixed arguments, and those to fill in."""
+    """What is asked: the kind of release behind it, its fixed arguments, and those to fill in.
+
+    `estimands`: what reports must be about, one of these (`kinds.estimand_of`).
+    """
 
     name: str
     title: str
@@ -36,6 +40,7 @@ class ReleaseQuestion:
     fixed: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     domains: tuple[str, ...] = ("bits", "choice", "number", "record")
+    estimands: tuple[str, ...] = ("labels",)
 
 
 QUESTIONS = (
@@ -45,7 +50,7 @@ QUESTIONS = (
     ReleaseQuestion(
         "top",
         "The most common answer",
-        "One answer and no numbers: it needs less budget.",
+        "The answer alone, without numbers: this needs less budget.",
         "exponential",
         {"score": "mode"},
     ),
@@ -58,18 +63,77 @@ QUESTIONS = (
         ("k",),
     ),
     ReleaseQuestion(
+        "average",
+        "The average",
+        "And the sum of all answers, with intervals.",
+        "mean",
+        domains=("number",),
+        estimands=("labels", "mean", "distribution"),
+    ),
+    ReleaseQuestion(
+        "ranges",
+        "The share between two numbers",
+        "For one range, for several, or for equal parts.",
+        "shares",
+        {},
+        ("ranges",),
+        ("number",),
+        ("labels", "distribution"),
+    ),
+    ReleaseQuestion(
         "median",
         "The median",
-        "Or another quantile: 0.9 is the number that 90 % of people stay at or below.",
+        "Or another quantile: 90 % of people are at or below the quantile 0.9.",
         "exponential",
         {"score": "quantile"},
         ("quantile",),
         ("number",),
+        ("labels", "distribution"),
+    ),
+    ReleaseQuestion(
+        "table",
+        "How attributes go together",
+        "The share of every combination of their labels.",
+        "table",
+        {"cell": "all"},
+        ("attributes",),
+        ("record",),
+        ("labels", "tables"),
+    ),
+    ReleaseQuestion(
+        "cell",
+        "One combination of labels",
+        "Its share alone: this needs less budget than the whole table.",
+        "table",
+        {},
+        ("attributes", "cell"),
+        ("record",),
+        ("labels", "tables"),
+    ),
+    ReleaseQuestion(
+        "texts",
+        "How often texts of a list occur",
+        "Make the list without looking at these reports.",
+        "texts",
+        {},
+        ("texts",),
+        ("text",),
+        ("texts",),
+    ),
+    ReleaseQuestion(
+        "top-texts",
+        "The k most common of a list",
+        "In their order, without numbers.",
+        "top-k",
+        {},
+        ("k", "texts"),
+        ("text",),
+        ("texts",),
     ),
     ReleaseQuestion(
         "price",
         "A price",
-        "The price with the largest revenue, where answers are what people would pay.",
+        "The price with the largest revenue, if answers are what people would pay.",
         "price",
         {},
         ("lowest", "highest", "ratio"),
@@ -78,11 +142,12 @@ QUESTIONS = (
     ReleaseQuestion(
         "session",
         "Several questions later",
-        "Pay now, then ask which share gave any of some answers, as often as you paid for.",
+        "Pay once, then ask for the share of any group of answers, as often as you paid for.",
         "queries",
         {},
         ("questions",),
         ("choice", "number", "record"),
+        ("labels", "tables"),
     ),
 )
 
@@ -94,16 +159,22 @@ FIELD_LABELS = {
     "lowest": "Lowest price",
     "highest": "Highest price",
     "ratio": "Ratio of neighbouring prices",
+    "ranges": "Ranges",
+    "attributes": "Attributes",
+    "cell": "Combination",
+    "texts": "List of texts",
 }
 
 
 def questions_of(collection: Collection) -> list[ReleaseQuestion]:
-    """Those that fit its answers."""
-    domain = collection.manifest.domain
+    """Those that fit its answers and its mechanism."""
+    domain, estimand = collection.manifest.domain, estimand_of(collection.mechanism)
     return [
         question
         for question in QUESTIONS
-        if domain.type in question.domains and (question.name != "price" or _are_prices(domain))
+        if domain.type in question.domains
+        and estimand in question.estimands
+        and (question.name != "price" or _are_prices(domain))
     ]
 
 
@@ -114,7 +185,7 @@ def _are_prices(domain: Domain) -> bool:
 def unavailable(collection: Collection) -> str:
     """Why there are no releases of a collection at all; empty where there are."""
     try:
-        message_space_of(collection.mechanism)
+        check_releasable(collection.mechanism)
     except ParameterError as error:
         return str(error)
     return ""
@@ -122,11 +193,14 @@ def unavailable(collection: Collection) -> str:
 
 def release_title(release: ReleaseSummary) -> str:
     """What a release was asked, in words; of other kinds the kind and its arguments."""
-    arguments = {name: str(value) for name, value in release.parameters.items()}
+    arguments = {
+        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in release.parameters.items()
+    }
     question = question_named(question_for(release.mechanism, arguments))
     if question is None:
         return request_text(release)
-    if question.name == "top-k":
+    if question.mechanism == "top-k":
         return question.title.replace("The k", f"The {arguments['k']}")
     more = [f"{name} {arguments[name]}" for name in question.arguments if name in arguments]
     return ", ".join([question.title, *more])

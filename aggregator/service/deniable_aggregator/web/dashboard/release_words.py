@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from deniable_aggregator.web.dashboard.formatting import chance, count, digits_for, share, when
-from deniable_shared.manifest.epochs import epoch_start
+from deniable_aggregator.web.dashboard.formatting import (
+    amount,
+    chance,
+    count,
+    digits_for,
+    share,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +18,8 @@ if TYPE_CHECKING:
     from deniable_aggregator.documents.releases import BarDocument, ReleaseDocument
 
 _MOST_NAMED = 10
-_EPOCH = re.compile(r"\b[Ee]poch ([0-9]{1,10})\b")
+_UNUSUAL = 0.05
+_SMALLEST = 0.001
 _SHARES = ("error of each frequency", "error of every answer, as a share")
 
 
@@ -23,8 +28,12 @@ def result_sentence(document: ReleaseDocument) -> str:
     result, arguments = document.result, document.parameters
     if document.questions:
         return f"A session that answers {count(result.get('questions'))} questions"
+    if isinstance(result.get("quantities"), list) and result["quantities"]:
+        return _mean_sentence(result["quantities"][0])
     if isinstance(result.get("estimates"), list) and result["estimates"]:
-        return _shares_sentence(result["estimates"])
+        said = _shares_sentence(result["estimates"])
+        level = result.get("association_level")
+        return said if level is None or not said else f"{said}. {_together(level)}"
     if "indices" in result:
         labels = result["labels"]
         more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
@@ -47,18 +56,13 @@ def error_sentence(bars: Sequence[BarDocument], parameters: Mapping[str, Any]) -
         return ""
     if bar.quantity in _SHARES:
         each = "Each share" if "frequency" in bar.quantity else "Each answer"
-        return (
-            f"{each} is off by at most {share(bar.upper, digits_for([200 * bar.upper]))}, {sure}."
-        )
+        error = share(bar.upper, digits_for([200 * bar.upper]))
+        return f"{each} has an error of at most {error}, {sure}."
     if bar.quantity.startswith("true answers"):
         less = "Each of them" if "k" in parameters else "It"
-        return f"{less} may trail the true one by up to {count(round(bar.upper))} people, {sure}."
+        people = count(round(bar.upper))
+        return f"{less} may have up to {people} people fewer than the true one, {sure}."
     return f"{bar.quantity[:1].upper()}{bar.quantity[1:]}: at most {bar.upper:,.4g}, {sure}."
-
-
-def with_days(text: str, seconds: int) -> str:
-    """A sentence that names days and not numbers of epochs."""
-    return _EPOCH.sub(lambda match: when(epoch_start(int(match[1]), seconds)), text)
 
 
 def _shares_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -67,11 +71,25 @@ def _shares_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
         return ""
     top = max(estimated, key=lambda row: row["frequency"])
     lower, upper = top.get("lower"), top.get("upper")
+    first = "" if len(rows) == 1 else "Most common: "
     if lower is None or upper is None:
-        return f"Most common: {top['label']}, {share(top['frequency'])}"
+        return f"{first}{top['label']}, {share(top['frequency'])}"
     digits = digits_for([100 * (upper - lower)])
     between = f"{share(lower, digits)} to {share(upper, digits)}"
-    return f"Most common: {top['label']}, {share(top['frequency'], digits)} ({between})"
+    return f"{first}{top['label']}, {share(top['frequency'], digits)} ({between})"
+
+
+def _together(level: float) -> str:
+    """Whether two attributes go together, by the usual bound."""
+    if level > _UNUSUAL:
+        return "No sign that the two attributes go together"
+    odds = f"{level:.2g}" if level >= _SMALLEST else f"at most {_SMALLEST:g}"
+    return f"The two attributes go together: the chance of so uneven a table is {odds} otherwise"
+
+
+def _mean_sentence(row: Mapping[str, Any]) -> str:
+    least, most = (amount(row[name]) for name in ("least", "most"))
+    return f"The average: {amount(row['value'])} ({least} to {most})"
 
 
 def _label_sentence(label: object, arguments: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """From the list of pages to routes: who may, what was asked, the view, its template, its errors.
 
-Everything that can go wrong in a page is a page, too. No script and no style stands in the markup:
+Everything that can go wrong in a page is a page, too. The markup has no script and no style:
 the headers let a page load what is ours and nothing else.
 """
 
@@ -15,8 +15,9 @@ from deniable_aggregator.base.errors import DamagedError
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
 from deniable_aggregator.web.auth.guard import current_identity, require
-from deniable_aggregator.web.dashboard import assets, formatting, release_charts
-from deniable_aggregator.web.dashboard.pages import menu, pages
+from deniable_aggregator.web.dashboard import assets, embed, formatting, release_charts
+from deniable_aggregator.web.dashboard.pages import menu, operator_menu, pages
+from deniable_aggregator.web.dashboard.plain_words import plain_words
 from deniable_aggregator.web.errors import damage_problem, on_not_found
 from deniable_gateway.problem import Problem
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from deniable_aggregator.web.dashboard.page import Page, View
+    from deniable_aggregator.web.dashboard.pages import Menu
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +36,7 @@ def blueprint() -> Blueprint:
     """Every page under its name, and the files."""
     pages_blueprint = Blueprint("dashboard", __name__, template_folder="templates")
     pages_blueprint.add_url_rule("/static/<path:path>", "static", assets.serve)
+    pages_blueprint.add_url_rule(embed.PATH, "embed", _guard(embed.serve, None))
     for name, page in pages().items():
         pages_blueprint.add_url_rule(page.path, name, get_route(name, page))
         if page.post is not None:
@@ -41,7 +44,7 @@ def blueprint() -> Blueprint:
             pages_blueprint.add_url_rule(page.path, f"{name}_post", act, methods=["POST"])
     pages_blueprint.app_context_processor(_for_every_template)
     pages_blueprint.add_app_template_global(assets.address, "asset")
-    for template_filter in (*formatting.FILTERS, *release_charts.FILTERS):
+    for template_filter in (*formatting.FILTERS, *release_charts.FILTERS, plain_words):
         pages_blueprint.add_app_template_filter(template_filter)
     return pages_blueprint
 
@@ -113,7 +116,9 @@ def not_found_page(error: Exception) -> Response:
 
 
 def _problem_page(problem: Problem) -> Response:
-    response = _html_response("problem.html", title=problem.type.title, current="", problem=problem)
+    response = _html_response(
+        "problem.html", title=plain_words(problem.type.title), current="", problem=problem
+    )
     response.status_code = problem.status
     response.headers.extend(problem.headers())
     return response
@@ -125,10 +130,21 @@ def _html_response(template: str, **context: object) -> Response:
     return response
 
 
+def _allowed(entries: Menu) -> Menu:
+    """Those whose role the visitor has."""
+    visitor = current_identity()
+    return tuple(
+        (name, page)
+        for name, page in entries
+        if page.role is None or (visitor is not None and visitor.may(page.role))
+    )
+
+
 def _for_every_template() -> dict[str, object]:
     """Also of those that other rooms render with our layout."""
     return {
-        "menu": menu(),
+        "menu": _allowed(menu()),
+        "operator_menu": _allowed(operator_menu()),
         "now": service().clock(),
         "visitor": current_identity(),
         "simulated": service().demo is not None,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
 
-from deniable_aggregator.queries.labels import MEAN
+from deniable_aggregator.queries.labels import MEAN, MEDIAN
+from deniable_aggregator.web.dashboard.estimate_tables import quantity_name
 from deniable_aggregator.web.dashboard.formatting import chance
 from deniable_aggregator.web.dashboard.query_args import (
     MOST_LINES,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from deniable_aggregator.collections.registry import Collection
     from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
     from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+    from deniable_aggregator.store.protocols import Reports
+    from deniable_aggregator.store.rows import NoteRow
     from deniable_aggregator.web.dashboard.addresses import Address
 
 SHOW_NAMES = {"raw": "measured", "projected": "adjusted", "significant": "significant only"}
@@ -33,11 +36,16 @@ USUAL_LINES = 3
 
 @dataclass(frozen=True, slots=True)
 class PageView:
-    """A collection and one view of it."""
+    """A collection and one view of it; `reports` has the periods that may be seen.
+
+    `notes` are drawn on the time axis.
+    """
 
     collection: Collection
     query: CollectionArguments
     address: Address
+    reports: Reports
+    notes: Sequence[NoteRow] = ()
 
     @property
     def arguments(self) -> EstimatesArguments:
@@ -97,16 +105,20 @@ def series_labels(
 ) -> list[str]:
     """The labels that are drawn over time: those asked for, else the first few.
 
-    None of texts: they were found by looking at these very reports, and an interval of one epoch
-    would not know that.
+    Of numbers mean and median are the labels. None of texts: they were found by looking at these
+    very reports, and an interval of one epoch would not know that.
     """
-    if page_view.collection.manifest.domain.type == "text":
+    kind = page_view.collection.manifest.domain.type
+    if kind == "text":
         return []
-    if page_view.collection.manifest.domain.type == "number":
-        return [] if isinstance(document.mean, UnsetType) else [MEAN]
-    labels = {row.label for row in document.estimates}
-    wanted = [label for label in page_view.query.label if label in labels]
-    return wanted or [row.label for row in rows[:USUAL_LINES]]
+    available = _quantity_labels(document) or [row.label for row in document.estimates]
+    usual = available[:1] if kind == "number" else [row.label for row in rows[:USUAL_LINES]]
+    return [label for label in page_view.query.label if label in available] or usual
+
+
+def _quantity_labels(document: EstimatesDocument) -> list[str]:
+    names = {row.name for row in document.quantities}
+    return [name for name in (MEAN, MEDIAN) if name in names]
 
 
 def follow_links(page_view: PageView, followed: Sequence[str]) -> Callable[[str], str | None]:
@@ -115,22 +127,42 @@ def follow_links(page_view: PageView, followed: Sequence[str]) -> Callable[[str]
     def lead(label: str) -> str | None:
         if page_view.collection.manifest.domain.type in ("number", "text"):
             return None
-        others = [one for one in followed if one != label]
-        added = others if label in followed else [*others, label][-MOST_LINES:]
-        return page_view.address(label=added) + "#over-time"
+        return _toggled(page_view, followed, label)
 
     return lead
 
 
+def _toggled(page_view: PageView, followed: Sequence[str], label: str) -> str:
+    others = [one for one in followed if one != label]
+    added = others if label in followed else [*others, label][-MOST_LINES:]
+    return page_view.address(label=added) + "#over-time"
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A label that can be followed over time: its name, and where pressing it leads."""
+
+    name: str
+    href: str
+    followed: bool
+
+
 def follow_chips(
-    page_view: PageView, followed: Sequence[str], rows: Sequence[LabelEstimate]
-) -> list[tuple[str, str]]:
-    """Labels that can be followed over time, and where pressing one leads."""
-    if not followed or page_view.collection.manifest.domain.type == "number":
+    page_view: PageView,
+    document: EstimatesDocument,
+    followed: Sequence[str],
+    rows: Sequence[LabelEstimate],
+) -> list[Chip]:
+    """Those that are drawn over time, then others that could be; none where there is no choice."""
+    quantities = _quantity_labels(document)
+    names = {label: quantity_name(label) for label in quantities}
+    labels = quantities or dict.fromkeys([*followed, *(row.label for row in rows[:MOST_CHIPS])])
+    if not followed or len(labels) < 2:
         return []
-    lead = follow_links(page_view, followed)
-    labels = dict.fromkeys([*followed, *(row.label for row in rows[:MOST_CHIPS])])
-    return [(label, lead(label) or "") for label in labels]
+    return [
+        Chip(names.get(label, label), _toggled(page_view, followed, label), label in followed)
+        for label in labels
+    ]
 
 
 def is_ordered(page_view: PageView) -> bool:

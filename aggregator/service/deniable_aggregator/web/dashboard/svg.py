@@ -1,4 +1,4 @@
-"""What templates draw as SVG: intervals along an axis, bands over time, sparklines.
+"""What templates draw as SVG: intervals along an axis, and bands over time.
 
 Axes and bands are in per cent of the drawing: it is as wide as its place, and no text is stretched.
 Colours are classes of the stylesheet, so that light, dark and print are one drawing.
@@ -11,14 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 MOST_TICKS = 6
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-
-SPARK_WIDTH = 120
-SPARK_HEIGHT = 24
-_EDGE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +104,3 @@ def band_over(axis: Axis, intervals: Mapping[int, Interval]) -> Band:
 
     area = [*points("upper"), *reversed(points("lower"))]
     return Band(" ".join(area), " ".join(points("value")))
-
-
-def spark_points(numbers: Sequence[int]) -> str:
-    """A line of a few numbers from 0 to the largest: x,y of each, the oldest on the left.
-
-    Empty for fewer than two.
-    """
-    if len(numbers) < 2 or not any(numbers):
-        return ""
-    most, last = max(numbers), len(numbers) - 1
-    high = SPARK_HEIGHT - 2 * _EDGE
-    places = (
-        (place * SPARK_WIDTH / last, SPARK_HEIGHT - _EDGE - high * number / most)
-        for place, number in enumerate(numbers)
-    )
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.web.dashboard.page import Page
 
-__all__ = ["menu", "pages"]
+    Menu = tuple[tuple[str, Page], ...]
+
+__all__ = ["menu", "operator_menu", "pages"]
 
 
 @cache
@@ -27,7 +29,21 @@ def pages() -> Mapping[str, Page]:
 
 
 @cache
-def menu() -> tuple[tuple[str, Page], ...]:
+def menu() -> Menu:
     """The pages of the menu, in their order."""
-    listed = [(page.menu, name, page) for name, page in pages().items() if page.menu is not None]
+    return _menu(operates=False)
+
+
+@cache
+def operator_menu() -> Menu:
+    """The pages of those who look after the service."""
+    return _menu(operates=True)
+
+
+def _menu(*, operates: bool) -> Menu:
+    listed = [
+        (page.menu, name, page)
+        for name, page in pages().items()
+        if page.menu is not None and page.operates is operates
+    ]
     return tuple((name, page) for _, name, page in sorted(listed, key=lambda entry: entry[:2]))

@@ -17,6 +17,7 @@ from deniable_aggregator.documents.access import (
     NewLink,
     NewToken,
     NewUser,
+    Password,
     PersonRole,
     Role,
 )
@@ -26,6 +27,7 @@ from deniable_aggregator.web.auth.guard import current_session, see_other
 from deniable_aggregator.web.auth.signin import link_path
 from deniable_aggregator.web.dashboard.admin_forms import (
     Action,
+    Identifier,
     administrator,
     perform,
     read_form,
@@ -40,11 +42,8 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.audit import AuditEntry
 
 CollectionNames = Annotated[
-    list[str], Meta(max_length=100, description="ids or names of at most 100 collections")
+    list[str], Meta(max_length=100, description="ids or names of at most 100 questions")
 ]
-
-
-Password = Annotated[str, Meta(min_length=12, max_length=256, description="12 to 256 characters")]
 
 
 class TokenForm(Arguments, frozen=True, kw_only=True):
@@ -70,12 +69,6 @@ class PersonForm(LinkForm, frozen=True, kw_only=True):
     password: Password
 
 
-class Identifier(Arguments, frozen=True):
-    """What is to end."""
-
-    id: Annotated[str, Meta(max_length=64, description="what the list shows")]
-
-
 def view(query: Arguments) -> Context:  # noqa: ARG001  (every view takes the query)
     """Who has access, and by what."""
     administrator()
@@ -97,7 +90,7 @@ def view(query: Arguments) -> Context:  # noqa: ARG001  (every view takes the qu
 
 
 def act() -> Context | Response:
-    """Make or end something; with a secret the page is shown at once, else asked for anew."""
+    """Make or end something. With a secret the page comes at once, else by a redirect."""
     try:
         secret = perform(_ACTIONS)
     except Problem as problem:
@@ -180,5 +173,11 @@ _ACTIONS: Mapping[str, Action] = {
 }
 
 PAGE = Page(
-    path="/access", title="Access", view=view, role="admin", menu=70, post=Post("admin", act)
+    path="/access",
+    title="Access",
+    view=view,
+    role="admin",
+    menu=70,
+    operates=True,
+    post=Post("admin", act),
 )

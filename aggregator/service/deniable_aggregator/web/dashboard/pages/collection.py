@@ -9,6 +9,7 @@ from msgspec import UnsetType, structs
 from deniable_aggregator.collections.authoring.snippet import client_snippet
 from deniable_aggregator.queries import estimates as queries
 from deniable_aggregator.queries.labels import label_series
+from deniable_aggregator.queries.notes import estimates_with_notes
 from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.web.application import CSV, JSON, service
 from deniable_aggregator.web.auth.guard import collection_of
@@ -19,6 +20,7 @@ from deniable_aggregator.web.dashboard.estimate_charts import (
     bar_chart,
     cross_table,
     line_chart,
+    with_notes,
 )
 from deniable_aggregator.web.dashboard.estimate_tables import quantity_table
 from deniable_aggregator.web.dashboard.formatting import period_name
@@ -80,7 +82,8 @@ def view(query: CollectionArguments, collection: str) -> Context | Response:
 
 def _page_view(collection: Collection, query: CollectionArguments) -> PageView:
     address = here("dashboard.collection", query, collection=collection.id)
-    return PageView(collection, query, address)
+    store = service().store
+    return PageView(collection, query, address, store, store.notes(collection.id))
 
 
 def _file(page_view: PageView) -> Response:
@@ -88,13 +91,15 @@ def _file(page_view: PageView) -> Response:
     running, kind = service(), page_view.query.format
     arguments = structs.replace(page_view.arguments, group_by=page_view.query.by)
     batch = running.settings.relay_batch
-    document = queries.answer(running.store, page_view.collection, arguments, relay_batch=batch)
+    store, collection = running.store, page_view.collection
+    document = queries.answer(store, collection, arguments, relay_batch=batch)
+    document = estimates_with_notes(store, collection, document)
     response = estimates_as(JSON if kind == "json" else CSV, document)
-    return as_attachment(response, f"{page_view.collection.manifest.name}.{kind}")
+    return as_attachment(response, f"{collection.manifest.name}.{kind}")
 
 
 def _collection_context(page_view: PageView, wrong: Mapping[str, str]) -> Context:
-    """What holds whatever was reported; `wrong` has what to correct, by the name of the field."""
+    """What depends on no report; `wrong` has what to correct, by the name of the field."""
     collection, query = page_view.collection, page_view.query
     domain = collection.manifest.domain
     rows = readable_rows(collection, service().store.epochs(collection.id))
@@ -128,16 +133,20 @@ def _steps(
 
 def _estimates_context(page_view: PageView) -> Context:
     """The estimates, or why there are none."""
-    running = service()
-    batch = running.settings.relay_batch
     try:
-        document = queries.estimates(
-            running.store, page_view.collection, page_view.arguments, relay_batch=batch
-        )
+        return estimates_context(page_view)
     except Problem as problem:
         if problem.slug not in _EMPTY_STATES:
             raise
         return {"missing": problem, **_waiting_context(page_view, problem)}
+
+
+def estimates_context(page_view: PageView) -> Context:
+    """What the template `estimates.html` is given; raises what `queries.estimates` raises."""
+    batch = service().settings.relay_batch
+    document = queries.estimates(
+        page_view.reports, page_view.collection, page_view.arguments, relay_batch=batch
+    )
     rows = matching_rows(page_view, document)
     return {
         "missing": None,
@@ -158,9 +167,8 @@ def _waiting_context(page_view: PageView, problem: Problem) -> Context:
         return {}
     collection = page_view.collection
     health = health_of(collection, running.store, None, running.clock())
-    origin = collection.manifest.ingest[0]
     return {
-        "snippet": client_snippet(collection.manifest, address=origin, trust=running.keys.trust),
+        "snippet": client_snippet(collection.manifest),
         "reasons": rejection_totals([health]),
         "seconds": POLL_SECONDS,
     }
@@ -182,7 +190,7 @@ def _chart_context(
             if document.estimates or not document.quantities
             else None
         ),
-        "chips": follow_chips(page_view, followed, part.items),
+        "chips": follow_chips(page_view, document, followed, part.items),
         "over_time": _series_chart(page_view, followed),
         "labels": len(document.estimates),
     }
@@ -223,7 +231,7 @@ def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
     if not followed:
         return None
     series = label_series(
-        service().store, page_view.collection, page_view.arguments, labels=followed
+        page_view.reports, page_view.collection, page_view.arguments, labels=followed
     )
     if len(series.epochs) < 2:
         return None
@@ -238,6 +246,7 @@ def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
         period=period,
         unit="" if page_view.collection.manifest.domain.type == "number" else "share",
     )
+    chart = with_notes(chart, page_view.notes, series.epochs, seconds)
     return known_truth.mark_lines(chart, page_view.collection, series)
 
 

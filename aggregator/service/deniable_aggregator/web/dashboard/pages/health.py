@@ -1,6 +1,6 @@
 """Ingest health: what comes in and how fast, what is rejected and why, what lags, what is odd.
 
-The part that changes is asked for again every few seconds; `live=off` stands still.
+The part that changes is loaded again every few seconds, except with `live=off`.
 """
 
 from __future__ import annotations
@@ -74,4 +74,6 @@ def view(query: HealthArguments) -> Context:
     }
 
 
-PAGE = Page(path="/health", title="Health", view=view, query=HealthArguments, menu=50)
+PAGE = Page(
+    path="/health", title="Health", view=view, query=HealthArguments, menu=50, operates=True
+)

@@ -47,4 +47,12 @@ def _rotate(audit: AuditEntry) -> Context:
     return {}
 
 
-PAGE = Page(path="/keys", title="Keys", view=view, role="admin", menu=80, post=Post("admin", act))
+PAGE = Page(
+    path="/keys",
+    title="Keys",
+    view=view,
+    role="admin",
+    menu=80,
+    operates=True,
+    post=Post("admin", act),
+)

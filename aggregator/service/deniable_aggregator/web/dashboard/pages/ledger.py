@@ -10,7 +10,7 @@ from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.documents.releases import AccountDocument, LedgerDocument
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.web.application import CSV, answer, service
-from deniable_aggregator.web.auth.guard import collection_of, current_identity
+from deniable_aggregator.web.auth.guard import collection_of, visible_collections
 from deniable_aggregator.web.dashboard.addresses import (
     Address,
     Format,
@@ -27,7 +27,6 @@ from deniable_aggregator.web.table_rows import LEDGER_COLUMNS, ledger_rows
 if TYPE_CHECKING:
     from flask import Response
 
-    from deniable_aggregator.collections.registry import Collection
 
 ROWS = 25
 
@@ -36,7 +35,7 @@ class LedgerPageArguments(Arguments, frozen=True):
     """Whose ledger; all of them if no collection is named."""
 
     collection: Annotated[
-        str, Meta(pattern="^[a-z0-9-]{1,64}$", description="id or name of a collection")
+        str, Meta(pattern="^[a-z0-9-]{1,64}$", description="id or name of a question")
     ] = ""
     page: PageNumber = 1
     format: Format = "html"
@@ -61,8 +60,8 @@ def view(query: LedgerPageArguments) -> Context | Response:
 
 
 def _file(query: LedgerPageArguments) -> Response:
-    """Of one collection or of all that the visitor may see, whatever page of them is shown."""
-    wanted = [collection_of(query.collection)] if query.collection else _visible_collections()
+    """The whole ledger of one collection, or of all that the visitor may see."""
+    wanted = [collection_of(query.collection)] if query.collection else visible_collections()
     document, kind = LedgerDocument(accounts(service().store, wanted)), query.format
     rows = ledger_rows(document)
     response = answer(document) if kind == "json" else as_table(CSV, rows, LEDGER_COLUMNS, {})
@@ -70,17 +69,8 @@ def _file(query: LedgerPageArguments) -> Response:
     return as_attachment(response, f"{name}.{kind}")
 
 
-def _visible_collections() -> list[Collection]:
-    visitor = current_identity()
-    return [
-        collection
-        for collection in service().registry.all()
-        if visitor is not None and visitor.may_see(collection.id)
-    ]
-
-
 def _all_accounts(query: LedgerPageArguments, address: Address) -> Context:
-    part = paginate(_visible_collections(), query.page, ROWS)
+    part = paginate(visible_collections(), query.page, ROWS)
     listed = accounts(service().store, part.items)
     return {
         "part": part,

@@ -25,7 +25,7 @@ ROWS = 25
 
 
 class LogPageArguments(Arguments, frozen=True):
-    """Which entries, the newest first, and whether to compute everything anew."""
+    """Which entries, the newest first, and whether to compute every hash again."""
 
     page: PageNumber = 1
     verify: Annotated[bool, Meta(description="true or false")] = False
@@ -106,4 +106,4 @@ def _verify_log() -> Iterator[Check]:
         yield Check("fail", "log", str(error))
 
 
-PAGE = Page(path="/log", title="Log", view=view, query=LogPageArguments, menu=40)
+PAGE = Page(path="/log", title="Log", view=view, query=LogPageArguments, menu=60, operates=True)

@@ -1,134 +1,124 @@
-"""Overview: what is asked, what came in today, what needs somebody's eye.
+"""Questions: what is asked, what people answer, what came in today, what needs attention.
 
-Everybody may know what is asked, and at which ε: manifests are public. What came in is for viewers.
+Manifests are public, so anyone may know what is asked, and at which ε. Answers are for viewers.
+An administrator takes a question off the list, or puts it back.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING
 
-from msgspec import Meta
+from flask import Response, request
 
-from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.web.application import service
-from deniable_aggregator.web.auth.guard import current_identity
-from deniable_aggregator.web.dashboard import svg
-from deniable_aggregator.web.dashboard.activity import Activity, activity_of, alerts
+from deniable_aggregator.web.auth.guard import current_identity, see_other, visible_collections
+from deniable_aggregator.web.dashboard.activity import activity_of, alerts
 from deniable_aggregator.web.dashboard.addresses import here
-from deniable_aggregator.web.dashboard.page import Context, Page
-from deniable_aggregator.web.dashboard.paging import PageNumber, paginate
-from deniable_shared.randomness.dyadic import format_epsilon
+from deniable_aggregator.web.dashboard.admin_forms import Identifier, perform, read_form
+from deniable_aggregator.web.dashboard.catalogue import (
+    SORTS,
+    STATES,
+    CatalogueArguments,
+    Entry,
+    line_of,
+    listed,
+)
+from deniable_aggregator.web.dashboard.page import Context, Page, Post
+from deniable_aggregator.web.dashboard.paging import paginate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from deniable_aggregator.access.audit import AuditEntry
     from deniable_aggregator.collections.registry import Collection
+    from deniable_aggregator.web.dashboard.activity import Alert
+    from deniable_aggregator.web.dashboard.admin_forms import Action
 
-ROWS = 50
+ROWS = 25
 MOST_ALERTS = 8
 
 
-class OverviewArguments(Arguments, frozen=True):
-    """What to list."""
-
-    q: Annotated[str, Meta(max_length=200, description="up to 200 characters")] = ""
-    page: PageNumber = 1
-    archived: Annotated[bool, Meta(description="true or false")] = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One collection in the list."""
-
-    collection: Collection
-    epsilon: str
-    answers: str
-    activity: Activity | None
-    line: str
-
-
-def view(query: OverviewArguments) -> Context:
-    """The collections that the visitor may see; numbers for those who may read."""
+def view(query: CatalogueArguments) -> Context:
+    """The collections that the visitor may see; answers and numbers for those who may read."""
     visitor = current_identity()
     reads = visitor is not None and visitor.may("viewer")
-    collections = service().registry.all()
-    if visitor is not None:
-        collections = [collection for collection in collections if visitor.may_see(collection.id)]
-    archived = sum(collection.archived for collection in collections)
-    collections = [
-        collection for collection in collections if query.archived or not collection.archived
-    ]
-    now = service().clock()
-    rows = [
-        (collection, _activity(collection, now) if reads else None) for collection in collections
-    ]
-    alert_list = [
-        alert for collection, counts in rows if counts for alert in alerts(collection, counts, now)
-    ]
-    part = paginate(_search(rows, query.q), query.page, ROWS)
+    entries = [_entry(collection, reads=reads) for collection in visible_collections()]
+    current = [entry for entry in entries if not entry.collection.archived]
+    part = paginate(listed(entries, query), query.page, ROWS)
     return {
         "reads": reads,
+        "operates": visitor is not None and visitor.may("admin") and visitor.collections is None,
         "trust": service().keys.trust,
-        "collections": len(collections),
-        "archived": archived,
-        "open": sum(collection.state == "open" for collection in collections),
-        "today": sum(counts.today or 0 for _, counts in rows if counts),
-        "reports": sum(counts.reports or 0 for _, counts in rows if counts),
-        "hidden": sum(counts.today is None for _, counts in rows if counts),
-        "waiting": service().store.rollup_backlog().batches if reads else None,
-        "late": max((counts.late_seconds for _, counts in rows if counts), default=0.0),
-        "alerts": alert_list[:MOST_ALERTS],
-        "more_alerts": max(len(alert_list) - MOST_ALERTS, 0),
+        "questions": len(entries),
+        "archived": len(entries) - len(current),
+        "open": sum(entry.collection.state == "open" for entry in current),
+        **(_reader_context(current) if reads else {}),
         "query": query,
+        "states": STATES,
+        "sorts": {key: name for key, name in SORTS.items() if reads or key != "reports"},
         "part": part,
-        "rows": [_row(collection, counts) for collection, counts in part.items],
-        "svg": svg,
+        "lines": [line_of(entry) for entry in part.items],
         "address": here("dashboard.overview", query),
     }
 
 
-def _activity(collection: Collection, now: float) -> Activity:
-    return activity_of(collection, service().store.epochs(collection.id), now)
+def act() -> Response:
+    """Archive a question, or put it back on the list: both can be undone."""
+    perform(_ACTIONS)
+    return see_other(request.full_path.rstrip("?"))
 
 
-def _search(
-    rows: Sequence[tuple[Collection, Activity | None]], text: str
-) -> list[tuple[Collection, Activity | None]]:
-    words = text.casefold().split()
+def _entry(collection: Collection, *, reads: bool) -> Entry:
+    if not reads:
+        return Entry(collection)
+    epochs = service().store.epochs(collection.id)
+    return Entry(collection, epochs, activity_of(collection, epochs, service().clock()))
+
+
+def _reader_context(entries: Sequence[Entry]) -> Context:
+    """What came in, and what needs attention."""
+    counts = [entry.activity for entry in entries if entry.activity]
+    alert_list = _alerts(entries)
+    return {
+        "today": sum(each.today or 0 for each in counts),
+        "reports": sum(each.reports or 0 for each in counts),
+        "hidden": sum(each.today is None for each in counts),
+        "waiting": service().store.rollup_backlog().batches,
+        "late": max((each.late_seconds for each in counts), default=0.0),
+        "alerts": alert_list[:MOST_ALERTS],
+        "more_alerts": max(len(alert_list) - MOST_ALERTS, 0),
+    }
+
+
+def _alerts(entries: Sequence[Entry]) -> list[Alert]:
+    now = service().clock()
     return [
-        (collection, counts)
-        for collection, counts in rows
-        if all(word in _search_text(collection) for word in words)
+        alert
+        for entry in entries
+        if entry.activity
+        for alert in alerts(entry.collection, entry.activity, now)
     ]
 
 
-def _search_text(collection: Collection) -> str:
-    newest = collection.manifest
-    return f"{collection.id} {collection.name} {newest.purpose} {newest.owner}".casefold()
+def _set_archived(audit: AuditEntry, *, archived: bool) -> Context:
+    target = service().registry.get(read_form(Identifier).id)
+    audit = audit.with_details(collection=target.id)
+    service().registry.archive(target.id, archived=archived, audit=audit)
+    return {}
 
 
-def _row(collection: Collection, counts: Activity | None) -> Row:
-    return Row(
-        collection=collection,
-        epsilon=format_epsilon(collection.manifest.epsilon_report),
-        answers=_answer_kind(collection),
-        activity=counts,
-        line=svg.spark_points(counts.recent) if counts else "",
-    )
+_ACTIONS: Mapping[str, Action] = {
+    "collection-archived": partial(_set_archived, archived=True),
+    "collection-unarchived": partial(_set_archived, archived=False),
+}
 
-
-def _answer_kind(collection: Collection) -> str:
-    domain = collection.manifest.domain
-    document = domain.to_json()
-    descriptions = {
-        "bits": f"{domain.size:,} yes or no",
-        "choice": f"one of {domain.size:,}",
-        "number": f"a number, {document.get('low')} to {document.get('high')}",
-        "record": f"one of {domain.size:,} combinations",
-        "text": f"a text of up to {document.get('max_bytes')} bytes",
-    }
-    return descriptions[domain.type]
-
-
-PAGE = Page(path="/", title="Overview", view=view, role=None, query=OverviewArguments, menu=10)
+PAGE = Page(
+    path="/",
+    title="Questions",
+    view=view,
+    role=None,
+    query=CatalogueArguments,
+    menu=10,
+    post=Post("admin", act),
+)

@@ -28,10 +28,10 @@ from deniable_aggregator.web.dashboard.release_charts import (
 )
 from deniable_aggregator.web.dashboard.release_words import error_sentence, result_sentence
 from deniable_aggregator.web.dashboard.session_form import (
-    MOST_BOXES,
     answer_text,
     ask_session,
     chosen_labels,
+    label_boxes,
     questions_left_text,
 )
 from deniable_aggregator.web.formats import as_table
@@ -120,9 +120,8 @@ def _page_context(collection: Collection, release_id: str, labels: Sequence[str]
         "asks": visitor_may("analyst"),
         "questions_left": questions_left_text(collection, release_id) if document.questions else "",
         "chosen": labels,
-        "boxes": collection.manifest.domain.labels
-        if collection.manifest.domain.size <= MOST_BOXES
-        else (),
+        "boxes": label_boxes(collection),
+        "by_cells": collection.manifest.domain.type == "record",
         "answer": None,
         "refused": None,
     }

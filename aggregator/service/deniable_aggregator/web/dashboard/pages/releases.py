@@ -1,6 +1,6 @@
 """Releases of one collection: those made, and a new one: its price first, then the confirmation.
 
-Looking never spends, whatever stands in the address. What spends is the form of an analyst, in the
+Looking never spends, at any address. What spends is the form of an analyst, in the
 same act as the API's; it ends at the release's own address, so that loading again reads it.
 """
 
@@ -28,6 +28,7 @@ from deniable_aggregator.web.dashboard.budget_hint import budget_hint
 from deniable_aggregator.web.dashboard.day_fields import day_span
 from deniable_aggregator.web.dashboard.page import Context, Page, Post
 from deniable_aggregator.web.dashboard.paging import paginate
+from deniable_aggregator.web.dashboard.plain_words import plain_words
 from deniable_aggregator.web.dashboard.release_charts import (
     budget_rows,
     error_bar_rows,
@@ -50,7 +51,7 @@ from deniable_aggregator.web.dashboard.release_questions import (
     release_title,
     unavailable,
 )
-from deniable_aggregator.web.dashboard.release_words import error_sentence, with_days
+from deniable_aggregator.web.dashboard.release_words import error_sentence
 from deniable_gateway.problem import Problem
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _form_context(
         "first_day": span_presets.day_text(collection, query.first),
         "last_day": span_presets.day_text(collection, query.last),
         "refused": refused,
-        "refusal_text": "" if refused is None or wrong else with_days(refused.detail, seconds),
+        "refusal_text": "" if refused is None or wrong else plain_words(refused.detail, seconds),
     }
 
 
@@ -161,7 +162,7 @@ def _quote_details(query: ReleasesArguments, quote: QuoteDocument, seconds: int)
     return {
         "hidden_fields": hidden_fields(query, quote.epochs),
         "left": budget_rows(quote),
-        "quote_refusal": with_days(quote.refusal or "", seconds),
+        "quote_refusal": plain_words(quote.refusal or "", seconds),
         "expected": error_bar_rows(quote.expected),
         "error": error_sentence(quote.expected, quote.parameters),
         "typical": list(typical_words(quote)),

@@ -1,7 +1,7 @@
 """Set up: from a question to the file that the operator signs, with its plan as one types.
 
 The page makes no collection. The operator's key signs it, and this service never has that key:
-the page ends with the command for whoever keeps it.
+the page ends with the command for the person who has it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from deniable_aggregator.web.dashboard.collection_draft import (
     SetUpArguments,
     draft_collection,
 )
+from deniable_aggregator.web.dashboard.draft_remarks import Remark, remarks_of
 from deniable_aggregator.web.dashboard.guarantees import report_guarantees
 from deniable_aggregator.web.dashboard.page import Context, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 EPSILONS = ("0.5", "1", "2", "4")
 FIELD_NAMES = {
@@ -45,6 +46,13 @@ FIELD_NAMES = {
 }
 """Each field that may be wrong, as the form calls it."""
 
+REPEATS = {"once": "once", "fresh": "each day, new noise", "memoized": "each day, same noise"}
+"""Each way to repeat, as the form calls it."""
+
+REMARK_NAMES = {**FIELD_NAMES, "repeat": "Each device answers", "read": "Analysts may read"}
+REMARK_FIELDS = tuple(REMARK_NAMES)
+"""Fields that may have remarks."""
+
 
 def view(query: SetUpArguments) -> Context | Response:
     """The form and what it makes, or with `format=toml` the file."""
@@ -63,20 +71,29 @@ def view(query: SetUpArguments) -> Context | Response:
         "errors": wrong,
         "field_names": FIELD_NAMES,
         "error_fields": tuple(FIELD_NAMES),
+        "remark_names": REMARK_NAMES,
+        "repeats": REPEATS,
         "draft": draft,
-        **(_draft_context(draft, origin) if draft else {}),
+        "remarks": {} if draft is None else _remarks(draft),
+        **(_draft_context(draft, query, origin) if draft else {}),
     }
 
 
-def _draft_context(draft: Draft, origin: str) -> Context:
+def _remarks(draft: Draft) -> Mapping[str, Sequence[Remark]]:
+    domain = draft.manifest.domain.type
+    return remarks_of(draft.findings, domain=domain, fields=REMARK_FIELDS)
+
+
+def _draft_context(draft: Draft, query: SetUpArguments, origin: str) -> Context:
     manifest, visitor = draft.manifest, current_identity()
     operates = visitor is not None and visitor.may("admin")
     settings = service().settings
     return {
         "manifest": manifest,
         "revealed": list(report_guarantees(manifest)),
-        "snippet": client_snippet(manifest, address=origin, trust=service().keys.trust),
+        "snippet": client_snippet(manifest),
         "origin": origin,
+        "draft_link": origin + here("dashboard.set_up", query)(),
         "data": settings.data.absolute() if operates else None,
         "key_is_here": operates and settings.operator_key.is_file(),
         "registered": _registered_collection(manifest.name),
@@ -100,4 +117,4 @@ def _file(draft: Draft) -> Response:
     return response
 
 
-PAGE = Page(path="/set-up", title="Set up", view=view, query=SetUpArguments, menu=60)
+PAGE = Page(path="/set-up", title="Set up", view=view, query=SetUpArguments, menu=40)

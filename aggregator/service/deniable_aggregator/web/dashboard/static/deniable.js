@@ -36,6 +36,8 @@
   // ── charts
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
   const shorter = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+  // a long label of several attributes: the first in one line, the rest in the next
+  const inLines = (text, most) => (text.length > most ? text.replace(", ", ",\n") : text).split("\n").map((line) => shorter(line, most)).join("\n");
 
   const base = (ink) => ({
     animation: false,
@@ -70,6 +72,22 @@
       };
     },
   });
+  // what people noted on the time axis
+  const noteLines = (chart, ink, width) => !chart.notes ? [] : [{
+    type: "custom", silent: true, z: 6, tooltip: { show: false }, encode: { x: 0 },
+    data: chart.notes.map((note) => [note.place]),
+    renderItem: ({ dataIndex, coordSys: area }, api) => {
+      const [x] = api.coord([api.value(0), 0]), left = x > area.x + area.width / 2;
+      const text = shorter(chart.notes[dataIndex].text, width < 560 ? 16 : 32);
+      return {
+        type: "group",
+        children: [
+          { type: "line", shape: { x1: x, y1: area.y, x2: x, y2: area.y + area.height }, style: { stroke: ink.muted, lineWidth: 1, lineDash: [4, 3] } },
+          { type: "text", style: { text, x: x + (left ? -5 : 5), y: area.y + 2 + 15 * (dataIndex % 3), textAlign: left ? "right" : "left", fill: ink.text, fontSize: 12, stroke: ink.card, lineWidth: 3 } },
+        ],
+      };
+    },
+  }];
   // where a demo knows the truth, a tick shows it
   const knows = (values) => values.some((value) => value !== null && value !== undefined);
   const truthTick = (ink, across, rows) => !knows(rows.map((row) => row.truth)) ? [] : [{
@@ -118,10 +136,10 @@
         option: {
           ...base(ink),
           grid: { left: 4, right: narrow ? 62 : 84, top: 4, bottom: 4, containLabel: true },
-          xAxis: { ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most } : {}) },
+          xAxis: { ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most, interval: chart.most / 4 } : {}) },
           yAxis: {
             type: "category", inverse: true, data: rows.map((row) => row.label),
-            axisLabel: { color: ink.text, formatter: (text) => shorter(text, narrow ? 16 : 34), interval: 0 },
+            axisLabel: { color: ink.text, formatter: (text) => inLines(text, narrow ? 16 : 34), lineHeight: 14, interval: 0 },
             axisLine: { lineStyle: { color: ink.axis } }, axisTick: { show: false },
           },
           series: [
@@ -150,7 +168,7 @@
           xAxis: valueAxis(chart, ink),
           yAxis: {
             type: "category", inverse: true, data: rows.map((row) => row.label),
-            axisLabel: { color: ink.text, formatter: (text) => shorter(text, narrow ? 16 : 34), interval: 0 },
+            axisLabel: { color: ink.text, formatter: (text) => inLines(text, narrow ? 16 : 34), lineHeight: 14, interval: 0 },
             axisLine: { lineStyle: { color: ink.axis } }, axisTick: { show: false },
           },
           series: [bar("before", ink.unsure), bar("after", ink.bar), beside("before", -0.184), beside("after", 0.184)],
@@ -163,7 +181,7 @@
         ...base(ink),
         grid: { left: 4, right: 12, top: chart.names ? 28 : 12, bottom: chart.names ? 20 : 4, containLabel: true },
         xAxis: named({ type: "category", data: chart.rows.map((row) => row.label), axisLabel: { color: ink.muted, hideOverlap: true }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis } } }, chart.names?.[0], ink, false),
-        yAxis: named({ ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most } : {}) }, chart.names?.[1], ink, true),
+        yAxis: named({ ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most, interval: chart.most / 4 } : {}) }, chart.names?.[1], ink, true),
         series: [
           { type: "bar", barMaxWidth: 48, barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: tooltipText(chart, chart.rows) } },
           intervalBand(ink, chart.rows),
@@ -171,7 +189,7 @@
         ],
       },
     }),
-    lines: (chart, ink, width, top = Math.max(...chart.lines.flatMap((line) => line.upper))) => ({
+    lines: (chart, ink, width, top = Math.max(...chart.lines.flatMap((line) => line.upper)), low = Math.min(0, ...chart.lines.flatMap((line) => line.value))) => ({
       height: 320,
       option: {
         ...base(ink),
@@ -180,12 +198,13 @@
           formatter: (points) => {
             const place = points[0].dataIndex;
             const lines = chart.lines.map((line) => `${shorter(line.label, 30)}  ${written(line.value[place], chart)}  (${written(line.lower[place], chart)} to ${written(line.upper[place], chart)})${truthText(line.truth?.[place], chart).replace("\n", "  ")}`);
-            return [`${chart.ticks[place]}${chart.open[place] ? ", so far" : ""}`, ...lines].join("\n");
+            const notes = (chart.notes || []).filter((note) => note.place === place).map((note) => note.text);
+            return [`${chart.ticks[place]}${chart.open[place] ? ", so far" : ""}`, ...notes, ...lines].join("\n");
           },
         },
         grid: { left: 4, right: 16, top: 30, bottom: 4, containLabel: true },
         xAxis: { type: "category", boundaryGap: false, data: chart.ticks, axisLabel: { color: ink.muted, hideOverlap: true, fontSize: width < 560 ? 11 : 13 }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis }, onZero: false } },
-        yAxis: named({ ...valueAxis(chart, ink), scale: !isCount(chart), ...(chart.unit === "share" && top > 0.8 && top <= 1 ? { max: 1, interval: 0.25 } : {}) }, chart.name, ink, true),
+        yAxis: named({ ...valueAxis(chart, ink), scale: !isCount(chart), ...(chart.unit === "share" && top > 0.8 && top <= 1 ? { max: 1, ...(low < 0 ? { min: 0.25 * Math.floor(4 * low) } : {}), interval: 0.25 } : {}) }, chart.name, ink, true),
         series: chart.lines.flatMap((line, number) => {
           const color = ink.lines[number % ink.lines.length], hidden = { lineStyle: { opacity: 0 }, symbol: "none", silent: true, tooltip: { show: false } };
           const band = { type: "line", stack: `band ${number}`, stackStrategy: "all", ...hidden };
@@ -201,7 +220,7 @@
             ...(chart.open.some(Boolean) ? [{ ...drawn, data: sofar, showSymbol: true, symbol: "emptyCircle", silent: true, lineStyle: { color, width: 2, type: [2, 4] } }] : []),
             ...(line.truth ? [{ type: "line", data: line.truth, symbol: "rect", symbolSize: [9, 3], lineStyle: { opacity: 0 }, itemStyle: { color }, silent: true, z: 4, showAllSymbol: true }] : []),
           ];
-        }),
+        }).concat(noteLines(chart, ink, width)),
       },
     }),
     heat: (chart, ink, width) => {
@@ -292,10 +311,15 @@
     if (kind) saveChart(kind.closest("figure"), kind.dataset.save);
     const copied = target.closest("[data-copy]");
     if (copied) copy(copied);
+    if (target.closest("[data-opens]")) showKeys();
   });
+  const showKeys = () => { const keys = document.getElementById("shortcuts"); if (!keys.open) keys.showModal(); };
+  // "?" and "/" need Shift on some keyboards: what was meant counts, not how it was typed
+  const keyActs = { "?": showKeys, "/": () => document.querySelector("main [type=search]")?.focus() };
   document.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.target.closest("input, select, textarea, [role=region]")) return;
-    document.querySelector(`a[data-key="${event.key}"]`)?.click();
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea, dialog")) return;
+    if (event.key in keyActs) { event.preventDefault(); keyActs[event.key](); }
+    else if (!event.shiftKey && !event.target.closest("[role=region]")) document.querySelector(`a[data-key="${event.key}"]`)?.click();
   });
   const copy = (button) => {
     const from = document.getElementById(button.dataset.copy);
@@ -334,6 +358,18 @@
       if (end > 0) line.scrollLeft += end + 16;
     }
   };
+  // ── a read-only link: its secret is behind the #, goes into the form and out of the address
+  const openShared = () => {
+    const form = document.querySelector("form[data-fragment]");
+    const secret = location.hash.slice(1);
+    if (!form || !secret || secret === "main") return;
+    history.replaceState(null, "", location.pathname);
+    form.elements[form.dataset.fragment].value = secret;
+    form.submit();
+  };
+  addEventListener("hashchange", openShared);
+
+  document.addEventListener("DOMContentLoaded", openShared);
   document.addEventListener("DOMContentLoaded", () => { applyTheme(stored()); showCurrent(); });
   addEventListener("load", () => { drawAll(); root.dataset.ready = "true"; });
 })();
