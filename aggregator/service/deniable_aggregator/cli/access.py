@@ -1,4 +1,4 @@
-"""`deniable access`: tokens for programs, people and their sessions, and who did what."""
+"""`deniable access`: tokens for programs, people and their sessions, and the audit log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from deniable_aggregator.cli.audit import audit
 from deniable_aggregator.cli.command_groups import CommandGroup
+from deniable_aggregator.cli.links import links
 from deniable_aggregator.cli.options import (
     Target,
     collection_option,
@@ -29,9 +30,9 @@ SESSION_COLUMNS = ("id", "name", "role", "collections", "via", "created", "expir
 
 @click.group(cls=CommandGroup)
 def access() -> None:
-    """Say who may do what, and see who did.
+    """Give access to people and programs, and see who did what.
 
-    Programs have tokens, people have passwords, one-time links or a provider's word.
+    Programs use tokens. People use passwords, one-time links or a sign-in provider.
     """
 
 
@@ -39,8 +40,9 @@ def access() -> None:
 def tokens() -> None:
     """Give programs access, and take it away.
 
-    viewer reads estimates, analyst may also spend privacy budget, admin may do everything, relay
-    may only pass on many reports at once, metrics may only read /metrics. Devices need no token.
+    A viewer reads estimates, an analyst may also spend privacy budget, an admin may do everything.
+    relay may only pass on many reports at once; metrics may only read /metrics. Devices need no
+    token.
     """
 
 
@@ -52,7 +54,7 @@ def tokens() -> None:
     )
 )
 @click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
-@click.option("--label", required=True, help="Whose it is: 1 to 64 characters.")
+@click.option("--label", required=True, help="Who it is for: 1 to 64 characters.")
 @collection_option
 @click.option(
     "--expires", type=click.IntRange(1, 3650), metavar="DAYS", help="End after this many days."
@@ -67,7 +69,7 @@ def new(
     target: Target,
     as_json: bool,
 ) -> None:
-    """Make a token; it is printed this once."""
+    """Make a token and print it. It cannot be printed again."""
     with target.connect() as client:
         made = client.make_token(role, label, collections=collections, expires_days=expires)
     show(made, lambda document: click.echo(document.token), as_json=as_json)
@@ -76,11 +78,11 @@ def new(
 @tokens.command(
     "list", epilog=example("deniable access tokens list", "deniable access tokens list --all")
 )
-@click.option("--all", "everything", is_flag=True, help="Those revoked or expired, too.")
+@click.option("--all", "everything", is_flag=True, help="Show revoked and expired tokens, too.")
 @service_options
 @json_option
 def list_tokens(target: Target, everything: bool, as_json: bool) -> None:
-    """Show who has access; a token itself is never shown again."""
+    """List the tokens, without their secret parts."""
     with target.connect() as client:
         answer = client.tokens()
     now = datetime.now(UTC).timestamp()
@@ -99,7 +101,7 @@ def list_tokens(target: Target, everything: bool, as_json: bool) -> None:
 @service_options
 @json_option
 def revoke(token_id: str, target: Target, as_json: bool) -> None:
-    """End a token, at once and permanently."""
+    """Revoke a token, at once and permanently."""
     with target.connect() as client:
         client.revoke_token(token_id)
     if as_json:
@@ -108,12 +110,13 @@ def revoke(token_id: str, target: Target, as_json: bool) -> None:
         click.echo(f"Revoked {token_id}")
 
 
+access.add_command(links)
 access.add_command(users)
 
 
 @access.group()
 def sessions() -> None:
-    """See who is signed in; sign them out."""
+    """See who is signed in, and sign people out."""
 
 
 @sessions.command("list", epilog=example("deniable access sessions list"))

@@ -1,4 +1,4 @@
-"""`deniable access audit`: who did what that took a privilege."""
+"""`deniable access audit`: who did what, and when."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from deniable_aggregator.client.connection import Answer
+    from deniable_aggregator.client.connection import Answer, Arguments
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.documents.access import AuditDocument, AuditEntryDocument
 
@@ -33,32 +33,48 @@ if TYPE_CHECKING:
 @click.command(
     epilog=example(
         "deniable access audit",
+        "deniable access audit --act token-made --from 2027-01-01 --csv",
         "deniable access audit --verify",
         "deniable access audit --verify --json",
     )
 )
+@click.option("--act", help="Only this act, such as token-made.")
+@click.option("--who", help="Only people and programs whose name contains this.")
+@click.option("--collection", help="Only acts on this collection, by id or name.")
+@click.option("--from", "first_day", metavar="DATE", help="From this day on (UTC).")
+@click.option("--to", "last_day", metavar="DATE", help="Up to this day (UTC).")
 @click.option("--verify", is_flag=True, help="Compute the chain of hashes again.")
 @click.option(
     "--since",
     metavar="SIZE:HEAD",
-    help="With --verify: size and head that were noted before must be on the way.",
+    help="With --verify: a size and head that you noted earlier; the log must contain them.",
 )
 @service_options
 @json_option
 @csv_option
-def audit(verify: bool, since: str | None, target: Target, as_json: bool, as_csv: bool) -> None:
-    """Show who did what that took a privilege.
+def audit(
+    verify: bool,
+    since: str | None,
+    target: Target,
+    as_json: bool,
+    as_csv: bool,
+    **wanted: str | None,
+) -> None:
+    """Show who did what, and when.
 
-    On the service's machine --verify also holds it against heads.json. Note the size and head that
-    it prints somewhere else: only they show that no one with the whole directory in hand cut the
-    end off or wrote all of it again.
+    --verify reads the whole log, and on the service's machine also compares it with heads.json.
+    Note the size and head that it prints somewhere else. Only they show later that no one cut the
+    end off or wrote the whole log again.
     """
+    chosen = any(wanted.values())
     one_form(json=as_json, csv=as_csv, verify=verify and as_csv)
+    if verify and chosen:
+        raise click.UsageError("--verify reads the whole log: leave out what chooses entries")
     with target.connect() as client:
         if as_csv:
-            _print_csv(client)
+            _print_csv(client, wanted)
             return
-        pages = list(_pages(client))
+        pages = list(_pages(client, wanted))
     if as_json and not verify:
         emit({"entries": list(chain.from_iterable(page.json()["entries"] for page in pages))})
         return
@@ -72,33 +88,30 @@ def audit(verify: bool, since: str | None, target: Target, as_json: bool, as_csv
     if as_json:
         emit({"size": size, "head": head})
     else:
-        click.echo(f"{size:,} entries, unbroken. Note this elsewhere:\n  {size}:{head}")
+        click.echo(f"{size:,} entries, unbroken. Note this on another machine:\n  {size}:{head}")
 
 
-def _pages(client: ServiceClient) -> Iterator[Answer[AuditDocument]]:
-    """The pages of the whole log."""
-    read = 0
-    while True:
-        page = client.audit(read)
+def _pages(client: ServiceClient, wanted: Arguments) -> Iterator[Answer[AuditDocument]]:
+    """The pages of the log, of the chosen entries."""
+    first: int | None = 0
+    while first is not None:
+        page = client.audit(first, wanted)
         yield page
-        document = page.document
-        read += len(document.entries)
-        if not document.entries or read >= document.size:
-            return
+        first = page.document.following(first)
 
 
-def _print_csv(client: ServiceClient) -> None:
-    """Page after page, as the service writes it; the header once."""
-    printed = 0
+def _print_csv(client: ServiceClient, wanted: Arguments) -> None:
+    """Page after page, as the service writes it; the header once. The last column is the index."""
+    first = 0
     while True:
-        page = client.audit(printed, accept=media_type(as_csv=True)).body.decode()
+        page = client.audit(first, wanted, accept=media_type(as_csv=True)).body.decode()
         rows = list(csv.reader(io.StringIO(page, newline="")))
         header, entries = rows[:1], rows[1:]
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerows(entries if printed else [*header, *entries])
+        writer.writerows(entries if first else [*header, *entries])
         if not entries:
             return
-        printed += len(entries)
+        first = int(entries[-1][-1]) + 1
 
 
 def _row(entry: AuditEntryDocument) -> list[str]:
@@ -112,7 +125,7 @@ def _row(entry: AuditEntryDocument) -> list[str]:
 def _verify_chain(
     entries: list[AuditEntryDocument], since: str | None, data: Path | None
 ) -> tuple[int, str]:
-    """(size, head) of the chain; ForkError where it is broken or is not the one noted before."""
+    """(size, head) of the chain. Raises ForkError if it is broken or lacks the noted head."""
     from deniable_aggregator.access import audit as audit_log
     from deniable_aggregator.access.rows import AuditRow
     from deniable_aggregator.operations.doctor import audit_view

@@ -1,4 +1,4 @@
-"""`deniable collections lint` and `apply`: from TOML files to registered collections."""
+"""`deniable collections lint` and `apply`: check, sign and register TOML files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deniable_aggregator.cli.output import emit
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.collections.authoring.lint_findings import Finding
-    from deniable_aggregator.collections.authoring.registration import MinimalCeiling
+    from deniable_shared.manifest.minimal_ceiling import MinimalCeiling
     from deniable_shared.manifest.model import Manifest
 
 FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -41,8 +41,8 @@ FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
 def lint(files: tuple[Path, ...], target: Target, as_json: bool) -> None:
     """Check collections without registering them.
 
-    Says what a device pays, when it stops answering, and the least ceiling that admits all files.
-    Exit code 1 if a file cannot be registered.
+    Shows the privacy cost for a device, when it stops answering, and the least ceiling that admits
+    all files. Exit code 1 if a file cannot be registered.
     """
     origin = target.origin()
     manifests = [_parse_file(path, ingest=origin) for path in files]
@@ -69,11 +69,11 @@ def lint(files: tuple[Path, ...], target: Target, as_json: bool) -> None:
     metavar="FILE",
     help="The operator's key. [default: operator.key next to the data directory]",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen and change nothing.")
 @click.option(
     "--replace",
     is_flag=True,
-    help="Let the name move to a new collection, or this one to the service's address.",
+    help="Move the name to a new collection, or the collection to the service's address.",
 )
 @service_options
 @json_option
@@ -87,10 +87,12 @@ def apply(
 ) -> None:
     """Check, sign and register collections.
 
-    All files are checked before the first is registered. Doing it again changes nothing. What may
-    not change in a collection takes a new one: --replace lets the name move there; devices keep the
-    old budget. Where only the service's address is another one, --replace moves the collection:
-    devices whose app lists both addresses follow.
+    Checks all files before it registers the first. Running it again changes nothing. A file
+    without a warning prints one line; --dry-run prints the same as `lint`.
+
+    Some fields of a collection may not change. With --replace such a file makes a new collection
+    that takes over the name; devices keep the old budget. If only the address of the service has
+    changed, --replace moves the collection: devices whose app lists both addresses follow.
     """
     from deniable_aggregator.collections.authoring import registration as authored
 
@@ -144,7 +146,7 @@ def _refuse_twice(manifests: list[Manifest]) -> None:
     names = [manifest.name for manifest in manifests]
     for name in names:
         if names.count(name) > 1:
-            raise CommandFailed(f"two files are of the collection {name!r}: give one of them")
+            raise CommandFailed(f"two files define the collection {name!r}: give only one of them")
 
 
 def _print_candidates(candidates: list[_Candidate], *, dry_run: bool, as_json: bool) -> None:
@@ -156,11 +158,26 @@ def _print_candidates(candidates: list[_Candidate], *, dry_run: bool, as_json: b
         more = {"created": created, "dry_run": dry_run, "moved_from": left_origins}
         emit(_document(manifests, findings) | more)
         return
-    _print_findings(manifests, findings)
+    if dry_run:
+        _print_findings(manifests, findings)
+    else:
+        _print_warnings(candidates)
     for each in candidates:
         click.echo(_outcome_text(each.manifest, unchanged=each.unchanged, dry_run=dry_run))
         if each.left_origins:
             click.echo(_move_notice(each.manifest, each.left_origins))
+
+
+def _print_warnings(candidates: list[_Candidate]) -> None:
+    """Print the warnings of each collection; `lint` also prints its other findings."""
+    warned = [each for each in candidates if any(map(_is_warning, each.findings))]
+    if warned:
+        warnings = [list(filter(_is_warning, each.findings)) for each in warned]
+        _print_findings([each.manifest for each in warned], warnings)
+
+
+def _is_warning(finding: Finding) -> bool:
+    return finding.level == "warning"
 
 
 def _parse_file(path: Path, *, ingest: str) -> Manifest:
@@ -204,6 +221,8 @@ def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[
                 "linkage": manifest.linkage,
                 "requires": list(manifest.requires),
                 "identified": manifest.identified,
+                "public": manifest.public,
+                "web_origins": list(manifest.web_origins),
                 "findings": [
                     {"level": finding.level, "field": finding.field, "message": finding.message}
                     for finding in of_manifest
@@ -221,7 +240,6 @@ def _print_findings(manifests: list[Manifest], findings: list[list[Finding]]) ->
     for manifest, of_manifest in zip(manifests, findings, strict=True):
         click.echo(
             f"{manifest.collection}  version {manifest.version}, {manifest.mechanism_id}, "
-            f"{', '.join(f'{name} = {value}' for name, value in _thresholds(manifest).items())}, "
             f"ε = {manifest.values['epsilon.report']}"
         )
         click.echo(f"  {manifest.mechanism_id}: {mechanism_reason(manifest)['reason']}")
@@ -234,19 +252,19 @@ def _print_findings(manifests: list[Manifest], findings: list[list[Finding]]) ->
 
 
 def _thresholds(manifest: Manifest) -> dict[str, str]:
-    """The integers that both ends recompute: T, and A of a second round."""
+    """The integers that device and service both compute: T, and A of a second round."""
     thresholds = {"T": manifest.threshold, "A": manifest.renewal_threshold}
     return {name: f"0x{value:016x}" for name, value in thresholds.items() if value is not None}
 
 
 def _ceiling(manifests: list[Manifest]) -> MinimalCeiling:
-    from deniable_aggregator.collections.authoring.registration import MinimalCeiling
+    from deniable_shared.manifest.minimal_ceiling import MinimalCeiling
 
     return MinimalCeiling.admitting(manifests)
 
 
 def _left_origins(previous: Manifest | None, manifest: Manifest) -> list[str]:
-    """The addresses at which the collection was, if this version leaves them."""
+    """The addresses of the previous version that this version no longer has."""
     if previous is None or previous.collection != manifest.collection:
         return []
     return [origin for origin in previous.ingest if origin not in manifest.ingest]
@@ -261,8 +279,8 @@ def _move_notice(manifest: Manifest, left_origins: list[str]) -> str:
     closes = closes_at(epoch, manifest.epoch_seconds, manifest.grace_seconds)
     return (
         f"It moves from {', '.join(left_origins)} to {', '.join(manifest.ingest)}, for apps that "
-        "list both. Export it again, and let the old address lead to this service until "
-        f"{datetime.fromtimestamp(closes, UTC):%Y-%m-%d %H:%M} UTC at least."
+        "list both. Export it again, and keep the old address leading to this service until "
+        f"{datetime.fromtimestamp(closes, UTC):%Y-%m-%d %H:%M} UTC."
     )
 
 

@@ -1,4 +1,4 @@
-"""`deniable collections`: write, check, sign, register, hand out and end collections."""
+"""`deniable collections`: write, check, sign, register, export and end collections."""
 
 from __future__ import annotations
 
@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deniable_aggregator.cli.alerts import alerts
 from deniable_aggregator.cli.collection_files import FILES, apply, lint
 from deniable_aggregator.cli.command_groups import CommandFailed, CommandGroup
 from deniable_aggregator.cli.epochs import epochs
+from deniable_aggregator.cli.notes import notes
 from deniable_aggregator.cli.options import (
     Target,
     collection_argument,
+    collections_argument,
     example,
     json_option,
     service_options,
 )
-from deniable_aggregator.cli.output import column_widths, plain_table, show, table_room
+from deniable_aggregator.cli.output import (
+    NO_COLLECTION,
+    column_widths,
+    plain_table,
+    show,
+    table_room,
+)
 from deniable_aggregator.cli.terminal import require_yes, yes_option
 from deniable_aggregator.collections.authoring.templates import PLACEHOLDER_PURPOSE
 
@@ -33,8 +42,8 @@ REPEATS = ("once", "fresh", "memoized")
 def collections() -> None:
     """Write, check, sign and register collections.
 
-    A collection is one agreed question with its privacy parameters: written in TOML, signed with
-    the operator's key, and fixed from then on.
+    A collection is one question with its privacy parameters. You write it in TOML and sign it with
+    the operator's key; from then on it is fixed.
     """
 
 
@@ -58,38 +67,42 @@ def collections() -> None:
     help="bits: yes or no to every label; choice: one of the labels; number: a quantity, to the "
     "nearest step; record: a label for each attribute; text: any word or short phrase.",
 )
-@click.option("--label", "labels", multiple=True, help="Of bits and choice: once for each label.")
-@click.option("--low", metavar="NUMBER", help="Of number: lower answers become this.")
-@click.option("--high", metavar="NUMBER", help="Of number: higher answers become this.")
-@click.option("--step", metavar="NUMBER", help="Of number: the distance of two answers.")
+@click.option("--label", "labels", multiple=True, help="For bits and choice: a label. Repeatable.")
+@click.option(
+    "--low", metavar="NUMBER", help="For number: the lowest answer; lower ones become this."
+)
+@click.option(
+    "--high", metavar="NUMBER", help="For number: the highest answer; higher ones become this."
+)
+@click.option("--step", metavar="NUMBER", help="For number: the distance between two answers.")
 @click.option(
     "--attribute",
     "attributes",
     metavar="NAME=LABEL,LABEL…",
     multiple=True,
-    help="Of record: once for each attribute.",
+    help="For record: an attribute and its labels. Repeatable.",
 )
 @click.option(
     "--max-bytes",
     type=click.IntRange(1, 64),
-    help="Of text: the longest answer, in bytes of UTF-8. The shorter, the more is found.",
+    help="For text: the longest answer, in bytes of UTF-8. A shorter limit finds more texts.",
 )
 @click.option(
     "--repeat",
     type=click.Choice(REPEATS),
     default="once",
     show_default=True,
-    help="fresh: again each epoch; memoized: each epoch behind a permanent answer.",
+    help="fresh: a new answer each epoch; memoized: each epoch from one permanent answer.",
 )
 @click.option(
     "--purpose",
     default=PLACEHOLDER_PURPOSE,
     metavar="SENTENCE",
-    help="What is asked and what for: people read it. Without it the file has a placeholder, "
-    "which `apply` refuses.",
+    help="What you ask and why; people read it. Without it the file has a placeholder, which "
+    "`apply` refuses.",
 )
 def new(name: str, kind: str, repeat: str, purpose: str, **domain_options: object) -> None:
-    """Print a new collection's TOML, every field with its default."""
+    """Print the TOML file of a new collection, with every field and its default."""
     from deniable_aggregator.cli.domain_options import domain_of
     from deniable_aggregator.collections.authoring.templates import TemplateOptions, template
 
@@ -107,13 +120,16 @@ collections.add_command(apply)
 @service_options
 @json_option
 def list_collections(archived: bool, target: Target, as_json: bool) -> None:
-    """Show the registered collections."""
+    """List the registered collections."""
     with target.connect() as client:
         answer = client.collections(archived=archived)
     show(answer, partial(_print_list, archived=archived), as_json=as_json)
 
 
 def _print_list(document: CollectionsDocument, *, archived: bool) -> None:
+    if not document.collections:
+        click.echo(NO_COLLECTION)
+        return
     columns = ["collection", "version", "state", "mechanism", "epsilon", "expires", "purpose"]
     if archived:
         columns.insert(3, "archived")
@@ -127,18 +143,58 @@ def _print_list(document: CollectionsDocument, *, archived: bool) -> None:
             click.echo(f"{name}: {purpose}")
     for row in rows:
         if row.identified:
-            click.echo(f"{row.collection} is identified: whose report is whose can be told.")
+            click.echo(f"{row.collection} is identified: every report shows whose it is.")
 
 
-@collections.command(epilog=example("deniable collections export settings > settings.manifest"))
-@collection_argument
-@click.option("--version", type=click.IntRange(1, 65535), help="Which; the newest by default.")
+@collections.command(
+    epilog=example(
+        "deniable collections export settings > settings.manifest",
+        "deniable collections export --app > app.deniable",
+        "deniable collections export --app settings theme > app.deniable",
+    )
+)
+@collections_argument
+@click.option(
+    "--version", type=click.IntRange(1, 65535), help="The version; by default the newest."
+)
+@click.option(
+    "--app",
+    "as_app",
+    is_flag=True,
+    help="Print one file for Client.from_file: the address, your public key and the signed "
+    "manifests of these collections, or of all that take reports.",
+)
+@click.option(
+    "--trust", metavar="KEY", help="Your public key, as `init` printed it. [default: data/trust]"
+)
 @service_options
-def export(collection: str, version: int | None, target: Target) -> None:
-    """Print a signed manifest, for apps to ship."""
+def export(
+    names: tuple[str, ...], version: int | None, as_app: bool, trust: str | None, target: Target
+) -> None:
+    """Print a signed manifest, or with --app the one file that an app ships."""
+    if as_app:
+        if version is not None:
+            raise click.UsageError(
+                "--app exports the newest version of each collection: leave out --version"
+            )
+        click.echo(_app_file(names, trust, target), nl=False)
+        return
+    if len(names) != 1 or trust:
+        raise click.UsageError("give one COLLECTION, or use --app to export several into one file")
     with target.connect() as client:
-        envelope = client.manifest(collection, version=version)
+        envelope = client.manifest(names[0], version=version)
     click.echo(envelope, nl=False)
+
+
+def _app_file(names: tuple[str, ...], trust: str | None, target: Target) -> str:
+    from deniable_aggregator.cli.app_file import app_file
+    from deniable_aggregator.keys import read_trust
+
+    if trust is None and target.url:
+        raise CommandFailed("with --url, --app needs your public key: give --trust KEY")
+    key = trust or read_trust(target.settings().data)
+    with target.connect() as client:
+        return app_file(client, names, key).encode().decode()
 
 
 @collections.command(
@@ -148,27 +204,33 @@ def export(collection: str, version: int | None, target: Target) -> None:
     )
 )
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
-@click.option("--trust", metavar="KEY", help="Refuse what this operator's public key did not sign.")
+@click.option(
+    "--trust", metavar="KEY", help="Refuse manifests that this operator's public key did not sign."
+)
 def codegen(files: tuple[Path, ...], trust: str | None) -> None:
-    """Print a typed Python module made from signed manifests.
+    """Print a typed Python module made from signed manifests or from an app file.
 
-    It holds the manifests, so that an app ships one file, a type for the answers of each, and a
-    function that records them: a wrong answer is then an error of the app's type checker.
+    `python -m deniable_client.codegen` does the same where only the client is installed.
+
+    The module contains the manifests, so that an app ships one file. For each collection it has a
+    type for the answers and a function that records them: your type checker then finds wrong
+    answers.
     """
-    from deniable_aggregator.collections.authoring.bindings import read_signed, render
     from deniable_shared.errors import DeniableError
+    from deniable_shared.manifest.bindings import SignedManifest, read_file, render
 
-    signed = []
+    signed: list[SignedManifest] = []
     for path in files:
         try:
-            trusted = [trust] if trust else []
-            signed.append(read_signed(path.read_bytes().strip(), trusted=trusted))
+            signed += read_file(path.read_bytes(), trusted=[trust] if trust else [])
         except DeniableError as error:
             raise CommandFailed(f"{path.name}: {error}") from error
     click.echo(render(signed), nl=False)
 
 
 collections.add_command(epochs)
+collections.add_command(notes)
+collections.add_command(alerts)
 
 
 @collections.command(epilog=example("deniable collections close settings-4kqz0m"))
@@ -177,8 +239,8 @@ collections.add_command(epochs)
 @service_options
 @json_option
 def close(collection: str, yes: bool, target: Target, as_json: bool) -> None:
-    """End a collection permanently: devices drop its queue, estimates can still be read."""
-    require_yes(f"This ends {collection}: it takes no more reports", yes=yes)
+    """End a collection permanently. Devices drop its queue; estimates stay readable."""
+    require_yes(f"This ends {collection}: it accepts no more reports", yes=yes)
     with target.connect() as client:
         answer = client.close_collection(collection)
     show(answer, lambda document: click.echo(f"{document.collection} is closed"), as_json=as_json)
@@ -195,9 +257,9 @@ def close(collection: str, yes: bool, target: Target, as_json: bool) -> None:
 @service_options
 @json_option
 def archive(collection: str, undo: bool, target: Target, as_json: bool) -> None:
-    """Take a collection off every list; nothing else of it changes.
+    """Hide a collection from every list, without changing anything else.
 
-    Devices go on reporting, and estimates stay readable by its name or id.
+    Devices keep reporting, and its estimates stay readable by name or id.
     """
     with target.connect() as client:
         answer = client.archive(collection, undo=undo)

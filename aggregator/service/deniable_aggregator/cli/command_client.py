@@ -1,8 +1,8 @@
-"""How a command reaches the service: over HTTP if one runs, else in this process; one way.
+"""Connects a command to the service: over HTTP if one runs, else in this process.
 
-`--url` or DENIABLE_URL wins, with the token in DENIABLE_TOKEN; then the live server that the data
-directory's server.json names; else the command takes the directory's lock and calls the application
-itself, so that there is never a second writer.
+`--url` or DENIABLE_URL comes first, with the token in DENIABLE_TOKEN. The second choice is the
+running server that server.json in the data directory names. If none runs, the command locks the
+directory and calls the application itself, so that there is never a second writer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def connect(
     *,
     migrate: bool = False,
 ) -> ServiceClient:
-    """The client a command uses; see the module for the order and `local` for `migrate`."""
+    """The client of a command, in the order above; `local` explains `migrate`."""
     return running(settings, url, environ) or local(settings, migrate=migrate)
 
 
@@ -41,7 +41,7 @@ def running(
     *,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> ServiceClient | None:
-    """A client of the service at `url`, else of the one that runs in the directory, else None."""
+    """A client of the service at `url` or of the one in the directory; None if none runs."""
     if url:
         return remote(url, environ.get("DENIABLE_TOKEN"), timeout_seconds=timeout_seconds)
     live = running_server.find(settings.data)
@@ -53,7 +53,7 @@ def running(
 def local(settings: Settings, *, migrate: bool = False) -> ServiceClient:
     """Open the data directory in this process and call the application without a socket.
 
-    Without `migrate` the database stays as it is; StoreError where it has another schema or none.
+    Without `migrate` the schema stays. Raises StoreError if the schema differs or is missing.
     """
     from deniable_aggregator.operations.service import Service
 

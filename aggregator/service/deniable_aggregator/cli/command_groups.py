@@ -1,7 +1,7 @@
 """Command groups: imported when they are called, with "did you mean" and exit codes.
 
-A first-level word is one `Entry` in `cli/__init__.py`. What it names is a command, or a group made
-with `@click.group(cls=CommandGroup)` to which its module adds commands and further groups.
+A first-level word is one `Entry` in `cli/__init__.py`. It names a command, or a group made with
+`@click.group(cls=CommandGroup)`. The module of a group adds its commands and further groups.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import re
 import sys
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,16 +20,33 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from deniable_aggregator.client.errors import ServiceError
+    from deniable_gateway.problem import Problem
+
 FAILED = 1
 NOT_READY = 75
-"""EX_TEMPFAIL: nothing is wrong, the same command can succeed later."""
+"""EX_TEMPFAIL: the same command can succeed later."""
 
 LATER = frozenset({"epoch-open", "too-few-reports", "too-many-requests", "unavailable"})
+UNKNOWN = frozenset({"not-found", "unknown-collection"})
+
+ADDRESS = re.compile(r"GET /v1/(?:collections/(?P<collection>[^/\s]+)/)?(?P<things>\w+)")
+LIST_COMMANDS = {
+    "alerts": "collections alerts list",
+    "collections": "collections list",
+    "links": "access links list",
+    "notes": "collections notes list",
+    "releases": "releases list",
+    "sessions": "access sessions list",
+    "tokens": "access tokens list",
+    "users": "access users list",
+}
+"""What an address lists → the command that lists it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a command lives, and its line in the list of commands."""
+    """The module and name of a command, and its line in the list of commands."""
 
     module: str
     attribute: str
@@ -36,19 +54,19 @@ class Entry:
 
 
 class CommandFailed(click.ClickException):
-    """Shown as one sentence on standard error; exit code 1."""
+    """Ends the command with one sentence on standard error and exit code 1."""
 
     exit_code = FAILED
 
 
 class NotReady(CommandFailed):
-    """Exit code 75."""
+    """Ends the command with exit code 75: the same command can succeed later."""
 
     exit_code = NOT_READY
 
 
 class CommandGroup(click.Group):
-    """A group that says which command may have been meant; so do the groups in it."""
+    """A group that suggests the nearest command for a misspelt one; so do the groups in it."""
 
     group_class = type
 
@@ -59,7 +77,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; UsageError that names the nearest command for a word that is none."""
+        """Find the command. Raises UsageError with the nearest command if there is none."""
         word = args[0]
         is_option = word.startswith("-")
         if ctx.resilient_parsing or is_option or self.get_command(ctx, word) is not None:
@@ -67,7 +85,7 @@ class CommandGroup(click.Group):
         raise click.UsageError(f"No such command {word!r:.80}.{_suggestion(ctx, word)}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The first sentence of each command, whole."""
+        """Write the first sentence of each command, without cutting it."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self.summaries(ctx)))
 
@@ -96,24 +114,24 @@ class LazyGroup(CommandGroup):
         return command if isinstance(command, click.Command) else None
 
     def summaries(self, _ctx: click.Context) -> Iterator[tuple[str, str]]:
-        """From the table."""
+        """The summaries from the table, so that no module is imported."""
         for name, entry in self.entries.items():
             yield name, entry.summary
 
 
 class DefaultGroup(CommandGroup):
-    """A group whose command `default` is meant where none is named."""
+    """A group that runs its command `default` if no command is named."""
 
     default = ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """With the name of the default command in front where only that can be meant."""
+        """Put the name of the default command first if no other command is named."""
         if not ctx.resilient_parsing and self._means_default(args):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
     def _means_default(self, args: list[str]) -> bool:
-        """Whether these are its options, or its arguments if it takes any."""
+        """Whether these are options of the default command, or arguments if it takes any."""
         if not args:
             return True
         if args[0].startswith("-"):
@@ -124,10 +142,10 @@ class DefaultGroup(CommandGroup):
 
 
 class MainGroup(LazyGroup):
-    """The outermost group: the one place where an error becomes a sentence and an exit code."""
+    """The outermost group. Only here an error becomes a sentence and an exit code."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; what went wrong for a known reason is said in one sentence."""
+        """Run the command. A known error ends it with one sentence."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # an old terminal shows "?" for "ε"
@@ -143,13 +161,16 @@ class MainGroup(LazyGroup):
 
 
 def command_error(error: Exception) -> CommandFailed | None:
-    """What to tell the user; None for an error nobody foresaw, which deserves its traceback."""
+    """The message for the user; None for an unexpected error, which shows its traceback."""
     from deniable_aggregator.base.errors import AggregatorError
+    from deniable_aggregator.client.errors import ServiceError
     from deniable_gateway.problem import Problem
     from deniable_shared.errors import DeniableError
 
     if isinstance(error, Problem):
-        return failure(f"{error.type.title}: {error.detail}", error.slug)
+        return _refusal(f"{error.type.title}: {error.detail}", error)
+    if isinstance(error, ServiceError):
+        return _refusal(str(error), error)
     if isinstance(error, (AggregatorError, DeniableError)):
         return failure(str(error), getattr(error, "slug", ""))
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
@@ -157,15 +178,29 @@ def command_error(error: Exception) -> CommandFailed | None:
     return None
 
 
+def _refusal(message: str, error: Problem | ServiceError) -> CommandFailed:
+    """The refusal in the words of the command line; what is unknown is named without a title."""
+    if error.slug in UNKNOWN and error.detail:
+        message = error.detail
+    return failure(ADDRESS.sub(_list_command, message), error.slug)
+
+
 def failure(message: str, slug: str) -> CommandFailed:
-    """Exit code 75 where the same command may succeed later, 1 otherwise."""
+    """The failure with exit code 75 if the same command may succeed later, else 1."""
     return NotReady(message) if slug in LATER else CommandFailed(message)
+
+
+def _list_command(address: re.Match[str]) -> str:
+    command = LIST_COMMANDS.get(address["things"])
+    if command is None:
+        return address[0]
+    return f"`{' '.join(filter(None, ('deniable', command, address['collection'])))}`"
 
 
 def command_paths(
     group: click.Group, ctx: click.Context, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, ...]]:
-    """Every group and command below a group, as its words, a group before what is in it."""
+    """The words of every group and command below a group; a group comes before its commands."""
     for name in group.list_commands(ctx):
         yield (*path, name)
         command = group.get_command(ctx, name)

@@ -1,4 +1,4 @@
-"""`deniable compare`: what changed from one period to another, and how sure that is."""
+"""`deniable compare`: the changes from one period to another, with their intervals."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ if TYPE_CHECKING:
     "marginals",
     metavar="NAME,…",
     multiple=True,
-    help="Of a record: the table of these attributes; once for each table.",
+    help="For a record: the table of these attributes. Repeatable.",
 )
 @click.option(
     "--candidate",
     "candidates",
     metavar="TEXT",
     multiple=True,
-    help="Of texts: which one to compare; once for each.",
+    help="For texts: a text to compare. Repeatable.",
 )
 @service_options
 @json_option
@@ -80,9 +80,9 @@ def compare(  # noqa: PLR0913  (click passes each option by name)
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Say what changed from one period to another.
+    """Show what changed from one period to another.
 
-    The two periods may not share an epoch. An answer has changed if its interval leaves 0 out.
+    The two periods may not share an epoch. An answer has changed if its interval excludes 0.
     Exit code 75: too few reports yet.
     """
     one_form(json=as_json, csv=as_csv)

@@ -1,4 +1,4 @@
-"""`deniable demo`: the whole way on one machine, with made-up people or your own table."""
+"""`deniable demo`: runs a whole service on one machine, with simulated people or your table."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ WATCHED_SECONDS = 60
     "file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Your own table instead: one row a person, with a header.",
+    help="Use your own table: one row for each person, with a header.",
 )
 @click.option(
-    "--column", "columns", multiple=True, help="A column of it to ask about. [default: all]"
+    "--column", "columns", multiple=True, help="A column of the table to ask about. [default: all]"
 )
 @click.option(
     "--epsilon",
     callback=checked_epsilon,
     metavar="E",
-    help="ε of one whole answer of it. [default: 1]",
+    help="ε of one whole answer. [default: 1]",
 )
 @click.option(
     "--people",
     type=click.IntRange(1, 10_000_000),
-    help="How many people it has, drawn from its rows. [default: every row once]",
+    help="How many people to draw from the rows. [default: every row once]",
 )
 @click.option("--no-serve", is_flag=True, help="Print the estimates and stop.")
 @click.option(
@@ -67,14 +67,14 @@ def demo(  # noqa: PLR0913  (click passes each option by name)
 ) -> None:
     """See a service with thirty days of answers.
 
-    Five questions, asked of simulated people: yes or no, a choice, a number, a table of two, and a
-    text. The past days are drawn by the law of each mechanism and written straight into a store.
-    Today 200 real clients answer over HTTP while you watch. Every chart shows the truth as a tick.
-    The link opens it in a browser until Ctrl-C; then everything is deleted.
+    Simulated people answer five questions: yes or no, a choice, a number, a table of two, and a
+    text. The answers of past days are drawn directly from each mechanism's distribution. Today 200
+    real clients answer over HTTP while you watch. Every chart shows the truth as a tick.
+    The link opens the demo in a browser until Ctrl-C; then everything is deleted.
 
-    With --csv the people are the rows of your own table: each of them once, on some day. Columns
-    of 0/1 (or true/false, yes/no) become the bits of one collection; every other column becomes a
-    choice among the values it holds, in a collection of its own. Each collection costs a person ε.
+    With --csv the people are the rows of your own table: each answers once, on some day. Columns
+    of 0/1 (or true/false, yes/no) become the bits of one collection. Every other column becomes a
+    choice among its values, in a collection of its own. Each collection costs a person ε.
     """
     from deniable_aggregator.cli.terminal import progress_bar
     from deniable_aggregator.operations.demo.run import run_demo
@@ -109,7 +109,7 @@ def _made_up() -> Study:
 
 
 def _own(file: Path, columns: tuple[str, ...], epsilon: str | None, people: int | None) -> Study:
-    """The rows of a table; says what it costs a person, and which columns are left out."""
+    """The study of a table's rows. Prints its cost for one person, and the columns left out."""
     from deniable_aggregator.operations.demo.own_table import read_study
 
     price = epsilon or DEFAULT_EPSILON
@@ -117,17 +117,17 @@ def _own(file: Path, columns: tuple[str, ...], epsilon: str | None, people: int 
     for reason in left_out:
         say(f"Left out: {reason}")
     if len(study.questions) > 1:
-        say(f"{len(study.questions)} collections, each at ε = {price}: a person pays for all.")
+        say(f"{len(study.questions)} collections, each at ε = {price}: a person spends the sum.")
     return study
 
 
 def _show_link(running: RunningDemo, *, err: bool) -> None:
-    """Where to look, and at what."""
+    """Print the link to the demo, and what to look at."""
     first = running.study.questions[0].name
     with running.client() as client:
-        viewer = client.make_token("viewer", "demo").document.token
+        analyst = client.make_token("analyst", "demo").document.token
     address = running.server.address
-    asking = f"DENIABLE_URL={address} DENIABLE_TOKEN={viewer} deniable estimates {first}"
+    asking = f"DENIABLE_URL={address} DENIABLE_TOKEN={analyst} deniable estimates {first}"
     for line in (
         f"Open {running.link}&next=/collections/{first}",
         "",
@@ -143,7 +143,7 @@ def _show_link(running: RunningDemo, *, err: bool) -> None:
 def _show(
     running: RunningDemo, uploads: Uploads, began: float, *, tables: bool, as_json: bool
 ) -> None:
-    """The document; else how often the intervals held, behind a table for each collection."""
+    """Print the JSON document, or a table for each collection and how many intervals held."""
     from deniable_aggregator.operations.demo.run import DemoResult
 
     outcome = DemoResult(running.results(), uploads, round(time.monotonic() - began, 3))
@@ -160,11 +160,11 @@ def _show(
         f"{uploads.rejected:,} rejected, in {outcome.seconds:.1f} s."
     )
     if uploads.waiting:
-        say(f"{uploads.waiting:,} reports were given up: the service took them too slowly.")
+        say(f"{uploads.waiting:,} reports were not sent: the service accepted them too slowly.")
 
 
 def _stay(running: RunningDemo) -> None:
     """Wait for Ctrl-C."""
     say("Ctrl-C ends the demo.")
     code = running.server.wait()
-    raise CommandFailed(f"the service stopped by itself (exit code {code})")
+    raise CommandFailed(f"the service stopped unexpectedly (exit code {code})")

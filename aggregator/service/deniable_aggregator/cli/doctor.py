@@ -1,4 +1,4 @@
-"""`deniable doctor` checks this installation."""
+"""`deniable doctor`: checks this installation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class DoctorGroup(DefaultGroup):
-    """`deniable doctor` is `deniable doctor check`."""
+    """`deniable doctor` runs `deniable doctor check`."""
 
     default = "check"
 
@@ -51,9 +51,9 @@ def doctor() -> None:
 @service_options
 @json_option
 def check(target: Target, as_json: bool) -> None:
-    """Check this installation; it changes nothing.
+    """Check this installation without changing it.
 
-    One line a check: ok, warn or fail. Exit code 1 if anything fails.
+    Prints one line for each check: ok, warn or fail. Exit code 1 if a check fails.
     """
     results = list(_checks(target))
     if as_json:
@@ -73,11 +73,11 @@ doctor.add_command(verify_log)
 @data_option
 @json_option
 def confirm_clock(data: Path | None, as_json: bool) -> None:
-    """Say that this machine's clock is right.
+    """Confirm that this machine's clock is right.
 
-    A service or relay whose clock jumped by more than five minutes refuses uploads, and closes,
-    deletes and signs nothing. Check the time this command prints: it is what epochs close by and
-    tallies are deleted by. Every process of the data directory goes on within half a minute.
+    If the clock jumps by more than five minutes, a service or relay refuses uploads and does not
+    close, delete or sign anything. Check the time that this command prints: epochs close and
+    tallies are deleted by it. Every process of the data directory continues within half a minute.
     """
     from deniable_gateway.clock.reading import Reading, boot_id, boot_time
     from deniable_gateway.clock.record import write_confirmed
@@ -85,7 +85,9 @@ def confirm_clock(data: Path | None, as_json: bool) -> None:
 
     folder = settings_for(data).data
     if not folder.is_dir():
-        raise DataDirectoryError(f"there is no directory {folder}: name the service's by --data")
+        raise DataDirectoryError(
+            f"there is no directory {folder}: name the service's directory with --data"
+        )
     now = Reading(time.time(), boot_time(), boot_id())
     write_confirmed(folder, now)
     if as_json:
@@ -126,7 +128,7 @@ def _checks(target: Target) -> Iterator[Check]:
 
 
 def _addresses(target: Target, settings: Settings, client: ServiceClient) -> Iterator[Check]:
-    """Of the settings, where they are this service's, and of the collections that are open."""
+    """Check the addresses in the settings of this machine's service and of open collections."""
     from deniable_aggregator.operations.doctor import addresses
     from deniable_aggregator.operations.process import running_server
 

@@ -1,4 +1,4 @@
-"""The options of `collections new` as the domain they ask for."""
+"""Makes a domain from the options of `collections new`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from deniable_shared.domains.number import decimal_text
 from deniable_shared.errors import DomainError
 
 Members = dict[str, object]
-"""Of a domain, as TOML has them."""
+"""The fields of a domain in TOML."""
 
 
 def domain_of(kind: str, options: Mapping[str, object]) -> Domain:
-    """The domain of a type; UsageError for options that it lacks or that belong to another."""
+    """The domain of a type. Raises UsageError for a missing option or one of another type."""
     takes = _TAKES[kind]
     for name, value in options.items():
         if value and name not in takes:
@@ -39,7 +39,7 @@ def _number(name: str, value: object) -> Members:
         return {name: decimal_text(Fraction(str(value)))}
     except (ValueError, ZeroDivisionError, DomainError):
         raise click.UsageError(
-            f"--{name} must be a decimal of at most six places, like 0.5, got {value}"
+            f"--{name} must be a number with at most six decimals, like 0.5, got {value}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""`deniable collections epochs`: the time units reports are counted in."""
+"""`deniable collections epochs`: lists and closes the time units that reports are counted in."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def epochs() -> None:
 @json_option
 @csv_option
 def list_epochs(collection: str, target: Target, as_json: bool, as_csv: bool) -> None:
-    """Show the epochs that hold reports, and how many reports were rejected and why."""
+    """List the epochs that have reports, and the rejected reports by reason."""
     one_form(json=as_json, csv=as_csv)
     with target.connect() as client:
         answer = client.epochs(collection, accept=media_type(as_csv=as_csv))
@@ -62,7 +62,7 @@ def _print_epochs(document: EpochsDocument) -> None:
         ],
     )
     for slug, count in (document.rejections or {}).items():
-        click.echo(f"{count:,} turned away: {slug}")
+        click.echo(f"{count:,} rejected: {slug}")
 
 
 @epochs.command(
@@ -72,19 +72,18 @@ def _print_epochs(document: EpochsDocument) -> None:
     )
 )
 @collection_argument
-@click.option("--epoch", type=click.IntRange(min=0), help="Which; needed if several are open.")
+@click.option("--epoch", type=click.IntRange(min=0), help="The epoch; needed if several are open.")
 @yes_option
 @service_options
 @json_option
 def close(collection: str, epoch: int | None, yes: bool, target: Target, as_json: bool) -> None:
-    """Close an epoch before its time, permanently.
+    """Close an epoch early, permanently.
 
-    Reports for it that still arrive are refused and never counted. Epochs close by themselves when
-    their grace is over.
+    Its later reports are rejected. Epochs close automatically when their grace period ends.
     """
     with target.connect() as client:
         number = _only_open(client, collection) if epoch is None else epoch
-        act = f"This closes epoch {number} of {collection} now: its later reports are not counted"
+        act = f"This closes epoch {number} of {collection} now: its later reports are rejected"
         require_yes(act, yes=yes)
         answer = client.close_epoch(collection, number)
     show(answer, _print_closed, as_json=as_json)
@@ -101,13 +100,13 @@ def _only_open(client: ServiceClient, collection: str) -> int:
     if len(numbers) == 1:
         return numbers[0]
     if not numbers:
-        raise CommandFailed("no open epoch holds a report: there is nothing to close")
+        raise CommandFailed("no open epoch has a report: there is nothing to close")
     listed = ", ".join(map(str, numbers))
     raise CommandFailed(f"epochs {listed} are open: name one with --epoch")
 
 
 def _reports(row: EpochDocument) -> str:
-    """Where only releases may be read, small numbers are not shown."""
+    """The number of reports; a bound if only releases may be read and the number is small."""
     if isinstance(row.fewer_than, int):
         return f"fewer than {row.fewer_than:,}"
     return f"{row.n:,}" if isinstance(row.n, int) else ""

@@ -1,4 +1,4 @@
-"""Estimates drawn in the terminal: an interval a line, as wide as the screen, all on one scale."""
+"""Draws estimates in the terminal: one interval a line, as wide as the screen, on one scale."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MARK = "bold cyan"
 
 @dataclass(frozen=True, slots=True)
 class PlotLine:
-    """One line: what it is of, where its interval lies, and the same in figures."""
+    """One line: its name, its interval, and the same in figures."""
 
     name: str
     value: float | None
@@ -39,7 +39,7 @@ class PlotLine:
 
 
 def plot_estimates(document: EstimatesDocument) -> None:
-    """One document of estimates."""
+    """Draw one document of estimates."""
     quantities = [_quantity(row) for row in document.quantities]
     if quantities and document.clipped:
         ends = (document.clipped.low, document.clipped.high)
@@ -53,7 +53,7 @@ def plot_estimates(document: EstimatesDocument) -> None:
 
 
 def plot_by_epoch(document: EstimatesByEpochDocument) -> None:
-    """All epochs, label by label."""
+    """Draw all epochs, label by label."""
     for title, lines in _by_label(document.epochs):
         _plot(title, lines)
     _end(document.epochs[0])

@@ -1,4 +1,4 @@
-"""Estimates as tables: frequency, interval in numbers and as a bar, and the truth where known."""
+"""Prints estimates as tables: frequency, interval as numbers and bar, and the truth if known."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NUMBERS = frozenset({"truth", "estimate", "frequency", "projected", "± 1 se", "
 
 @dataclass(frozen=True, slots=True)
 class BarRow:
-    """One label's row: the cells left of its bar, what the bar shows, the cell right of it."""
+    """One label's row: the cells left of its bar, the bar's numbers, the cells right of it."""
 
     left: tuple[str, ...]
     right: str
@@ -49,20 +49,20 @@ class BarRow:
     truth: float | None = None
 
     def bar(self, scale: Scale) -> str:
-        """The bar; empty where nothing was reported."""
+        """The bar; empty if there are no reports."""
         if self.lower is None or self.upper is None:
             return ""
         return scale.bar(self.lower, self.upper, self.frequency, self.truth)
 
 
 def estimates_table(document: EstimatesDocument) -> None:
-    """One document of estimates: of numbers what they tell, then a row a label."""
+    """Print estimates: mean and quantiles if they are of numbers, then one row for each label."""
     quantities_table(document)
     if document.estimates:
         _labels_table(document)
         fabrication_table(document.estimates)
     elif document.evidence:
-        console().print(escape_markup(f"{title_of(document)}: no text stands out from chance yet"))
+        console().print(escape_markup(f"{title_of(document)}: no text is clearly above zero yet"))
     for sentence in (
         *_hold_sentences(document),
         *_association_sentences(document),
@@ -72,7 +72,7 @@ def estimates_table(document: EstimatesDocument) -> None:
 
 
 def estimates_by_epoch_table(document: EstimatesByEpochDocument) -> None:
-    """Each epoch by itself, and the epochs that have too few reports."""
+    """Print each epoch by itself, and the epochs that have too few reports."""
     for epoch in document.epochs:
         click.echo(f"Epoch {', '.join(map(str, epoch.epochs))}")
         estimates_table(epoch)
@@ -92,7 +92,7 @@ def _labels_table(document: EstimatesDocument) -> None:
 
 
 def quantities_table(document: EstimatesDocument) -> None:
-    """Mean and quantiles of numbers, and what they were clipped to; nothing for other domains."""
+    """Print mean and quantiles of numbers, and the clipping range; nothing for other domains."""
     clipped = document.clipped
     if not clipped:
         return
@@ -110,7 +110,7 @@ def quantities_table(document: EstimatesDocument) -> None:
         ]
         numbers = frozenset({"value", "± 1 se"})
         plain_table(names, cells, title=title_of(document), numbers=numbers)
-    step = f"told to the nearest step of {clipped.step}"
+    step = f"rounded to steps of {clipped.step}"
     console().print(f"Clipped to {clipped.low} … {clipped.high}, {step}.")
 
 
@@ -126,7 +126,7 @@ def _plain(value: float | None) -> str:
 
 
 def truth_table(result: CollectionResult, confidence: float = 0.95) -> None:
-    """Estimates beside the truth, and whether each interval covers it, with a legend."""
+    """Print estimates next to the truth, and whether each interval covers it, with a legend."""
     columns = ["label", "truth", "estimate", "± 1 se", _interval_name(confidence)]
     title = f"{result.collection}: {result.mechanism}, ε = {result.epsilon}, n = {result.n:,}"
     lines = [
@@ -150,28 +150,28 @@ def truth_table(result: CollectionResult, confidence: float = 0.95) -> None:
 
 
 def percent(value: float | None) -> str:
-    """A frequency as a percentage with one decimal; a dash where there is none."""
+    """A frequency as a percentage with one decimal; a dash for None."""
     return "–" if value is None else f"{value * 100:.1f}%"
 
 
 def _hold_sentences(document: EstimatesDocument) -> Iterator[str]:
-    """What a permanent answer implies for who reads these numbers."""
+    """Sentences on what permanent answers mean for a reader of these numbers."""
     if document.holds:
         starts = ", ".join(str(hold.first) for hold in document.holds)
-        yield f"Values at the start of the holds from epoch {starts}; later ones are not used."
+        yield f"Values at the start of the holds from epoch {starts}; later values are not used."
     if document.holds and document.linkage is not UNSET:
-        yield f"Two reports of one hold share {document.linkage:.2f} bits that show one device."
+        yield f"Two reports of one hold share {document.linkage:.2f} bits that link them."
 
 
 def _association_sentences(document: EstimatesDocument) -> Iterator[str]:
-    """Whether the attributes of each table of two go together."""
+    """Sentences on whether the attributes of each table of two are related."""
     for test in document.associations or []:
         pair = " and ".join(test.attributes)
         if test.p_value is None:
-            yield escape_markup(f"Whether {pair} go together is not known: {test.undecided}.")
+            yield escape_markup(f"Whether {pair} are related is not known: {test.undecided}.")
             continue
         yield escape_markup(
-            f"If {pair} were independent, so much or more would be seen with chance "
+            f"If {pair} were independent, a difference as large as this would have probability "
             f"{test.p_value:.2g} (Wald statistic {test.statistic or 0:.1f}, "
             f"{test.degrees_of_freedom} degrees of freedom)."
         )
@@ -200,7 +200,7 @@ def _print(
     *,
     legend: bool = False,
 ) -> None:
-    """With a bar for each line, unless there is no room for one beside the other columns."""
+    """Print the table, with a bar for each line if the screen has room for one."""
     screen = console()
     room = bar_room(screen, [(*columns, last), *((*line.left, line.right) for line in lines)])
     names, cells = [*columns, last], [[*line.left, line.right] for line in lines]
@@ -214,7 +214,7 @@ def _print(
 
 
 def _scale(screen: Console, room: int, lines: Sequence[BarRow]) -> Scale:
-    """As wide as the screen has room for beside the other columns."""
+    """A scale as wide as the other columns leave room for."""
     values = (
         value
         for line in lines

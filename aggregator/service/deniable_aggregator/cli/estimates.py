@@ -1,4 +1,4 @@
-"""`deniable estimates`: debiased frequencies with their intervals, printed, drawn or as a file."""
+"""`deniable estimates`: prints, draws or saves debiased frequencies with their intervals."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ OUTPUT = click.File("wb", lazy=True)
     type=click.Choice(["none", "simplex", "clip", "mle", "ems", "top-down", "base-cut"]),
     default="none",
     show_default=True,
-    help="Also show frequencies made possible, all of them biased: simplex or mle for choices, "
-    "clip for bits, mle, ems or top-down for numbers, base-cut for what is significant.",
+    help="Also show adjusted frequencies between 0 and 1, which are biased: simplex or mle for "
+    "choices, clip for bits, mle, ems or top-down for numbers, base-cut for significant labels.",
 )
 @click.option(
     "--family",
@@ -68,55 +68,55 @@ OUTPUT = click.File("wb", lazy=True)
     "marginals",
     metavar="NAME,…",
     multiple=True,
-    help="Of a record: the table of these attributes; once for each table.",
+    help="For a record: the table of these attributes. Repeatable.",
 )
 @click.option(
     "--candidate",
     "candidates",
     metavar="TEXT",
     multiple=True,
-    help="Of texts: how often this one occurs, instead of those found. Once for each, to 1,000.",
+    help="For texts: estimate this text instead of searching for texts. Up to 1,000 times.",
 )
 @click.option(
     "--set",
     "sets",
     metavar="LABEL,…",
     multiple=True,
-    help="The share of people with one of these labels; once for each set.",
+    help="Estimate the share of people with one of these labels. Repeatable.",
 )
 @click.option(
     "--range",
     "ranges",
     metavar="A..B",
     multiple=True,
-    help="Of numbers: the share of people between two values, both included; once for each range.",
+    help="For numbers: the share of people between two values, both included. Repeatable.",
 )
 @click.option(
     "--quantile",
     "quantiles",
     metavar="SHARE",
     multiple=True,
-    help="Of numbers: the value that this share does not exceed, 0.5 the median; once for each.",
+    help="For numbers: the value that this share of people does not exceed, 0.5 for the median.",
 )
 @click.option(
     "--significant",
     type=click.Choice(["holm", "bonferroni"]),
-    help="Which labels at least one person has, tested together.",
+    help="Mark the labels that at least one person has, by one test for all labels.",
 )
 @click.option(
     "--liars",
     type=click.FloatRange(0, 1, max_open=True),
     metavar="SHARE",
-    help="Limits that hold if this share of reports is made up.",
+    help="Also show limits that hold if this share of reports is fake.",
 )
-@click.option("--by-epoch", is_flag=True, help="One table an epoch.")
+@click.option("--by-epoch", is_flag=True, help="Show one table for each epoch.")
 @service_options
 @json_option
 @csv_option
 @click.option("--plot", is_flag=True, help="Draw the intervals, as wide as the screen.")
 @click.option("--arrow", type=OUTPUT, metavar="FILE", help="Write an Apache Arrow stream.")
 @click.option("--parquet", type=OUTPUT, metavar="FILE", help="Write a Parquet file.")
-@click.option("--html", type=OUTPUT, metavar="FILE", help="Write a page to mail, print and keep.")
+@click.option("--html", type=OUTPUT, metavar="FILE", help="Write an HTML page to mail or print.")
 def estimates(  # noqa: PLR0913  (click passes each option by name)
     collection: str,
     first: str | None,
@@ -140,14 +140,14 @@ def estimates(  # noqa: PLR0913  (click passes each option by name)
     parquet: BinaryIO | None,
     html: BinaryIO | None,
 ) -> None:
-    """Read debiased frequencies with their intervals.
+    """Show the estimated answers with their intervals.
 
-    Frequencies are raw and unbiased, so a rare label's may be negative. Exit code 75: too few
-    reports yet.
+    Estimates are unbiased, so the frequency of a rare answer can be below zero. Exit code 75: too
+    few reports yet.
     """
     one_form(json=as_json, csv=as_csv, plot=plot, arrow=arrow, parquet=parquet, html=html)
     if html is not None and by_epoch:
-        raise click.UsageError("--html draws every epoch: leave out --by-epoch")
+        raise click.UsageError("--html shows every epoch anyway: leave out --by-epoch")
     arguments = {
         "from": first,
         "to": last,
@@ -170,12 +170,12 @@ def estimates(  # noqa: PLR0913  (click passes each option by name)
         for file, kind in ((arrow, ARROW), (parquet, PARQUET)):
             if file is not None:
                 columns = read(collection, arguments, accept=kind).body
-                file.write(columns)  # which opens it
+                file.write(columns)  # the first write opens the file
                 return
         if html is not None:
             page = _page(client, collection, arguments, marginals)
             html.write(page)
-            say(f"{html.name} is written")
+            say(f"Wrote {html.name}")
             return
         form = media_type(as_csv=as_csv)
         if by_epoch:
@@ -192,7 +192,7 @@ def estimates(  # noqa: PLR0913  (click passes each option by name)
 def _page(
     client: ServiceClient, collection: str, arguments: Arguments, tables: Sequence[str]
 ) -> bytes:
-    """The estimates as one HTML file."""
+    """Write the estimates as one HTML file."""
     from deniable_aggregator.web.dashboard.estimates_file import estimates_file, series_labels
 
     document = client.estimates(collection, arguments).document

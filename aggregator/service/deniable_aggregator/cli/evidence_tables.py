@@ -1,4 +1,4 @@
-"""What estimates say beside frequencies: significance, limits under lies, sets, warnings."""
+"""Prints what estimates have besides frequencies: significance, fake reports, sets, warnings."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     )
 
 _WARNED = {
-    "unused-code": "A code that stands for no label was supported",
-    "unused-codes": "The codes that stand for no label were supported",
+    "unused-code": "A code without a label was supported",
+    "unused-codes": "The codes without a label were supported",
     "weight": "All labels together were supported",
 }
 
 
 def columns_of(row: LabelEstimate) -> list[str]:
-    """Names of the further columns, those that this row has."""
-    return [] if row.significant is UNSET else ["somebody"]
+    """Names of the further columns that this row has."""
+    return [] if row.significant is UNSET else ["someone"]
 
 
 def cells_of(row: LabelEstimate) -> list[str]:
-    """Their cells."""
+    """The cells of the further columns."""
     return [] if row.significant is UNSET else ["yes" if row.significant else "no"]
 
 
 def fabrication_table(rows: Sequence[LabelEstimate]) -> None:
-    """What holds whatever liars made up, if that was asked for."""
+    """Print the intervals that hold for any fake reports, if the request named a share of them."""
     if rows[0].liars_to_zero is UNSET:
         return
     cells = [
@@ -52,7 +52,7 @@ def fabrication_table(rows: Sequence[LabelEstimate]) -> None:
 
 
 def sentences_of(document: EstimatesDocument) -> Iterator[str]:
-    """The sets and ranges that were asked for, how near a likelihood is, and what looks made up."""
+    """The requested sets and ranges, how near a likelihood is, and warnings of fake reports."""
     for labels in document.sets or []:
         yield _share(" + ".join(labels.labels), labels)
     for span in document.ranges or []:
@@ -63,15 +63,15 @@ def sentences_of(document: EstimatesDocument) -> Iterator[str]:
     if document.shuffled:
         yield _anonymity(document.shuffled)
     for warning in document.warnings or []:
-        seen = f"{warning.seen:,} times, where {warning.expected:,.0f} are expected"
+        seen = f"{warning.seen:,} times, but {warning.expected:,.0f} are expected"
         yield escape_markup(f"Warning: {_WARNED[warning.kind]} {seen}. {warning.meaning}")
 
 
 def _anonymity(left: AnonymityDocument) -> str:
     return (
         f"Through the relay, in batches of {left.batch:,}: ε = {left.epsilon:.3g} at "
-        f"δ = {left.delta:g} a report, if at most {left.liars:.0%} of a batch is made up; "
-        f"ε = {left.epsilon_all:.3g} at δ = {left.delta_all:g} for all that one sends "
+        f"δ = {left.delta:g} a report, if at most {left.liars:.0%} of a batch is fake; "
+        f"ε = {left.epsilon_all:.3g} at δ = {left.delta_all:g} for all reports of one person "
         "(conditions: --json)."
     )
 

@@ -1,4 +1,4 @@
-"""`deniable init`: a data directory with database and keys, the operator's key, the first token."""
+"""`deniable init`: makes a data directory, the operator's key and the first token."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     "--operator-key",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The key that signs manifests; made unless it is there. [default: next to the directory]",
+    help="The key that signs manifests; made if missing. [default: next to the directory]",
 )
 @click.option(
     "--public-url",
     metavar="URL",
-    help="Where devices will reach the service; kept in deniable.toml. [default: asked for on a "
-    "terminal, else this machine's own address]",
+    help="Where devices will reach the service; saved in deniable.toml. [default: the command "
+    "asks at a terminal, else this machine's own address]",
 )
 @json_option
 def init(
@@ -42,9 +42,9 @@ def init(
 ) -> None:
     """Prepare a data directory: database, keys, token.
 
-    The operator's key is next to the directory, not in it: it signs collections and is better kept
-    on another machine. The admin token is shown this once. What the environment says of public URL,
-    port and PostgreSQL is kept in deniable.toml, which only you can read.
+    The operator's key signs collections. It is next to the directory, not in it: keep it on
+    another machine. The admin token is shown only once. Public URL, port and PostgreSQL settings
+    of the environment are saved in deniable.toml, which only you can read.
     """
     from deniable_aggregator import keys
     from deniable_aggregator.base.settings_sources import keep
@@ -71,7 +71,7 @@ def init(
 
 
 def _prompted_url(settings: Settings, *, ask: bool) -> str | None:
-    """The public URL that a person at the terminal gives; None where it is known or nobody asks."""
+    """The public URL that a person types at the terminal; None if it is set or not `ask`."""
     is_configured = settings.public_url != settings.own_address
     if is_configured or not ask or not _is_terminal():
         return None
@@ -84,7 +84,7 @@ def _is_terminal() -> bool:
 
 
 def _origin(url: str) -> str:
-    """SettingsError unless a device would send reports there."""
+    """The origin of a URL. Raises SettingsError if no device would send reports there."""
     from deniable_gateway.errors import SettingsError
     from deniable_shared.errors import ManifestError
     from deniable_shared.manifest.ingest_origins import parse_origins
@@ -97,7 +97,7 @@ def _origin(url: str) -> str:
 
 
 def _settings_to_keep(settings: Settings) -> dict[str, str | int]:
-    """What later commands must know, in whatever environment they run."""
+    """The settings that later commands need in any environment."""
     entries: dict[str, str | int] = {"public_url": settings.public_url}
     if settings.port != type(settings)().port:
         entries["port"] = settings.port
@@ -111,11 +111,11 @@ def _summary_lines(settings: Settings, key: Path, *, trust: str, token: str) -> 
     given = "" if data == Path("data") else f" --data {data}"
     shown_key = key.name if key.parent == Path.cwd() else str(key)
     return [
-        f"Prepared {data}. {shown_key} signs your collections: keep it safe, and a copy of it.",
+        f"Prepared {data}. {shown_key} signs your collections: keep it and a copy safe.",
         "",
         "Compile this into your apps:",
         f'  "{settings.public_url}", trust="{trust}"',
-        "The first admin token, shown this once (DENIABLE_TOKEN):",
+        "The first admin token, shown only once (DENIABLE_TOKEN):",
         f"  {token}",
         "",
         "Next:",

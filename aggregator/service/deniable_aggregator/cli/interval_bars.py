@@ -1,4 +1,4 @@
-"""Intervals drawn in text: one line each, all on one scale."""
+"""Draws intervals as text: one line each, all on one scale."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TEN_PERCENT = 0.1
 NARROWEST, WIDEST = 12, 40
-"""Of a bar in a table."""
+"""The least and greatest width of a bar in a table, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Scale:
         frequency: float | None,
         truth: float | None = None,
     ) -> str:
-        """The interval with its estimate and, where it is known, the truth."""
+        """The interval with its estimate and, if known, the truth."""
         marks = ASCII if self.ascii_only else UNICODE
         first, last = self._column(lower), self._column(upper)
         cells = [marks.line if first <= place <= last else " " for place in range(self.width)]
@@ -66,13 +66,13 @@ class Scale:
         return "".join(cells)
 
     def legend(self) -> str:
-        """What the marks mean."""
+        """A line that explains the marks."""
         marks = ASCII if self.ascii_only else UNICODE
         bar = f"{marks.left}{marks.line}{marks.right}"
         return f"{bar} interval  {marks.estimate} estimate  {marks.truth} truth  {marks.both} both"
 
     def ends(self) -> str:
-        """The scale itself: its two ends, as percentages."""
+        """The two ends of the scale, as percentages."""
         low, high = f"{self.low:.0%}", f"{self.high:.0%}"
         return low + high.rjust(self.width - len(low))
 
@@ -82,7 +82,7 @@ class Scale:
 
 
 def scale_over(values: Iterable[float], *, width: int = 32, ascii_only: bool = False) -> Scale:
-    """The least scale in tens of percent that holds 0 and every value."""
+    """The smallest scale in tens of percent that contains 0 and every value."""
     ends = [0.0, *values]
     low = _floor_to_tenth(min(ends))
     high = -_floor_to_tenth(-max(ends))
@@ -94,7 +94,7 @@ def _floor_to_tenth(value: float) -> float:
 
 
 def bar_room(screen: Console, lines: Sequence[Sequence[str]]) -> int:
-    """What a table of these cells leaves for a column of bars."""
+    """Characters that a table of these cells leaves for a column of bars."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     widths[0] = min(widths[0], LONGEST_LABEL)
     return screen.width - sum(widths) - 3 * (len(widths) + 1) - 1

@@ -1,4 +1,4 @@
-"""`deniable keys`: the keys that reports are sealed to, and who may sign their list."""
+"""`deniable keys`: manages the keys that devices encrypt reports to."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ SUITES = {1: "X25519", 2: "MLKEM768-X25519"}
 def keys() -> None:
     """Manage the keys of reports and of vouchers.
 
-    A new key is pending for a day, then active; the one it replaces is expired, opens what is still
-    under way, and is destroyed when the epochs of that moment are closed.
+    A new key is pending for a day, then active. The key that it replaces expires: it still opens
+    reports on their way, and is destroyed when the epochs of that time are closed.
     """
 
 
@@ -41,7 +41,7 @@ def keys() -> None:
 @service_options
 @json_option
 def list_keys(target: Target, as_json: bool) -> None:
-    """Show the key list that devices are given."""
+    """Show the key list that devices get."""
     with target.connect() as client:
         listed = _read(client.keys())
     if as_json:
@@ -70,16 +70,19 @@ def list_keys(target: Target, as_json: bool) -> None:
     default="1",
     show_default=True,
     help="1: X25519. 2: MLKEM768-X25519, which also resists quantum computers, for devices that "
-    "have it; the others go on with suite 1.",
+    "support it; other devices continue with suite 1.",
 )
-@click.option("--now", is_flag=True, help="Use it at once: for one replica, or a key that leaked.")
+@click.option(
+    "--now", is_flag=True, help="Use the new key at once, for example if the present one leaked."
+)
 @yes_option
 @service_options
 @json_option
 def rotate(suite: str, now: bool, yes: bool, target: Target, as_json: bool) -> None:
-    """Make the next key; doing it again while it is pending changes nothing.
+    """Make the next key. While it is pending, running this again changes nothing.
 
-    Keys also rotate by themselves after DENIABLE_ROTATE_KEYS_DAYS. With --now it asks first.
+    Keys also rotate automatically after DENIABLE_ROTATE_KEYS_DAYS. With --now the command asks
+    first.
     """
     if now:
         require_yes("This replaces the present key at once, without a day's notice", yes=yes)
@@ -105,10 +108,10 @@ def _print_rotated(made: RotatedDocument) -> None:
 @data_option
 @json_option
 def delegate(key: Path | None, data: Path | None, as_json: bool) -> None:
-    """Let the online key sign key lists for 800 days more.
+    """Let the service's online key sign key lists for another 800 days.
 
-    A service that runs takes it up by itself. Without a valid delegation devices refuse key lists,
-    and send nothing once the last one has ended.
+    A running service reads the delegation by itself. Without a valid one devices refuse new key
+    lists, and send nothing after the last list expires.
     """
     from deniable_aggregator.keys import DELEGATION_SECONDS, renew_delegation
     from deniable_gateway.clock.watch import ClockWatch
@@ -129,7 +132,7 @@ keys.add_command(vouchers)
 
 
 def _read(envelope: bytes) -> dict[str, Any]:
-    """As it was given: whether to trust it is what `doctor` and `doctor verify-log` look at."""
+    """The document without a check: `doctor` and `doctor verify-log` check its signature."""
     from deniable_shared.wire import dsse
     from deniable_shared.wire.key_list import KEYS_TYPE
 

@@ -1,4 +1,4 @@
-"""`deniable ledger`: what releases have cost, and what is left."""
+"""`deniable ledger`: what releases have cost, and how much budget is left."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LedgerGroup(DefaultGroup):
 
 @click.group(cls=LedgerGroup)
 def ledger() -> None:
-    """See what releases have cost and what is left.
+    """See how much privacy budget is spent and left.
 
     `deniable ledger theme` is short for `deniable ledger show theme`.
     """
@@ -52,9 +52,9 @@ def ledger() -> None:
 @json_option
 @csv_option
 def show(collection: str | None, target: Target, as_json: bool, as_csv: bool) -> None:
-    """See what releases have cost and what is left.
+    """See how much privacy budget is spent and left.
 
-    Of every collection, or of one: per epoch, per installation, and by which releases.
+    Shows all collections, or one: per epoch, per installation, and by release.
     """
     one_form(json=as_json, csv=as_csv)
     with target.connect() as client:
@@ -64,7 +64,7 @@ def show(collection: str | None, target: Target, as_json: bool, as_csv: bool) ->
 
 def _print_ledger(document: LedgerDocument) -> None:
     if not document.collections:
-        click.echo("No collection is registered")
+        click.echo(output.NO_COLLECTION)
     for account in document.collections:
         _print_account(account)
 
@@ -73,11 +73,11 @@ def _print_ledger(document: LedgerDocument) -> None:
 @service_options
 @json_option
 def reconcile(target: Target, as_json: bool) -> None:
-    """Go on with a database that is older than the data directory.
+    """Accept a database that is older than the data directory.
 
-    Until then uploads get 503 and no release is made. First put back the newest copy there is: what
-    it lacks is lost. What `heads.json` in the data directory still knows of releases is charged
-    again; what it does not know costs the collection its whole budget.
+    Until you do, uploads get 503 and no release is made. First restore your newest backup:
+    everything it lacks is lost. Releases that `heads.json` in the data directory still lists are
+    charged again. If it no longer lists them all, the collection's whole budget counts as spent.
     """
     with target.connect(migrate=True) as client:
         answer = client.reconcile()
@@ -88,17 +88,17 @@ def _print_reconciled(document: ReconciledDocument) -> None:
     if document.lost or document.charged:
         _print_charged(document)
     else:
-        click.echo("Nothing is missing: uploads and releases go on with this database")
+        click.echo("Nothing is missing: uploads and releases continue with this database")
     for collection in document.lost:
         click.echo(
-            f"{collection}: it was registered here, and this database does not have it. Its "
+            f"{collection}: it was registered here, but this database does not have it. Its "
             "uploads get 503 until you restore a backup that has it or register it again"
         )
 
 
 def _print_charged(document: ReconciledDocument) -> None:
     if not document.charged:
-        click.echo("No charge is missing: uploads and releases go on with this database")
+        click.echo("No charge is missing: uploads and releases continue with this database")
         return
     output.plain_table(
         ["collection", "release", "epochs", "cost"],
@@ -113,12 +113,12 @@ def _print_charged(document: ReconciledDocument) -> None:
         ],
     )
     for collection in document.exhausted:
-        click.echo(f"{collection}: what was charged is not known, its whole budget is spent")
-    click.echo(f"{len(document.charged)} charges were added: uploads and releases go on")
+        click.echo(f"{collection}: its charges are unknown, so its whole budget counts as spent")
+    click.echo(f"{len(document.charged)} charges were added: uploads and releases continue")
 
 
 def _print_account(account: AccountDocument) -> None:
-    """What is left first, then who spent the rest."""
+    """Print the budget that is left, then the releases that spent the rest."""
     click.echo(f"{account.collection}: {cost_words(account.per_epoch)} an epoch")
     lines = [_line(_epochs(row), row) for row in account.epochs]
     lines += [["every other epoch", "ε = 0", cost_words(account.per_epoch)]]

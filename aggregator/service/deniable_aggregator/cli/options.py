@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they lead to."""
+"""Options that several commands share, and the service or settings that they select."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
 
 EXAMPLE_WIDTH = 74
-"""Of a line of an example, without its indentation and the backslash."""
+"""Width of an example line in characters, without indentation and backslash."""
 
 COMPLETION_SECONDS = 2.0
-"""How long a shell waits for the names of collections."""
+"""Seconds that a shell waits for the names of collections."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,29 +39,36 @@ class Target:
         return settings_for(self.data)
 
     def origin(self) -> str:
-        """Where devices send reports when a collection does not say."""
+        """Where devices send reports if a collection names no address."""
         return self.url.rstrip("/") if self.url else self.settings().public_url
 
     def origin_of(self, address: str) -> str:
-        """The same, once it is known where the service answers."""
+        """Where devices send reports, for a service that answers at `address`."""
         from deniable_aggregator.collections.authoring.registration import device_origin
 
         return self.origin() if self.url else device_origin(self.settings(), address)
 
     def connect(self, *, migrate: bool = False) -> ServiceClient:
-        """A client of it. A database without a service changes only with `migrate`."""
+        """A client of the service. Without a running service, only `migrate` changes a schema."""
         from deniable_aggregator.cli.command_client import connect
 
         return connect(self.settings(), self.url, migrate=migrate)
 
 
 def collection_argument(command: Callable[P, R]) -> Callable[P, R]:
-    """COLLECTION, by id or name; a shell completes it from a service that runs."""
+    """COLLECTION, by id or name; a shell completes it from a running service."""
     return click.argument("collection", shell_complete=_collection_names)(command)
 
 
+def collections_argument(command: Callable[P, R]) -> Callable[P, R]:
+    """COLLECTION, any number of times."""
+    return click.argument(
+        "names", metavar="[COLLECTION]...", nargs=-1, shell_complete=_collection_names
+    )(command)
+
+
 def _collection_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The collections that begin so; none where no service answers: this opens no directory."""
+    """Collections that begin with `incomplete`; none if no service runs."""
     from deniable_aggregator.base.errors import AggregatorError
     from deniable_aggregator.cli.command_client import running
     from deniable_shared.errors import DeniableError
@@ -79,7 +86,7 @@ def _collection_names(ctx: click.Context, _param: click.Parameter, incomplete: s
 
 
 def settings_for(data: Path | None) -> Settings:
-    """Settings from the environment and the directory's file; `data` wins over DENIABLE_DATA."""
+    """Settings of the environment and the directory's file; `data` wins over DENIABLE_DATA."""
     from deniable_aggregator.base.settings import Settings
     from deniable_aggregator.store.opening import require_known_kind
 
@@ -90,15 +97,13 @@ def settings_for(data: Path | None) -> Settings:
 
 
 def operator_seed(key: Path | None, settings: Settings) -> bytes:
-    """The operator's signing key, from `key` or from where the settings look for it."""
+    """The operator's signing key, from `key` or from its default place."""
     from deniable_aggregator.cli.command_groups import CommandFailed
     from deniable_aggregator.keys import read_seed
 
     path = key or settings.operator_key
     if not path.exists():
-        raise CommandFailed(
-            f"the operator's key is not at {path}: give it with --key FILE, wherever you keep it"
-        )
+        raise CommandFailed(f"the operator's key is not at {path}: give it with --key FILE")
     return read_seed(path)
 
 
@@ -113,7 +118,7 @@ def data_option(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def service_options(command: Callable[..., R]) -> Callable[..., R]:
-    """--url and --data, which the command takes as `target`."""
+    """Add --url and --data; the command receives `target`."""
 
     @wraps(command)
     def with_target(*, url: str | None, data: Path | None, **given: object) -> R:
@@ -129,7 +134,7 @@ def service_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 class _Spool(click.ParamType[str]):
-    """An address as it is, a path made absolute."""
+    """An address unchanged, or an absolute path."""
 
     name = "spool"
 
@@ -162,24 +167,24 @@ def csv_option(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def media_type(*, as_csv: bool) -> str:
-    """The media type that a command asks the service for."""
+    """The media type that a command requests from the service."""
     return "text/csv" if as_csv else "application/json"
 
 
 def one_form(**given: object) -> None:
-    """Wrong usage where more than one of these options is given."""
+    """Raises UsageError if more than one of these options is given."""
     named = [f"--{name}" for name, value in given.items() if value]
     if len(named) > 1:
-        raise click.UsageError(f"{' and '.join(named)} exclude each other")
+        raise click.UsageError(f"{' and '.join(named)} cannot be combined: give only one")
 
 
 def example(*lines: str) -> str:
-    """The examples that end a command's help, line by line; long ones break before an option."""
+    """The examples at the end of a command's help; long lines break before an option."""
     return "\b\nExample:\n" + "\n".join(f"  {_broken(line)}" for line in lines)
 
 
 def _broken(line: str) -> str:
-    """The line, with a backslash and a new line before the option that would make it too long."""
+    """The line, broken with a backslash before the option that would make it too long."""
     first, *parts = re.split(r" (?=--|> )", line)
     broken, width = first, len(first)
     for part in parts:
@@ -192,7 +197,7 @@ def _broken(line: str) -> str:
 def checked_epsilon(
     _context: click.Context, _parameter: click.Parameter, value: str | None
 ) -> str | None:
-    """The text itself; wrong usage unless it is an ε that manifests may have."""
+    """The text itself. An ε that a manifest may not have is wrong usage."""
     from deniable_shared.errors import ParameterError
     from deniable_shared.randomness.dyadic import parse_epsilon
 

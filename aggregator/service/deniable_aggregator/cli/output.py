@@ -1,7 +1,4 @@
-"""What commands print: one JSON document, or tables; everything else goes to standard error.
-
-A check is a line: ok, warn or fail.
-"""
+"""Prints one JSON document or tables on standard output, and messages on standard error."""
 
 from __future__ import annotations
 
@@ -25,16 +22,17 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 100
 IDS = frozenset({"collection", "id", "release"})
-"""Columns that never break: what is in them is copied into other commands."""
+"""Columns that never break: people copy their cells into other commands."""
 
 LONGEST_LABEL = 24
-"""A longer word of a label may break."""
+NO_COLLECTION = "No collection is registered: `deniable collections new` writes one."
+"""The longest word of a label, in characters, that never breaks."""
 
 Document = TypeVar("Document", bound="Struct")
 
 
 def emit(document: object) -> None:
-    """Print the one JSON document."""
+    """Print one JSON document."""
     click.echo(json.dumps(document, ensure_ascii=not speaks_unicode(sys.stdout), indent=2))
 
 
@@ -45,7 +43,7 @@ def show(
     as_json: bool,
     as_csv: bool = False,
 ) -> None:
-    """Print an answer: CSV or JSON as the service sent it, or what `table` makes of it."""
+    """Print an answer: CSV or JSON as the service sent it, or as `table` prints it."""
     if as_csv:
         click.echo(answer.body, nl=False)
     elif as_json:
@@ -55,19 +53,19 @@ def show(
 
 
 def speaks_unicode(stream: TextIO) -> bool:
-    """Whether every character can be written as it is."""
+    """Whether the stream can write every Unicode character."""
     return (stream.encoding or "").lower().startswith("utf")
 
 
 def say(message: str) -> None:
-    """A line for the person at the terminal, on standard error."""
+    """Print a line for the person at the terminal, on standard error."""
     click.echo(message, err=True)
 
 
 def console(stream: TextIO | None = None) -> Console:
     """A rich console, on standard output by default.
 
-    As wide as COLUMNS says, else as the terminal, else 100 characters.
+    Its width is COLUMNS, else that of the terminal, else 100 characters.
     """
     from rich.console import Console
 
@@ -84,9 +82,9 @@ def plain_table(
     numbers: frozenset[str] = frozenset({"n"}),
     whole: frozenset[str] = IDS,
 ) -> None:
-    """A table of text; where the screen is too narrow for it, a line for each cell.
+    """Print a table of text; if the screen is too narrow, one line for each cell.
 
-    Columns in `numbers` are set to the right, those in `whole` never break.
+    Columns in `numbers` are aligned right. Columns in `whole` never break.
     """
     screen = console()
     if title:
@@ -102,14 +100,14 @@ def plain_table(
 
 
 def table_room(columns: int) -> int:
-    """What the screen has for the cells of so many columns."""
+    """Characters that the screen has for the cells of this many columns."""
     return console().width - 3 * columns - 1
 
 
 def column_widths(
     lines: Sequence[Sequence[str]], room: int, *, whole: frozenset[str] = IDS
 ) -> list[int] | None:
-    """Widths of columns that take `room` together and break no word; None if there are none.
+    """Widths in characters that add up to `room` and break no word; None if `room` is too small.
 
     The first line names the columns. Cells of columns in `whole` do not break at all.
     """
@@ -128,13 +126,13 @@ def column_widths(
 
 
 def _longest_word(column: Sequence[str]) -> int:
-    """The least width of a column; labels may be as long as they like, and fold."""
+    """The least width of a column in characters; long labels fold."""
     longest = max((len(word) for cell in column for word in cell.split()), default=1)
     return min(longest, LONGEST_LABEL) if column[0] == "label" else longest
 
 
 def _print_records(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> None:
-    """Each cell on a line of its own, broken between words alone: ids stay whole."""
+    """Print each cell on a line of its own, broken only between words: ids stay whole."""
     indent = max(map(len, columns)) + 2
     for row in rows:
         for column, cell in zip(columns, row, strict=True):
@@ -161,7 +159,7 @@ def table(
     numbers: frozenset[str] = frozenset({"n"}),
     widths: Sequence[int] | None = None,
 ) -> Table:
-    """An empty table; columns in `numbers` are set to the right."""
+    """An empty table; columns in `numbers` are aligned right."""
     from rich import box
     from rich.table import Table
 
@@ -177,7 +175,7 @@ def table(
 
 
 def escape_control_characters(text: str) -> str:
-    """Text with control and direction characters, and a mark on what stands before, as escapes."""
+    """Text with control, direction and combining characters written as escapes."""
     from unicodedata import combining
 
     return "".join(
@@ -189,7 +187,7 @@ def escape_control_characters(text: str) -> str:
 
 
 def escape_markup(text: str) -> str:
-    """Text that rich prints as it is."""
+    """Text in which rich sees no markup."""
     from rich.markup import escape
 
     return escape(text)
@@ -199,21 +197,21 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def print_checks(checks: Sequence[Check]) -> None:
-    """One line a check."""
+    """Print one line for each check: ok, warn or fail."""
     for check in checks:
         level = click.style(f"{check.level:<4}", fg=COLOURS[check.level])
         click.echo(f"{level}  {check.what:<12}  {check.message}")
 
 
 def as_documents(checks: Sequence[Check]) -> list[dict[str, str]]:
-    """The same for machines."""
+    """The checks as JSON objects."""
     return [
         {"level": check.level, "what": check.what, "message": check.message} for check in checks
     ]
 
 
 def has_failure(checks: Sequence[Check]) -> bool:
-    """Whether any fails."""
+    """Whether any check fails."""
     return any(check.level == "fail" for check in checks)
 
 
@@ -222,12 +220,12 @@ R = TypeVar("R")
 
 
 def access_table(columns: Sequence[str], rows: Iterable[Struct]) -> None:
-    """A line for each token, person or session."""
+    """Print one line for each token, person or session."""
     plain_table(columns, [[_cell(row, column) for column in columns] for row in rows])
 
 
 def _cell(row: Struct, column: str) -> str:
-    """One value of a row; numbers are moments."""
+    """One value of a row as text; numbers are Unix seconds."""
     value = getattr(row, column)
     if value is None:
         return {"expires": "never", "collections": "all"}.get(column, "")
@@ -237,5 +235,5 @@ def _cell(row: Struct, column: str) -> str:
 
 
 def moment(seconds: int) -> str:
-    """Unix seconds as people read them."""
+    """Unix seconds as a date and time."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"

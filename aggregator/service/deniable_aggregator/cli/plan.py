@@ -1,4 +1,4 @@
-"""`deniable plan`: what a question would show and cost, before anybody is asked."""
+"""`deniable plan`: estimates the error and cost of a question before you ask it."""
 
 from __future__ import annotations
 
@@ -47,9 +47,11 @@ def _attributes(
         "deniable plan --explore --type number --asks ranges",
     )
 )
-@click.option("--domain", type=click.IntRange(min=1), metavar="SIZE", help="Labels, bits or steps.")
+@click.option(
+    "--domain", type=click.IntRange(min=1), metavar="SIZE", help="How many labels, bits or steps."
+)
 @click.option("--epsilon", callback=_epsilon, metavar="E", help="ε of one whole report.")
-@click.option("--users", type=click.IntRange(min=1), metavar="N", help="How many will answer.")
+@click.option("--users", type=click.IntRange(min=1), metavar="N", help="How many people answer.")
 @click.option(
     "--type",
     "kind",
@@ -57,27 +59,27 @@ def _attributes(
     default="choice",
     show_default=True,
     help="bits: yes or no to each; choice: one of the labels; number: one of its steps; record: "
-    "a label of each attribute; text: up to so many bytes.",
+    "a label of each attribute; text: up to that many bytes.",
 )
 @click.option(
     "--attributes",
     callback=_attributes,
     metavar="R,R,…",
-    help="Of a record: how many labels each attribute has, instead of --domain.",
+    help="For a record: how many labels each attribute has, instead of --domain.",
 )
 @click.option(
     "--asks",
     type=click.Choice(["labels", "mean", "ranges"]),
     default="labels",
     show_default=True,
-    help="Of a number: which value how often, the mean alone, or ranges and quantiles.",
+    help="For a number: the frequency of each value, the mean alone, or ranges and quantiles.",
 )
 @click.option(
     "--half-width",
     type=OPEN_SHARE,
     default=0.01,
     show_default=True,
-    help="Of the interval that is wanted, as a share of 1.",
+    help="The half-width of the interval that you want, as a share of 1.",
 )
 @click.option("--confidence", type=OPEN_SHARE, default=0.95, show_default=True)
 @click.option(
@@ -85,46 +87,46 @@ def _attributes(
     type=click.Choice(REPEATS),
     default="once",
     show_default=True,
-    help="What the answer is planned for; the costs of all three are shown.",
+    help="How devices repeat an answer; the plan shows the costs of all three ways.",
 )
 @click.option(
     "--epochs",
     type=click.IntRange(min=1),
     default=30,
     show_default=True,
-    help="How often it may be asked, where it is asked again.",
+    help="How many epochs the question is asked in, if it is asked again.",
 )
 @click.option("--linkable", is_flag=True, help="Reports of one device may be recognised as such.")
 @click.option(
     "--identified",
     is_flag=True,
-    help='Reports say whose they are, as with requires = ["voucher/1"].',
+    help='Reports identify their person, as with requires = ["voucher/1"].',
 )
-@click.option("--mechanism", metavar="ID", help="Take this one instead of the one chosen.")
+@click.option("--mechanism", metavar="ID", help="Use this mechanism instead of the best one.")
 @click.option(
     "--batch",
     type=click.IntRange(2),
     metavar="B",
-    help="What a relay passes on together, at least.",
+    help="The least number of reports that a relay passes on together.",
 )
 @click.option(
     "--liars",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.5,
     show_default=True,
-    help="With --batch: the share of a batch that is made up.",
+    help="With --batch: the share of a batch that is fake.",
 )
 @click.option(
     "--explore",
     is_flag=True,
-    help="Show what is chosen over a grid of sizes and ε; with --type, --asks, --repeat and "
-    "--linkable.",
+    help="Show the best mechanism for many sizes and ε; may be combined with --type, --asks, "
+    "--repeat and --linkable.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --explore: draw it as SVG.",
+    help="With --explore: write the grid as an SVG file.",
 )
 @json_option
 def plan(  # noqa: PLR0913  (click passes each option by name)
@@ -138,21 +140,21 @@ def plan(  # noqa: PLR0913  (click passes each option by name)
     as_json: bool,
     **options: object,
 ) -> None:
-    """Say what a question would show and cost, before anybody is asked.
+    """Estimate the error and cost of a question before you ask it.
 
-    Which mechanism and why, its bytes, the error for so many users, the users or the ε that a
-    half-width takes, how far all that is from the least error there is, what shows up at all, what
-    made-up reports can do, what asking again costs, and what is left of ε where reports are
-    shuffled. By formula: no data directory is needed, nothing is drawn.
+    Shows the best mechanism and why, its bytes, the error for your number of users, and the users
+    or the ε that a smaller error needs. Also shows the least answer that is detected, the effect
+    of fake reports, the cost of asking again, and the ε that remains if reports are shuffled. All
+    by formula: it needs no data directory and draws nothing at random.
     """
     if explore:
         what = {name: options[name] for name in ("asks", "repeat", "linkable")}
         print_grid(kind, what, plot, as_json=as_json)
         return
     if plot is not None:
-        raise click.UsageError("--plot goes with --explore")
+        raise click.UsageError("--plot needs --explore")
     if (attributes is None) == (kind == "record"):
-        raise click.UsageError("--attributes goes with --type record, and --domain with the others")
+        raise click.UsageError("use --attributes with --type record, and --domain with other types")
     size = domain if attributes is None else attributes
     if size is None or epsilon is None or users is None:
         raise click.UsageError("--domain, --epsilon and --users are needed, or --explore")
@@ -206,8 +208,8 @@ def _show(plan: Plan) -> None:
     for way in plan.repeats:
         if way.linkage > MAX_LINKAGE:
             screen.print(
-                f"{way.repeat}: two reports of one hold share {way.linkage:.2f} bits. That is an "
-                "identifier of the device, and takes linkable = true.",
+                f"{way.repeat}: two reports of one hold share {way.linkage:.2f} bits. They are an "
+                "identifier of the device, so the collection needs linkable = true.",
                 markup=False,
                 highlight=False,
             )
@@ -218,16 +220,19 @@ def _rows(plan: Plan) -> list[tuple[str, str]]:
     wanted, sure = _percent(plan.half_width_wanted), f"{plan.confidence:.4g}"
     needed = "no ε up to 20" if plan.epsilon_needed is None else f"ε = {plan.epsilon_needed}"
     least = plan.smallest_detectable
-    seen = "nothing: not even everybody" if least is None else f"{_percent(least)} or more"
+    seen = "nothing, not even an answer of all" if least is None else f"{_percent(least)} or more"
     return [
         ("mechanism", f"{plan.mechanism}{pinned}"),
         ("why", plan.reason),
         *([("above least", f"not known: {plan.ratio_unknown}")] if plan.ratio_unknown else []),
         ("error", f"{_percent(plan.std_error)} standard error of {plan.about}"),
         ("interval", f"± {_percent(plan.half_width)} at confidence {sure}"),
-        (f"for ± {wanted}", f"{plan.users_needed:,} users at this ε, or {needed} for so many"),
+        (
+            f"for ± {wanted}",
+            f"{plan.users_needed:,} users at this ε, or {needed} for this many users",
+        ),
         ("shows up", f"{seen}, {_detection_scope(plan)}, {plan.power:.0%} of the time"),
-        ("made-up reports", _influence_text(plan)),
+        ("fake reports", _influence_text(plan)),
         ("shuffled", _shuffle_text(plan)),
         *_relay_rows(plan),
     ]
@@ -236,12 +241,12 @@ def _rows(plan: Plan) -> list[tuple[str, str]]:
 def _shuffle_text(plan: Plan) -> str:
     if plan.identified:
         return (
-            f"ε = {plan.shuffle_epsilon:g}, all of it: every report says whose it is, so that "
-            "what protects an answer is ε alone"
+            f"ε = {plan.shuffle_epsilon:g}, all of it: every report identifies its person, so "
+            "only ε protects an answer"
         )
     return (
-        f"ε = {plan.shuffle_epsilon:.4g} at δ = {float(plan.shuffle_delta):g}, if all are "
-        "honest and nobody knows who sent what"
+        f"ε = {plan.shuffle_epsilon:.4g} at δ = {float(plan.shuffle_delta):g}, if all people are "
+        "honest and no one knows who sent which report"
     )
 
 
@@ -254,7 +259,7 @@ def _relay_rows(plan: Plan) -> list[tuple[str, str]]:
         (
             "through a relay",
             f"ε = {way.epsilon:.4g} at δ = {way.delta:g} a report, in batches of {way.batch:,} of "
-            f"which {way.liars:.3g} is made up; all of a person's reports: {life}",
+            f"which {way.liars:.3g} is fake; all of a person's reports: {life}",
         )
     ]
 
@@ -267,13 +272,13 @@ def _detection_scope(plan: Plan) -> str:
 
 def _influence_text(plan: Plan) -> str:
     if plan.influence is None or plan.influence_of_one_percent is None:
-        return "what they do differs from range to range: see the evidence of an estimate"
+        return "their effect differs from range to range: see the evidence of an estimate"
     return (
-        f"one moves a share by {_percent(plan.influence)}, 1% of all widen an interval "
+        f"one moves a share by {_percent(plan.influence)}, 1% of all reports widen an interval "
         f"by {_percent(plan.influence_of_one_percent)}"
     )
 
 
 def _percent(share: float) -> str:
-    """Three digits, as a percentage."""
+    """A share as a percentage with three digits."""
     return f"{share * 100:.3g}%"

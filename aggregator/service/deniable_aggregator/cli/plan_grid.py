@@ -1,4 +1,4 @@
-"""`deniable plan --explore`: what is chosen over a grid of sizes and ε, as table, JSON and map."""
+"""`deniable plan --explore`: the mechanism for each size and ε, as table, JSON and map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def print_grid(
     domain_type: str, options: Mapping[str, Any], plot: Path | None, *, as_json: bool
 ) -> None:
-    """Print the grid of decisions, and write its map to a file."""
+    """Print the chosen mechanisms, and write their map to a file if `plot` names one."""
     from deniable_aggregator.collections.planning import decision_map, sweep
     from deniable_shared.errors import ParameterError
 
@@ -57,8 +57,8 @@ def _show(choices: Sequence[SweepPoint], epsilons: Sequence[str]) -> None:
     screen.print(grid)
     if not has_optimum:
         screen.print(
-            "± is a standard error, 1 being everybody or the whole range: of n reports it is √n "
-            "times smaller.",
+            "± is the standard error of one report, as a share of all people or of the whole "
+            "range. With n reports it is √n times smaller.",
             highlight=False,
         )
 

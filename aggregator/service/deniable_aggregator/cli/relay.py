@@ -1,4 +1,4 @@
-"""`deniable relay`: take reports for an aggregator and pass them on in shuffled batches."""
+"""`deniable relay`: accepts reports for an aggregator and passes them on in shuffled batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ directory_option = click.option(
     default=Path("relay"),
     show_default=True,
     metavar="DIRECTORY",
-    help="The relay's own directory; made if it is not there.",
+    help="The relay's own directory; made if missing.",
 )
 
 
@@ -28,10 +28,10 @@ class RelayGroup(DefaultGroup):
 
 @click.group(cls=RelayGroup)
 def relay() -> None:
-    """Pass reports on for an aggregator, shuffled in batches.
+    """Pass reports on to an aggregator, shuffled in batches.
 
-    The aggregator is another party's, so it does not see who sends what.
-    `deniable relay --to URL …` is `deniable relay serve --to URL …`.
+    Another party runs the aggregator, so the aggregator does not see who sends which report.
+    `deniable relay --to URL …` is short for `deniable relay serve --to URL …`.
     """
 
 
@@ -46,14 +46,14 @@ def relay() -> None:
     required=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Holds a token of the role relay, made by the aggregator's operator.",
+    help="A file with a token of the role relay, made by the aggregator's operator.",
 )
 @click.option(
     "--batch",
     required=True,
     type=click.IntRange(2, 1_000_000),
     metavar="B",
-    help="Pass on at least so many reports together, or none.",
+    help="Pass on at least this many reports together, or none.",
 )
 @directory_option
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS")
@@ -82,10 +82,11 @@ def serve(  # noqa: PLR0913  (click passes each option by name)
 ) -> None:
     """Run the relay until Ctrl-C or SIGTERM.
 
-    Devices are built with the relay's address, which the manifests name among `ingest`. A report is
-    on disk before its device gets the answer. Reports of one collection, epoch, manifest version
-    and key are passed on together, shuffled, once there are B of them. Fewer than B when the epoch
-    closes are deleted and counted. Put a proxy that ends TLS and logs no address in front.
+    Apps contain the relay's address, which the manifests list in `ingest`. A report is on disk
+    before its device gets the answer. Reports of one collection, epoch, manifest version and key
+    are passed on together, shuffled, when there are B of them. If there are fewer than B when the
+    epoch closes, they are deleted and counted. Put a proxy in front that ends TLS and logs no
+    address.
     """
     from deniable_gateway.cli import run_relay
     from deniable_gateway.relay.options import RelayOptions
@@ -106,17 +107,17 @@ def serve(  # noqa: PLR0913  (click passes each option by name)
 @directory_option
 @json_option
 def status(data: Path, as_json: bool) -> None:
-    """Say what became of the reports so far. The relay may run meanwhile.
+    """Show what happened to the reports so far. The relay may keep running.
 
-    accepted: on disk, its device got the answer. forwarded: taken by the aggregator, or known to
-    it. refused: by the aggregator, with its reason. too-few: never came to B. too-late: the
-    aggregator could not be reached before the epoch closed.
+    accepted: on disk, its device got the answer. forwarded: the aggregator has it. refused: the
+    aggregator rejected it, with a reason. too-few: fewer than B when the epoch closed. too-late:
+    the aggregator could not be reached before the epoch closed.
     """
     from deniable_gateway.relay.queue import NAME, read_counts
 
     path = data / NAME
     if not path.is_file():
-        raise CommandFailed(f"there is no relay's file {path}: has it run with this --data?")
+        raise CommandFailed(f"no relay has run here, there is no {path}: give its --data")
     counts = read_counts(path)
     if as_json:
         emit(counts)
@@ -124,4 +125,4 @@ def status(data: Path, as_json: bool) -> None:
     for what, n in counts.items():
         click.echo(f"{n:>12,}  {what}")
     if not counts:
-        click.echo("Nothing has come yet")
+        click.echo("No report has arrived yet")

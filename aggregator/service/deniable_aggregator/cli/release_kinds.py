@@ -1,7 +1,6 @@
-"""A command for each kind of release, made from its `PARAMETERS`: `releases quote` and `make`.
+"""Makes a command for each kind of release from its `PARAMETERS`: `releases quote` and `make`.
 
-A new kind brings its own command and options. Values stay text, as requests carry them; a list is
-written as JSON.
+A new kind so gets its command and options. Values stay text, as in requests; a list is JSON.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
 
 Request = dict[str, object]
 Send = Callable[["ServiceClient", str, Request, bool], None]
-"""Sends a request about a collection and prints the answer, as JSON if the flag is set."""
+"""Sends a request about a collection and prints the answer; the flag says whether as JSON."""
 
 
 class KindGroup(CommandGroup):
-    """One command a kind of release, which hands its request to `send`. Listing imports kinds."""
+    """One command for each kind of release; it passes its request to `send`."""
 
     def __init__(self, name: str, send: Send, *, help_text: str, notes: str) -> None:
         """`notes` ends the help of each command."""
@@ -81,7 +80,7 @@ class KindGroup(CommandGroup):
 
 
 class _Value(click.ParamType[object]):
-    """A text, or the list that it is in JSON; `accepted` says which."""
+    """A text or a JSON list; `accepted` describes what the option takes."""
 
     name = "value"
 
@@ -91,23 +90,23 @@ class _Value(click.ParamType[object]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> object:
-        """As `read_value`; wrong usage where it raises."""
+        """Read the value by `read`. A value that it refuses is wrong usage."""
         try:
             return read_value(str(value))
         except ValueError as error:
-            self.fail(f"{value!r:.80} is no JSON list: {error}", param, ctx)
+            self.fail(f"{value!r:.80} is not a JSON list: {error}", param, ctx)
 
     def get_missing_message(
         self,
         param: click.Parameter,  # noqa: ARG002  (click names it)
         ctx: click.Context | None,  # noqa: ARG002  (click names it)
     ) -> str:
-        """What would have been right, behind "Missing option"."""
+        """The text after "Missing option": what the option takes."""
         return f"It takes {self._accepted}."
 
 
 def read_value(text: str) -> object:
-    """The text itself, or the list that it is in JSON; ValueError for a list that is none."""
+    """The text, or the list that it is in JSON. Raises ValueError for a broken list."""
     return json.loads(text) if text.startswith("[") else text
 
 
@@ -146,6 +145,6 @@ def _example(words: str, parameters: tuple[Parameter, ...]) -> str:
 
 
 def _sample(parameter: Parameter) -> str:
-    """The value that its text gives as an example, else what stands for one."""
+    """The example value in the parameter's text, else a placeholder."""
     like = re.search(r'like "(.*?)"', parameter.accepted)
     return like[1] if like else parameter.name.upper()

@@ -1,7 +1,7 @@
-"""A release, its price, or an answer of its session, as tables.
+"""Prints a release, its price, or an answer of its session, as tables.
 
-What a mechanism releases is a JSON object; lists of objects in it become tables, with a bar a row
-where the rows have intervals, and everything else becomes a line.
+The result of a release is a JSON object. Each list of objects in it becomes a table, with a bar for
+each row that has an interval. Everything else becomes a line.
 """
 
 from __future__ import annotations
@@ -35,17 +35,20 @@ if TYPE_CHECKING:
     )
 
 Row = Mapping[str, Any]
-"""Of a table in a result: its columns depend on the mechanism."""
+"""A row of a table in a result: its columns depend on the mechanism."""
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
-FIRST = ("epoch", "good", "label", "labels", "price", "prices", "frequency", "share")
-"""What comes first of a result; JSON keeps its members in alphabetical order."""
+FIRST = (
+    *("epoch", "good", "quantity", "label", "labels", "price", "prices"),
+    *("frequency", "share", "value", "least", "most"),
+)
+"""These members of a result come first; JSON keeps its members in alphabetical order."""
 
 CURRENCIES = (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))
 
 
 def release_table(document: ReleaseDocument) -> None:
-    """What was drawn, how far off it may be, what it cost and what that promises."""
+    """Print the result, its error, its cost and its privacy guarantee."""
     click.echo(f"{document.collection}: {request_text(document)}")
     _print_result(document.result)
     _print_error_bars(document.error_bars)
@@ -64,7 +67,7 @@ def release_table(document: ReleaseDocument) -> None:
 
 
 def quote_table(document: QuoteDocument) -> None:
-    """What is left before and after, how far off the answer may be, what is promised to whom."""
+    """Print the budget before and after, the error of the answer and the privacy guarantees."""
     click.echo(f"{document.collection}: {request_text(document)}")
     click.echo(f"Draws {document.law} from {_epochs_text(document)}.")
     _print_left_out(document)
@@ -82,7 +85,7 @@ def quote_table(document: QuoteDocument) -> None:
     _print_lines(typical_words(document))
     _print_lines(promise_words(document))
     if document.stored is not None:
-        click.echo(f"It was paid for as release {document.stored}: asking again is free.")
+        click.echo(f"It was paid for as release {document.stored}: the same request is free.")
     elif document.refusal is not None:
         click.echo(f"It would be refused: {document.refusal}.")
     else:
@@ -90,7 +93,7 @@ def quote_table(document: QuoteDocument) -> None:
 
 
 def answer_table(document: AnswerDocument) -> None:
-    """What a session answered, and how many new questions it still takes."""
+    """Print the answer of a session, and how many new questions it still takes."""
     _print_result(document.result)
     _print_error_bars(document.error_bars)
     click.echo(f"New questions left: {document.questions_left:,}")
@@ -106,13 +109,13 @@ def _print_left_out(document: PlannedDocument) -> None:
     epochs = document.too_few_reports
     if epochs:
         plural = "" if len(epochs) == 1 else "s"
-        click.echo(f"Too few reports to be read: epoch{plural} {epochs_words(epochs)}.")
+        click.echo(f"Too few reports to read: epoch{plural} {epochs_words(epochs)}.")
 
 
 def _account_rows(
     name: str, before: RemainingDocument, after: RemainingDocument | None
 ) -> Iterable[list[str]]:
-    """A row a currency that has a limit."""
+    """One row for each currency that has a limit."""
     for symbol, key in CURRENCIES:
         limit, left = getattr(before.limit, key), getattr(before.left, key)
         if limit is not None and (key == "epsilon" or limit != "0"):
@@ -142,7 +145,7 @@ def _rows_of(value: object) -> list[Row]:
 
 
 def _print_rows(name: str, rows: Sequence[Row]) -> None:
-    """A table of equal objects; the interval as numbers and as a bar at the end."""
+    """Print objects with equal members as a table; the interval and its bar come last."""
     columns = [key for key in _order_columns(rows[0]) if key not in {"lower", "upper"}]
     names = [column.replace("_", " ") for column in columns]
     lines = [[_cell(column, row.get(column)) for column in columns] for row in rows]
@@ -161,7 +164,7 @@ def _print_rows(name: str, rows: Sequence[Row]) -> None:
 
 
 def _scale(screen: Console, room: int, rows: Sequence[Row]) -> Scale:
-    """As wide as the screen has room for beside the other columns."""
+    """A scale as wide as the other columns leave room for."""
     ends = [end for row in rows for end in _interval(row) or ()]
     middles = [middle for row in rows if (middle := _middle(row)) is not None]
     return scale_over(
@@ -192,7 +195,7 @@ def _order_columns(names: Iterable[str]) -> list[str]:
 
 
 def _middle(row: Row) -> float | None:
-    """What the interval is around."""
+    """The estimate inside the interval; None if the row has none."""
     return _number(row.get("frequency", row.get("share")))
 
 

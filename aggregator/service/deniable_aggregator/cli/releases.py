@@ -1,4 +1,4 @@
-"""`deniable releases`: central releases of a collection, what they cost and what they answer."""
+"""`deniable releases`: makes central releases, shows their cost and asks them questions."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def releases() -> None:
-    """Make central releases, and read those that were made.
+    """Make central releases, and read earlier ones.
 
-    A release is charged to every epoch it reads, in the budget that the collection's manifest
-    promises, before it is drawn. The same request again shows the same release and is free. Begin
+    A release is charged to every epoch that it reads, before it is drawn. The budget is the one in
+    the collection's manifest. The same request again shows the same release and is free. Begin
     with `deniable releases quote`.
     """
 
@@ -45,7 +45,7 @@ def releases() -> None:
 @json_option
 @csv_option
 def list_releases(collection: str, target: Target, as_json: bool, as_csv: bool) -> None:
-    """List what was released of a collection; free."""
+    """List the releases of a collection. This is free."""
     one_form(json=as_json, csv=as_csv)
     with target.connect() as client:
         answer = client.releases(collection, accept=media_type(as_csv=as_csv))
@@ -64,9 +64,9 @@ def list_releases(collection: str, target: Target, as_json: bool, as_csv: bool) 
 @service_options
 @json_option
 def show_release(collection: str, release: str, target: Target, as_json: bool) -> None:
-    """Show one release again; free.
+    """Show a release again. This is free.
 
-    One that was charged and not made is made by the same request, for nothing.
+    If a release was charged but not made, the same request makes it without another charge.
     """
     with target.connect() as client:
         show(client.release(collection, release), release_table, as_json=as_json)
@@ -84,43 +84,67 @@ releases.add_command(
     KindGroup(
         "quote",
         _quote,
-        help_text="Say what a release would cost; nothing is drawn or charged.",
-        notes="Shows the price, and how far off the answer may be. Nothing is drawn or charged.",
+        help_text="Show the price of a release without making it.",
+        notes="Shows the price and the error of the answer. Nothing is drawn or charged.",
     )
 )
 releases.add_command(
     KindGroup(
         "make",
         _make,
-        help_text="Charge and make a release; the same request again is free.",
+        help_text="Make a release and charge for it; the same request again is free.",
         notes="It is charged to every epoch it reads; the same request again is free. "
         "Exit code 75: an epoch is still open, or too few reports yet.",
     )
 )
 
 
-@releases.command(epilog=example("deniable releases ask theme 0123456789abcdef --labels dark,auto"))
+@releases.command(
+    epilog=example(
+        "deniable releases ask theme 0123456789abcdef --labels dark,auto",
+        'deniable releases ask apps 0123456789abcdef --cells "os=mac, beta=yes"',
+    )
+)
 @collection_argument
 @click.argument("release")
-@click.option("--labels", required=True, metavar="A,B", help="The labels that are asked for.")
+@click.option("--labels", metavar="A,B", help="The labels of the question.")
+@click.option(
+    "--cells",
+    multiple=True,
+    metavar='"A=B, C=D"',
+    help="Of a record: labels of attributes that a person has together. Repeat it for people who "
+    "have one of several.",
+)
 @service_options
 @json_option
-def ask(collection: str, release: str, labels: str, target: Target, as_json: bool) -> None:
-    """Ask a release that takes questions; free.
+def ask(
+    *,
+    collection: str,
+    release: str,
+    labels: str | None,
+    cells: tuple[str, ...],
+    target: Target,
+    as_json: bool,
+) -> None:
+    """Ask a release a question. This is free.
 
-    A release of the kind `queries` takes as many as it was made for. The same question has the
+    A release of the kind `queries` takes a fixed number of questions. The same question gets the
     same answer.
     """
+    if labels is None and not cells:
+        raise click.UsageError("Missing option '--labels', or '--cells' of a record.")
+    if labels is not None and cells:
+        raise click.UsageError("A question takes --labels or --cells, not both")
     try:
-        named = read_labels(labels)
+        named = read_labels(labels or "")
     except ValueError as error:
-        raise click.UsageError(f"--labels {labels!r:.80} is no JSON list: {error}") from error
+        raise click.UsageError(f"--labels {labels!r:.80} is not a JSON list: {error}") from error
     with target.connect() as client:
-        show(client.ask(collection, release, named), answer_table, as_json=as_json)
+        show(client.ask(collection, release, named, cells=cells), answer_table, as_json=as_json)
 
 
 def release_list(rows: Sequence[ReleaseSummary]) -> None:
-    """One line a release, oldest first."""
+    """Print one line for each release, oldest first."""
     if not rows:
         click.echo("Nothing was released yet")
         return

@@ -1,4 +1,4 @@
-"""`deniable serve`: the service, until Ctrl-C or SIGTERM."""
+"""`deniable serve`: runs the service until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 @click.option("--access-log", is_flag=True, help="Log requests, without addresses.")
 @spool_option(
     required=False,
-    help_text="Take reports without any key and put them there, for `deniable spool drain`: a "
+    help_text="Accept reports without any key and write them there, for `deniable spool drain`: a "
     "directory, s3://…, gs://… or postgresql://….",
 )
 @click.option(
     "--spool-format",
     type=click.Choice(["block", "parquet"]),
-    help="What --spool writes; parquet needs the extra arrow. [default: block]",
+    help="The files that --spool writes; parquet needs the extra arrow. [default: block]",
 )
 @click.option(
     "--spool-wait-ms",
     type=click.IntRange(0, 10_000),
     metavar="MS",
-    help="How long --spool gathers reports for one object of an object store. [default: 1000]",
+    help="Milliseconds for which --spool gathers reports of one object. [default: 1000]",
 )
 def serve(  # noqa: PLR0913  (click passes each option by name)
     data: Path | None,
@@ -66,10 +66,10 @@ def serve(  # noqa: PLR0913  (click passes each option by name)
     """Run the service.
 
     It listens on this machine only and speaks plain HTTP: put a proxy that ends TLS in front.
-    Ctrl-C or SIGTERM lets requests under way finish. Commands find it by the data directory.
+    After Ctrl-C or SIGTERM it finishes running requests. Commands find it by the data directory.
 
-    With --spool it needs no data directory: it takes uploads and answers what is public, as
-    `deniable spool drain` has written it there, and nothing else.
+    With --spool it needs no data directory. It then only accepts uploads and publishes what
+    `deniable spool drain` has written into the spool.
     """
     from deniable_aggregator.operations.process import serving, sign_in_link
 
@@ -83,7 +83,7 @@ def serve(  # noqa: PLR0913  (click passes each option by name)
     settings = _with_address(settings, host, port)
     if not _is_loopback(settings.host):
         say(
-            f"Warning: plain HTTP on {settings.host} can be read on the way: "
+            f"Warning: anyone on the network can read plain HTTP on {settings.host}: "
             "let a proxy end TLS in front of it."
         )
     if place is not None:
@@ -97,24 +97,24 @@ def serve(  # noqa: PLR0913  (click passes each option by name)
             try:
                 code = server.wait()
             except KeyboardInterrupt:
-                say("Stopping: requests under way finish first.")
+                say("Stopping: running requests finish first.")
                 return
-    raise CommandFailed(f"the service stopped by itself (exit code {code})")
+    raise CommandFailed(f"the service stopped unexpectedly (exit code {code})")
 
 
 def _warn_about_public_url(settings: Settings) -> None:
-    """Where they are sent to an address of this machine at which this process does not listen."""
+    """Warn if devices are sent to an address of this machine where this process does not listen."""
     if settings.public_url != settings.own_address and settings.public_url.startswith("http://"):
         say(
-            f"Warning: devices are sent to {settings.public_url} (public_url), and this process "
-            f"listens at {settings.own_address}: give --port, or let a proxy pass that on."
+            f"Warning: devices send to {settings.public_url} (public_url), but this process "
+            f"listens at {settings.own_address}: give --port, or let a proxy pass requests on."
         )
 
 
 def _serve_without_keys(
     settings: Settings, spool: str, options: Mapping[str, Any], *, access_log: bool
 ) -> NoReturn:
-    """Granian takes this process over, with an application that has no key."""
+    """Run granian in this process, with an application that has no key."""
     from deniable_aggregator.operations.process.serving import listening_of
     from deniable_gateway.cli import run_intake
     from deniable_gateway.spool.options import IntakeOptions

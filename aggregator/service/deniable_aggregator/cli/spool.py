@@ -1,4 +1,4 @@
-"""`deniable spool`: count what an ingest node without keys has taken."""
+"""`deniable spool`: count the reports that an ingest node without keys accepted."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ logger = logging.getLogger(__name__)
 
 @click.group(cls=CommandGroup)
 def spool() -> None:
-    """Count the reports that ingest nodes without keys have taken.
+    """Count the reports that ingest nodes without keys accepted.
 
-    `deniable serve --spool` takes them; `drain` and `tally` run where the keys are.
+    `deniable serve --spool` accepts them. `drain` and `tally` run where the keys are.
     """
 
 
@@ -51,29 +51,28 @@ def spool() -> None:
     type=click.IntRange(1),
     default=1_000,
     show_default=True,
-    help="Count once so many reports wait, in random order …",
+    help="Count when this many reports wait, in random order …",
 )
 @click.option(
     "--seconds",
     type=click.IntRange(1, 86_400),
     default=3_600,
     show_default=True,
-    help="… or once so long has passed.",
+    help="… or after this many seconds.",
 )
-@click.option("--once", is_flag=True, help="Count all there is, and end.")
+@click.option("--once", is_flag=True, help="Count all waiting reports, and exit.")
 @click.option(
     "--last",
     is_flag=True,
-    help="The same for the last time: from then on epochs close without this spool.",
+    help="Count for the last time: afterwards epochs close without waiting for this spool.",
 )
 def drain(data: Path | None, place: str, least: int, seconds: int, once: bool, last: bool) -> None:
-    """Count what `deniable serve --spool` has taken.
+    """Count the reports that `deniable serve --spool` accepted.
 
-    It runs on the machine with the keys, which accepts no connections. It also writes what the
-    ingest node needs into the spool. Epochs close once all that was taken in time is counted, with
-    any command that closes them; a spool that is given up must be opened with --last. With SQLite
-    it has the data directory to itself: run it with --once from a timer, and other commands in
-    between.
+    Run it on the machine with the keys, which accepts no connections. It also writes the public
+    notices that an ingest node needs into the spool. Epochs close when all reports that came in
+    time are counted. If you give up a spool, drain it with --last. With SQLite only one process
+    may use the data directory: run this with --once from a timer, and other commands in between.
     """
     from deniable_aggregator.operations.process.serving import signals_as_interrupt
     from deniable_aggregator.operations.service import Service
@@ -86,7 +85,7 @@ def drain(data: Path | None, place: str, least: int, seconds: int, once: bool, l
             drained = opening.finish() if last else opening.run_once(at_once=True)
             click.echo(f"Drained {drained:,} reports")
             return
-        say(f"Opening {opening.where} (Ctrl-C stops)")
+        say(f"Draining {opening.where} (Ctrl-C stops)")
         with signals_as_interrupt():
             _for_ever(opening.run_once)
     except KeyboardInterrupt:
@@ -107,9 +106,9 @@ spool.add_command(tally)
 @spool_option(help_text="Where `deniable serve --spool` puts reports: a directory or an address.")
 @json_option
 def status(place: str, as_json: bool) -> None:
-    """Say how many reports wait in a spool; it needs no key and changes nothing.
+    """Show how many reports wait in a spool. It needs no key and changes nothing.
 
-    Without notices an ingest node cannot start: `drain` writes them.
+    An ingest node cannot start without notices: `drain` writes them.
     """
     from deniable_gateway.spool.address import open_spool
     from deniable_gateway.spool.block_files import blocks, record_count
@@ -145,6 +144,6 @@ def _for_ever(turn: Callable[[], int]) -> None:
     while True:
         try:
             turn()
-        except Exception:  # what was not counted stays in the spool for the next turn
-            logger.exception("opening failed; it tries again in %.0f s", TURN_SECONDS)
+        except Exception:  # uncounted reports stay in the spool for the next turn
+            logger.exception("draining the spool failed; retrying in %.0f s", TURN_SECONDS)
         time.sleep(TURN_SECONDS)

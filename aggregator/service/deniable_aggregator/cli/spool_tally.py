@@ -1,4 +1,4 @@
-"""`deniable spool tally`: count what is in a spool, on many processes or on Spark."""
+"""`deniable spool tally`: counts the reports of a spool on many processes or on Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         "deniable spool tally --engine spark --spool s3://bucket/spool",
     )
 )
-@spool_option(help_text="A directory of blocks, or an address; workers see it under the same.")
+@spool_option(help_text="A directory of blocks, or an address, the same for all workers.")
 @click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     default="tally",
     metavar="NAME",
     show_default=True,
-    help="A job opens each block once; another name looks at all blocks again.",
+    help="A name for this job, which opens each block once. A new name opens all blocks again.",
 )
 @click.option("--remove", is_flag=True, help="Delete each block once it is counted.")
 @data_option
@@ -71,9 +71,9 @@ def tally(  # noqa: PLR0913  (click passes each option by name)
 ) -> None:
     """Count a spool's reports on many processes or on Spark.
 
-    They are opened and checked as uploads are, and each counts once, whether this job, an earlier
-    one or an upload counted it first. After a crash give the same command again. With SQLite stop
-    the service first.
+    Reports are opened and checked like uploads. Each counts once, even if an upload or an earlier
+    job counted it first. After a crash run the same command again. With SQLite stop the service
+    first.
     """
     from deniable_aggregator.operations.service import Service
     from deniable_aggregator.spool.job import tally_spool
@@ -99,18 +99,18 @@ def tally(  # noqa: PLR0913  (click passes each option by name)
 
 
 def _silent(done: int, total: int) -> None:
-    """Nobody watches."""
+    """Show no progress."""
 
 
 def _engine(name: str, processes: int | None, master: str | None) -> Engine:
     if name == "local":
         if master is not None:
-            raise click.UsageError("--master goes with --engine spark")
+            raise click.UsageError("--master needs --engine spark")
         from deniable_aggregator.spool.local import LocalEngine
 
         return LocalEngine(processes)
     if processes is not None:
-        raise click.UsageError("--processes goes with --engine local; Spark has executors")
+        raise click.UsageError("--processes needs --engine local; for Spark, configure executors")
     from deniable_aggregator.spool.spark import SparkEngine
 
     return SparkEngine(master)
@@ -139,7 +139,7 @@ def _show(summary: TallySummary, as_json: bool) -> None:
         _print_summary(summary, refused)
     if summary.damaged:
         raise CommandFailed(
-            f"of {len(summary.damaged)} blocks nothing was counted, the first: {summary.damaged[0]}"
+            f"{len(summary.damaged)} damaged blocks are not counted, first: {summary.damaged[0]}"
         )
 
 

@@ -1,4 +1,4 @@
-"""`deniable store`: the whole installation as one file, and back; a newer schema."""
+"""`deniable store`: backs up, restores, copies and migrates the database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PASSPHRASE_FILE = click.option(
     "--passphrase-file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Read the passphrase from its first line instead of asking.",
+    help="Read the passphrase from the first line of this file instead of asking.",
 )
 
 
@@ -46,25 +46,25 @@ def store() -> None:
     )
 )
 @click.argument("place", type=click.Path(path_type=Path), metavar="FILE|DIRECTORY|-")
-@click.option("--keys", is_flag=True, help="With the private keys, under a passphrase.")
+@click.option("--keys", is_flag=True, help="Include the private keys, encrypted with a passphrase.")
 @_PASSPHRASE_FILE
 @data_option
 @json_option
 def backup(
     place: Path, keys: bool, passphrase_file: Path | None, data: Path | None, as_json: bool
 ) -> None:
-    """Write everything into one file while the service runs.
+    """Back up everything into one file. The service may keep running.
 
-    One snapshot of the database, SQLite or PostgreSQL, in one format. It holds tallies and hashes
-    of tokens: only you can read the file. Private keys are left out unless you ask for them.
-    With - it goes to standard output.
+    The file is one snapshot of the database, in the same format for SQLite and PostgreSQL. It
+    contains tallies and hashes of tokens, so only you can read it. It contains private keys only
+    with --keys. Give - to write to standard output.
     """
     from deniable_aggregator.operations.backup import copying
 
     if passphrase_file is not None and not keys:
-        raise click.UsageError("--passphrase-file goes with --keys")
+        raise click.UsageError("--passphrase-file needs --keys")
     if as_json and place == _PIPE:
-        raise click.UsageError("--json goes with a file: standard output gets the backup")
+        raise click.UsageError("--json needs a file: the backup goes to standard output")
     pipe = _pipe("stdout") if place == _PIPE else None
     settings = settings_for(data)
     passphrase = _passphrase(passphrase_file, new=True) if keys else None
@@ -102,7 +102,7 @@ def backup(
 @click.option(
     "--nothing-released-since",
     is_flag=True,
-    help="Say that no release was made after the backup: releases go on at once.",
+    help="Confirm that no release was made after the backup: releases continue at once.",
 )
 @_PASSPHRASE_FILE
 @data_option
@@ -117,12 +117,12 @@ def restore(
 ) -> None:
     """Fill an empty data directory and store from a backup.
 
-    Without FILE the backup comes from standard input. The store may be of the other kind. Put
-    `keys/`, `deniable.toml` and `heads.json` of the lost directory in place first, if you have
-    them: heads.json says what was released since.
+    Without FILE it reads the backup from standard input. A backup of SQLite can fill PostgreSQL
+    and the reverse. If you still have `keys/`, `deniable.toml` and `heads.json` of the lost
+    directory, put them in place first: heads.json lists the releases since the backup.
 
-    With --database, in the directory of a service that is stopped, the store is copied: the
-    backup must hold what the present store holds.
+    With --database, in the directory of a stopped service, it copies the store: the backup must
+    equal the present store.
     """
     from deniable_aggregator.operations.backup import copying
 
@@ -141,16 +141,16 @@ def restore(
     else:
         _show_restored(settings, done)
     if database is not None and database != settings.store:
-        say(f"Set store in {settings.data / 'deniable.toml'} (or DENIABLE_STORE) to use it")
+        say(f"To use it, set store in {settings.data / 'deniable.toml'} (or DENIABLE_STORE)")
 
 
 @store.command(epilog=example("deniable store migrate"))
 @data_option
 @json_option
 def migrate(data: Path | None, as_json: bool) -> None:
-    """Bring the database to this program's schema.
+    """Update the database to this program's schema.
 
-    `deniable serve` does the same when it starts; an older program opens it no more.
+    `deniable serve` does the same when it starts. Older programs can then no longer open it.
     """
     from deniable_aggregator.store.schema_version import migrate
 
@@ -169,20 +169,20 @@ def _show_restored(settings: Settings, done: RestoreResult) -> None:
         click.echo(f"Put the keys into {settings.data / 'keys'} before `deniable serve`")
     if done.behind:
         click.echo(
-            "Releases wait for `deniable ledger reconcile`, which charges what may have been "
-            "released since the backup"
+            "Releases wait for `deniable ledger reconcile`, which charges releases that may be "
+            "newer than the backup"
         )
 
 
 @contextmanager
 def _steps() -> Iterator[Callable[[str], None]]:
-    """Shows the step on standard error at a terminal."""
+    """Yields a function that shows a step on standard error, if that is a terminal."""
     with progress_bar() as bar:
         yield bar.stage if bar is not None else lambda _step: None
 
 
 def _pipe(name: Literal["stdin", "stdout"]) -> BinaryIO:
-    """Standard input or output; wrong usage where it is a terminal."""
+    """Standard input or output. A terminal is wrong usage."""
     stream = sys.stdin.buffer if name == "stdin" else sys.stdout.buffer
     if stream.isatty():
         what = "comes from" if name == "stdin" else "goes to"

@@ -1,7 +1,7 @@
-"""What a person at a terminal confirms and sees.
+"""Confirmations and progress bars.
 
-What cannot be undone is asked about on a terminal and needs `--yes` everywhere else. How far a
-demo, load or tally is: a bar on standard error at a terminal, else silence.
+A command that cannot be undone asks at a terminal and needs `--yes` everywhere else. The progress
+of a demo, load or tally is a bar on standard error, at a terminal only.
 """
 
 from __future__ import annotations
@@ -29,46 +29,46 @@ R = TypeVar("R")
 def yes_option(command: Callable[P, R]) -> Callable[P, R]:
     """--yes."""
     return click.option(
-        "--yes", is_flag=True, help="Do not ask. Needed where standard input is no terminal."
+        "--yes", is_flag=True, help="Do not ask. Needed if standard input is not a terminal."
     )(command)
 
 
 def require_yes(act: str, *, yes: bool) -> None:
-    """Returns once a person, or `--yes`, has agreed to `act`, a sentence without its full stop.
+    """Ask a person to confirm `act`, unless `yes`. `act` is a sentence without its full stop.
 
-    Raises CommandFailed where standard input is no terminal, click.Abort for any answer but yes.
+    Raises CommandFailed if standard input is not a terminal, click.Abort for any answer but yes.
     """
     if yes:
         return
     if not sys.stdin.isatty():
         raise CommandFailed(
-            f"{act}; this cannot be undone, and there is no terminal to confirm it on: "
+            f"{act}. This cannot be undone, and there is no terminal to confirm it at: "
             "add --yes to do it"
         )
-    click.confirm(f"{act}. This cannot be undone. Go on?", abort=True, err=True)
+    click.confirm(f"{act}. This cannot be undone. Continue?", abort=True, err=True)
 
 
 class ProgressBar:
-    """Shows the stage, and how much of it is done: people, requests or blocks."""
+    """Shows the current stage and how much of it is done, in people, requests or blocks."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._task: TaskID = progress.add_task("", total=None, count="")
 
     def stage(self, what: str) -> None:
-        """A new stage of unknown length."""
+        """Begin a stage of unknown length."""
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(what, total=None, count="")
 
     def people(self, done: int, total: int) -> None:
-        """So many of them: people who have answered, blocks that are counted."""
+        """Show that `done` of `total` people have answered, or blocks are counted."""
         count = f"{done:,} of {total:,}"
         self._progress.update(self._task, completed=done, total=total, count=count)
 
 
 @contextmanager
 def progress_bar() -> Iterator[ProgressWatcher | None]:
-    """A bar while the block runs, gone afterwards; None where nobody watches."""
+    """A bar that disappears when the block ends; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,8 +1,10 @@
-"""`deniable access users`: let people in to the pages."""
+"""`deniable access users`: give people access to the pages."""
 
 from __future__ import annotations
 
 import sys
+from functools import wraps
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,7 @@ from deniable_aggregator.cli.options import (
     collection_option,
     example,
     json_option,
+    one_form,
     service_options,
 )
 from deniable_aggregator.cli.output import (
@@ -23,13 +26,17 @@ from deniable_aggregator.cli.output import (
 )
 from deniable_aggregator.cli.terminal import require_yes, yes_option
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
 ROLES = ("viewer", "analyst", "admin")
 COLUMNS = ("name", "role", "collections", "created")
 
 
 @click.group(cls=CommandGroup)
 def users() -> None:
-    """Let people in, with a password or once.
+    """Give people access to the pages, by password or one-time link.
 
     There is no default password. Until the first person has signed in, `deniable serve` shows a
     one-time link on a terminal, or writes it to sign-in-link in the data directory.
@@ -37,23 +44,45 @@ def users() -> None:
     """
 
 
+def _password_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --password-file and --password-stdin; the command receives `password`."""
+
+    @wraps(command)
+    def with_password(
+        *, password_stdin: bool, password_file: TextIO | None, **given: object
+    ) -> None:
+        one_form(**{"password-stdin": password_stdin, "password-file": password_file})
+        source = sys.stdin if password_stdin else password_file
+        password = source.readline().rstrip("\r\n") if source else _prompt_password()
+        command(password=password, **given)
+
+    by_file = click.option(
+        "--password-file",
+        type=click.File("r", encoding="utf-8"),
+        metavar="FILE",
+        help="Read the password from the first line of a file; - is standard input.",
+    )(with_password)
+    return click.option(
+        "--password-stdin", is_flag=True, help="Read the password from standard input."
+    )(by_file)
+
+
 @users.command(epilog=example("deniable access users add ana --role analyst"))
 @click.argument("name")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="What they may do.")
 @collection_option
-@click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+@_password_options
 @service_options
 @json_option
 def add(
     name: str,
     role: str,
     collections: tuple[str, ...],
-    password_stdin: bool,
+    password: str,
     target: Target,
     as_json: bool,
 ) -> None:
-    """Add a person with a password of 12 to 256 characters, which is asked for."""
-    password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _prompt_password()
+    """Add a person. The command asks for a password of 12 to 256 characters."""
     with target.connect() as client:
         made = client.add_user(name, role, password=password, collections=collections)
     added = f"Added {name}, who may sign in at /sign-in as {role}"
@@ -76,9 +105,9 @@ def list_users(target: Target, as_json: bool) -> None:
 @service_options
 @json_option
 def remove(name: str, yes: bool, target: Target, as_json: bool) -> None:
-    """Remove a name: its password, sessions and unused links end at once.
+    """Remove a person: their password, sessions and unused links end at once.
 
-    A person whom a provider lets in can sign in again: remove them there first.
+    A person who signs in through a provider can sign in again: remove them there first.
     """
     require_yes(
         f"This ends the password, sessions and links of {escape_control_characters(name)}", yes=yes
@@ -96,25 +125,25 @@ def remove(name: str, yes: bool, target: Target, as_json: bool) -> None:
         "deniable access users link", "deniable access users link --name Ana --role viewer"
     )
 )
-@click.option("--name", default="one-time link", show_default=True, help="Whose it is.")
+@click.option("--name", default="one-time link", show_default=True, help="Who it is for.")
 @click.option("--role", type=click.Choice(ROLES), default="admin", show_default=True)
 @collection_option
 @service_options
 @json_option
 def link(name: str, role: str, collections: tuple[str, ...], target: Target, as_json: bool) -> None:
-    """Print a link that signs one person in, once, within 15 minutes."""
+    """Print a one-time sign-in link that works for 15 minutes."""
     with target.connect() as client:
         made = client.make_sign_in_link(name, role, collections=collections)
-        address = _reachable(target.origin(), client.address) + made.document.path
+        address = reachable(target.origin(), client.address) + made.document.path
     if as_json:
         emit({**made.json(), "address": address})
         return
     click.echo(address)
-    click.echo(f"Good for one sign-in until {moment(made.document.expires)}", err=True)
+    click.echo(f"Valid for one sign-in until {moment(made.document.expires)}", err=True)
 
 
-def _reachable(origin: str, address: str) -> str:
-    """The public address; where that is this machine, the one that the server answers at."""
+def reachable(origin: str, address: str) -> str:
+    """The public address; if that is this machine, the address that the server listens at."""
     from deniable_shared.manifest.ingest_origins import is_loopback
 
     public = origin.rstrip("/")

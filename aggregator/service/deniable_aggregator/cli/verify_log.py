@@ -1,4 +1,4 @@
-"""`deniable doctor verify-log`: the chain over everything the operator has signed."""
+"""`deniable doctor verify-log`: checks the log of everything that the operator has signed."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
     "--trust", metavar="KEY", help="The operator's public key. [default: the directory's]"
 )
 @click.option(
-    "--head", "heads", metavar="HEX", multiple=True, help="A head that a device shows; repeatable."
+    "--head", "heads", metavar="HEX", multiple=True, help="A log head from a device. Repeatable."
 )
 @service_options
 @json_option
 def verify_log(trust: str | None, heads: tuple[str, ...], target: Target, as_json: bool) -> None:
     """Verify the log of manifests, key lists and releases.
 
-    Computes the log again and checks everything that is signed against it.
+    Computes the log again and checks every signed document against it.
 
-    Reads the data directory's database, whether or not it is served, and with --url the service, as
-    any device can; both must be one log. Exit code 1 if anything fails.
+    Reads the database of the data directory. With --url it also reads the service, as any device
+    can, and both logs must agree. Exit code 1 if a check fails.
     """
     settings = target.settings()
     database = settings if settings.shared or settings.database.is_file() else None
     if database is None and target.url is None:
         raise CommandFailed(
-            f"{settings.data} holds no database: choose another with --data, or --url"
+            f"{settings.data} has no database: name another directory with --data, or use --url"
         )
     chains: list[Chain] = []
     results = list(_checks(target, database, _trust(target, trust), heads, chains))
@@ -74,7 +74,7 @@ def _checks(
     heads: tuple[str, ...],
     chains: list[Chain],
 ) -> Iterator[Check]:
-    """What is found; the chains that could be read, that of the database first."""
+    """The result of each check; the database's log comes first."""
     from deniable_aggregator.operations.doctor import Check
     from deniable_shared.errors import DeniableError
 

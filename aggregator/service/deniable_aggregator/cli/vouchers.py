@@ -1,4 +1,4 @@
-"""`deniable keys vouchers`: one report a person, by the word of the operator's own backend."""
+"""`deniable keys vouchers`: one report a person, vouched for by the operator's own backend."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def vouchers() -> None:
-    """Let a backend vouch for people: one report each, and no anonymity.
+    """Let your backend vouch for people: one report each, and no anonymity.
 
-    For collections with requires = ["voucher/1"]. Your backend issues vouchers by itself, with the
+    This is for collections with requires = ["voucher/1"]. Your backend issues vouchers with the
     collection's key and `deniable_shared.wire.voucher.issue`.
     """
 
@@ -46,10 +46,10 @@ def vouchers() -> None:
 @service_options
 @json_option
 def show_key(collection: str, epoch: int | None, target: Target, as_json: bool) -> None:
-    """Print the key that the backend of a collection needs.
+    """Print the key that your backend needs to issue vouchers.
 
-    It is the same until it is replaced. Keep it as a password is kept: who has it can issue
-    vouchers for anyone, and can see whose report carried which.
+    The key stays the same until you replace it. Keep it like a password: anyone who has it can
+    issue vouchers for any person, and can see which person a report belongs to.
     """
     with target.connect() as client:
         answer = client.voucher_key(collection, epoch=epoch)
@@ -62,13 +62,13 @@ def show_key(collection: str, epoch: int | None, target: Target, as_json: bool) 
 @service_options
 @json_option
 def replace(collection: str, yes: bool, target: Target, as_json: bool) -> None:
-    """Make another key for epochs in which no one can have reported yet, and print it.
+    """Make a new voucher key for future epochs, and print it.
 
-    Epochs before keep their key, so that each person counts once in each: the backend needs both
-    until those are closed. Where the old key got out, close them with
+    Earlier epochs keep their key, so that each person still counts once. Your backend needs both
+    keys until those epochs are closed. If the old key leaked, close them with
     `deniable collections epochs close`.
     """
-    act = f"This replaces the key of {collection}: later epochs take no voucher of the present one"
+    act = f"This replaces the key of {collection}: later epochs reject vouchers of the present one"
     require_yes(act, yes=yes)
     with target.connect() as client:
         answer = client.replace_voucher_key(collection)
@@ -76,7 +76,7 @@ def replace(collection: str, yes: bool, target: Target, as_json: bool) -> None:
 
 
 def _print_key(made: VoucherKeyDocument) -> None:
-    """The key alone on stdout."""
+    """Print the key alone on standard output, and its epochs on standard error."""
     spell = f", epochs from {made.first} on" if made.first else ""
     spell += f", epochs before {made.next}" if made.next is not None else ""
     say(f"For the backend that issues vouchers of {made.collection}{spell}:")
@@ -105,7 +105,7 @@ def _print_key(made: VoucherKeyDocument) -> None:
 def issue_voucher(
     collection: str, person: str, epoch: int | None, target: Target, as_json: bool
 ) -> None:
-    """Issue the voucher of one person, to try it out: a backend does this by itself."""
+    """Issue the voucher of one person, to try it out. Your backend normally does this."""
     with target.connect() as client:
         answer = client.issue_voucher(collection, person, epoch=epoch)
     show(answer, lambda document: click.echo(document.voucher), as_json=as_json)
