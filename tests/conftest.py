@@ -5,17 +5,23 @@ Hypothesis judges no test by the time it takes: what is slow on a busy machine i
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support import tiers
 from support.bootstrap import pytest_plugin_registered
+from support.doubles import quick_tls
 
 __all__ = [
+    "pytest_collection",
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_ignore_collect",
@@ -23,10 +29,28 @@ __all__ = [
 ]
 
 
+OPT_OUTS = (
+    *("DO_NOT_TRACK", "CI", "CONTINUOUS_INTEGRATION", "APPVEYOR", "BITBUCKET_BUILD_NUMBER"),
+    *("BUILDKITE", "CIRCLECI", "CIRRUS_CI", "CODEBUILD_BUILD_ID", "DRONE", "GITHUB_ACTIONS"),
+    *("GITLAB_CI", "HUDSON_URL", "JENKINS_URL", "SEMAPHORE", "TEAMCITY_VERSION", "TF_BUILD"),
+    "TRAVIS",
+)
+"""On a build server every client is silent: tests would test silence."""
+
+MEMORY = Path("/dev/shm")  # noqa: S108  (pytest makes a folder of the user's own in it)
+ROOM = 2 * 1024**3
+"""Bytes: four times what a run keeps at once."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: how many examples a property test draws."""
     from hypothesis import HealthCheck, settings  # `bootstrap` has brought it by now
 
+    for name in OPT_OUTS:
+        os.environ.pop(name, None)
+
+    keep_files_in_memory()
+    quick_tls.install()
     cache: pytest.Cache | None = getattr(config, "cache", None)
     if sys.dont_write_bytecode and cache is not None:
         keep_bytecode(cache.mkdir("bytecode"))
@@ -42,8 +66,20 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("tier")
 
 
+def keep_files_in_memory() -> None:
+    """Temporary files, if they fit and TMPDIR names no place: each commit would wait for the disk.
+
+    The tests kill processes, never the machine.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    runs_programs = not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+    if runs_programs and shutil.disk_usage(MEMORY).free >= ROOM:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+
 def keep_bytecode(folder: Path) -> None:
-    """Where Python is told to write none, each process would compile all that it imports."""
+    """If Python may write none, each process would compile all that it imports."""
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(folder)
@@ -53,6 +89,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """The fast tier does not even import what it leaves out."""
     fast = config.getoption("markexpr") == "fast"
     return True if fast and tiers.is_slow_folder(collection_path) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is collected stays until the end: no search for garbage looks at it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

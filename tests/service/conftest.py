@@ -11,11 +11,14 @@ from deniable_aggregator.operations.doctor import addresses
 from deniable_shared.manifest.ingest_origins import is_loopback
 from support.builders import api_world, databases, service_world
 from support.builders.databases import KINDS, AnyStore, Database
+from support.doubles import quick_flask
+
+quick_flask.install()
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_asked_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Public addresses in tests are nobody's: no test asks them whether they lead here."""
+    """Public addresses in tests do not exist, so no test requests them."""
     there = addresses.ask
     monkeypatch.setattr(addresses, "ask", lambda at: there(at) if is_loopback(at) else None)
 

@@ -1,8 +1,8 @@
-"""Brings the group `test` before the first test tool is imported.
+"""Installs the group `test` before the first test tool is imported.
 
-`uv run` installs the service and pytest alone. In the environment of this checkout pytest then runs
-`uv sync` once and starts again. In any other environment it says what to install. Where a single
-wheel is tested there is no service of this checkout, and nothing happens.
+`uv run` installs only the service and pytest. In this checkout's environment pytest then runs `uv
+sync` once and starts again. In any other environment it says what to install. If a single wheel is
+tested, there is no service of this checkout, and nothing happens.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SYNC = ("sync", "--quiet", "--inexact", "--group", "test")
 
 
 def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
-    """Ends this process where the tools were missing, with the status of the second start.
+    """End this process with the status of the second start, if the tools were missing.
 
-    Raises UsageError where they are missing still.
+    Raises UsageError if they are still missing.
     """
     if not isinstance(plugin, pytest.Config) or "PYTEST_XDIST_WORKER" in os.environ:
         return
@@ -43,7 +43,7 @@ def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager
 
 
 def missing() -> list[str]:
-    """What the group `test` asks for and this environment lacks, by name."""
+    """Return the packages of the group `test` that this environment lacks."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     wanted = [Requirement(line) for line in groups["test"] if isinstance(line, str)]
     return sorted({name for requirement in wanted for name in _lacking(requirement)})

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import pytest
 
-__all__ = ["asked", "by_tier", "grid", "is_left_out", "is_slow_folder", "mark", "named", "rows"]
+__all__ = [
+    "asked",
+    "by_tier",
+    "grid",
+    "is_left_out",
+    "is_slow_folder",
+    "mark",
+    "named",
+    "rows",
+    "thorough",
+]
 
 NAMED = {"exhaustive", "long", "spark"}
 """Left out unless `-m` names one of their markers."""
 SLOW = {*NAMED, "processes", "slow", "statistical"}
 SLOW_FOLDERS = {"browser", "deploy", "journeys", "rehearsals", "statistical"}
-FAST_CASES = 2
-"""How many cases of a test the fast tier takes."""
 
-_fast_cases: Counter[str] = Counter()
+_in_fast: set[str] = set()
+"""The tests of which the fast tier has its one case."""
 T = TypeVar("T")
 Chosen: TypeAlias = Collection[Any] | Callable[[Any], bool]
 
@@ -54,7 +62,7 @@ def thorough() -> bool:
 
 
 def mark(item: pytest.Item) -> None:
-    """What draws samples is exhaustive; of what starts nothing the first two cases are fast.
+    """What draws samples is exhaustive; of what starts nothing the first case is fast.
 
     A property test is in both tiers: the exhaustive one draws more examples. So is what is marked
     `deeper`.
@@ -64,9 +72,10 @@ def mark(item: pytest.Item) -> None:
     if deeper or "statistical" in marks:
         item.add_marker("exhaustive")
     if not marks & SLOW and not is_slow_folder(item.path.parent) and not _on_postgres(item):
-        _fast_cases[item.nodeid.partition("[")[0]] += 1
-        if _fast_cases[item.nodeid.partition("[")[0]] <= FAST_CASES:
+        test = item.nodeid.partition("[")[0]
+        if test not in _in_fast:
             item.add_marker("fast")
+            _in_fast.add(test)
 
 
 def is_left_out(item: pytest.Item) -> bool:

@@ -128,11 +128,11 @@ class World:
         return self.app.test_client(use_cookies=False)
 
     def authorization(self, role: str | None) -> dict[str, str]:
-        """The header of a role: viewer, analyst, admin, relay, revoked, expired or nobody."""
+        """The header of a role: viewer, analyst, admin, relay, revoked, expired or none."""
         return {} if role is None else {"Authorization": f"Bearer {self.tokens[role]}"}
 
     def limit(self, role: str, *collections: str) -> str:
-        """Make a token of that role for these collections alone; the name it has in `tokens`."""
+        """Make a token of that role for only these collections; return its name in `tokens`."""
         name = f"{role} of {' '.join(collections)}"
         _, self.tokens[name] = self.running.tokens.create(
             role, name, collections=collections, audit=None
@@ -144,7 +144,7 @@ class World:
         return self.client.get(path, headers=headers, buffered=True)
 
     def page(self, path: str, role: str | None = "viewer", **headers: str) -> TestResponse:
-        """What somebody who signed in sees, or a stranger (None)."""
+        """What a signed-in person sees, or a stranger (None)."""
         if role not in self.people:
             app = self.app
             self.people[role] = (
@@ -168,7 +168,7 @@ class World:
     def count(
         self, collection: Collection, values: Sequence[object], *, epoch: int = TODAY
     ) -> None:
-        """Randomize the values and count them, without the way through HTTP."""
+        """Randomize the values and count them, without HTTP."""
         manifest = collection.manifest
         arrivals = [
             AcceptedReport(
@@ -215,7 +215,7 @@ class World:
         )
 
     def digest(self) -> list[str]:
-        """Every row of the database but the counters of rejected reports, which count refusals."""
+        """Return every row of the database, without the counters of rejected reports."""
         import sqlite3
 
         self.running.store.flush()
@@ -235,7 +235,7 @@ def opened(
     boot_clock: Clock | None = None,
     **settings: Any,
 ) -> Iterator[World]:
-    """A new world in an empty folder; at another moment than NOON it is prepared anew."""
+    """A new world in an empty folder; at another moment than NOON it is prepared again."""
     with _prepared(folder, now, kind, settings.get("store", "")) as made:
         yield from _opened(folder, replace(made, **settings), now, tracer, boot_clock)
 

@@ -23,5 +23,5 @@ def memoized(text: str = "") -> Manifest:
 
 
 def fresh(text: str = "") -> Manifest:
-    """The same question, answered anew on the first ten days."""
+    """The same question, answered again on the first ten days."""
     return authored('repeat = "fresh"\n' + text + SETTINGS)

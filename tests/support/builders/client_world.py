@@ -48,7 +48,7 @@ OTHER = {"dark_mode": False, "beta": True}
 
 
 def toml(name: str = "settings", **fields: str) -> str:
-    """A bits collection valid all through 2027, with other fields as TOML values."""
+    """A bits collection valid throughout 2027, with other fields as TOML values."""
     given = {
         "name": f'"{name}"',
         "purpose": '"Which settings do people turn on?"',
@@ -83,7 +83,7 @@ class Operator:
 
     @property
     def trust(self) -> str:
-        """What an app is built with."""
+        """The keys that an app is built with."""
         return dsse.public_key(self.seed)
 
     def sign(self, manifest: Manifest) -> bytes:
@@ -124,7 +124,7 @@ class Received:
 
 @dataclass
 class Aggregator:
-    """Answers uploads from `script`, then with 200; serves the key list, log and manifests it has.
+    """Replies to uploads from `script`, then with 200; serves its key list, log and manifests.
 
     `pages` may answer for the log instead.
     """
@@ -146,7 +146,7 @@ class Aggregator:
 
     @property
     def head(self) -> str:
-        """How the log ends."""
+        """The head of the log."""
         return extend(GENESIS, self.log).hex()
 
     def add(self, manifest: Manifest) -> None:
@@ -169,7 +169,7 @@ class Aggregator:
         )
 
     def rotate(self, id: int, *, suite: int = 1) -> None:
-        """A new active key, told by newer lists: first it is pending, then the old one expires."""
+        """A new active key in newer lists: first it is pending, then the old one expires."""
         old = [key for key in self.key_list.keys if key.state == "active"]
         new = self.operator.new_key(id, suite=suite, state="pending")
         self.publish(*old, new)
@@ -225,7 +225,7 @@ def failed(report: Report, code: int) -> Reply:
 
 
 def nothing(status: int, **headers: str) -> Reply:
-    """A status, and perhaps header fields, which anybody may send."""
+    """A status, and perhaps header fields, which any server may send."""
     return Reply(status, b"", headers)
 
 
@@ -255,12 +255,12 @@ EVERY_ANSWER: Mapping[str, Reply | int | Exception] = {
     "no connection": TransportError("connection refused"),
     "time-out": TransportError("time-out"),
 }
-"""Every reply code, every status that means something, and what stands between."""
+"""Every reply code, every status that means something, and what a proxy may send."""
 
 
 @dataclass
 class Device:
-    """One installation, its clock and its aggregator; `open` as often as the app is started."""
+    """One installation, its clock and its aggregator; call `open` for each start of the app."""
 
     path: str | Path
     aggregator: Aggregator
@@ -291,12 +291,13 @@ class Device:
             transport=self.transport,
             clock=self.clock,
             background=background,
+            strict=True,
         )
         self.clients.append(client)
         return client
 
     def granted(self, *, ceiling: Ceiling = CEILING) -> Client:
-        """Start the app of someone who agreed."""
+        """Start the app of a person who agreed."""
         client = self.open(ceiling=ceiling)
         client.consent("granted")
         return client
@@ -307,7 +308,7 @@ class Device:
         return [each.payload for each in self.aggregator.received]
 
     def close(self) -> None:
-        """End every start."""
+        """End all starts."""
         for client in self.clients:
             client.close()
 

@@ -1,4 +1,4 @@
-"""A database file with flipped bits, and what every page and address then answers."""
+"""A database file with flipped bits, and the replies of every page and address afterwards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A data directory at rest, a token of an analyst, and what every address answers."""
+    """A data directory at rest, a token of an analyst, and the reply of every address."""
 
     settings: Settings
     token: str
@@ -35,9 +35,9 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a database gave: why it was not opened, or an answer for each address.
+    """The result for a database: why it was not opened, or a reply for each address.
 
-    An answer is (status, body); of a view the rows.
+    A reply is (status, body); for a view, its rows.
     """
 
     refusal: str
@@ -49,7 +49,7 @@ def original(folder: Path) -> Original:
     with opened(folder) as world:
         _fill(world)
         token = world.tokens["analyst"]
-        ids = [found.id for found in world.running.registry.all()]
+        ids = [actual.id for actual in world.running.registry.all()]
         settings = world.running.settings
     paths = [path for id in ids for path in _paths(id)]
     return Original(settings, token, tuple(paths))
@@ -63,16 +63,16 @@ def _fill(world: World) -> None:
         authored("settings", more=_BUDGET),
     )
     for manifest in manifests:
-        found = world.register(manifest)
+        actual = world.register(manifest)
         values: list[object] = [{"dark_mode": True, "beta": False}] * 6
         if manifest.name == "wide":
             values = [dict.fromkeys(wide, False)] * 4
         elif manifest.name == "choice":
             values = ["7"] * 8
         for epoch in range(TODAY - 7, TODAY + 1):
-            world.count(found, values, epoch=epoch)
+            world.count(actual, values, epoch=epoch)
     for number in (1, 2):
-        row = replace(charge_row(number), collection=found.id)
+        row = replace(charge_row(number), collection=actual.id)
         world.running.store.charge(row, lambda _: None, audit=None)
         world.running.store.store_result(result_row(number))
     world.running.tick()
@@ -97,7 +97,7 @@ def flipped(made: Original, folder: Path, seed: int) -> Settings:
 
 
 def found_in(settings: Settings, made: Original) -> Found:
-    """Open it as a service does, go round once, and ask every address."""
+    """Open it like a service, do one round of maintenance, and request every address."""
     try:
         service = Service.open(settings, clock=Moment(NOON))
     except AggregatorError as error:

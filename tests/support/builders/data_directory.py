@@ -1,7 +1,7 @@
 """A prepared data directory, and a clock that a test sets.
 
-Preparing migrates a database and makes keys: that is done once a test session and a kind of
-database, then copied.
+Preparing migrates a database and makes keys. This happens once for each test session and kind of
+database; then it is copied.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TODAY = int(NOON) // DAY
 
 @dataclass
 class Moment:
-    """A clock that stands until it is moved."""
+    """A clock that moves only on request."""
 
     now: float = NOON
 
@@ -35,7 +35,7 @@ class Moment:
 
 
 def prepared(folder: Path) -> Settings:
-    """Settings of a copy of a data directory, its operator key beside it, made at NOON."""
+    """Settings of a copy of a data directory, with its operator key, made at NOON."""
     shutil.copytree(_template(), folder, dirs_exist_ok=True)
     return Settings(data=folder / "data")
 

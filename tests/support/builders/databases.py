@@ -1,6 +1,6 @@
 """A migrated database of either kind, with one collection.
 
-Opening migrates: that is done once a test session and a kind, and every database starts as a copy.
+Opening migrates. This happens once for each test session and kind; every database starts as a copy.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _copies = count(1)
 
 
 def manifest_row(collection: str = COLLECTION, version: int = 1) -> ManifestRow:
-    """What the store keeps of a manifest; it looks into none of it."""
+    """The store's row of a manifest; the store does not read its contents."""
     name = collection.rpartition("-")[0]
     digest = sha256(f"{collection} {version}".encode()).digest()
     return ManifestRow(collection, version, name, digest, b'{"payload": "..."}')
@@ -61,12 +61,12 @@ def register(store: AnyStore, collection: str, version: int = 1) -> None:
 
 
 class Database(ABC):
-    """One database; its stores can be opened again and again, and looked at from beside."""
+    """One database; its stores can be opened again and again, and read from outside."""
 
     @property
     @abstractmethod
     def address(self) -> str:
-        """What a setting calls it."""
+        """The address as a setting has it."""
 
     @abstractmethod
     def open(self, switch: KillSwitch | None = None) -> AnyStore:
@@ -74,7 +74,7 @@ class Database(ABC):
 
     @abstractmethod
     def execute(self, statement: str) -> list[tuple[object, ...]]:
-        """Run a statement beside the store; the rows it gives. Raises the driver's errors.
+        """Run a statement outside the store; the rows it gives. Raises the driver's errors.
 
         Bytes are spelled as SQLite does, x'00ff'.
         """
@@ -82,7 +82,7 @@ class Database(ABC):
     @abstractmethod
     @contextmanager
     def refusing(self, words: str) -> Iterator[None]:
-        """The block must fail because a rule of the database, named so, forbids it."""
+        """The block must fail because of a rule of the database with this name."""
 
     @abstractmethod
     def left_behind(self) -> Database:
@@ -90,7 +90,7 @@ class Database(ABC):
 
     @abstractmethod
     def delete(self) -> None:
-        """Nobody needs it any more."""
+        """It is not needed any more."""
 
     @classmethod
     @abstractmethod
@@ -152,7 +152,7 @@ class Sqlite(Database):
 
 
 class Postgres(Database):
-    """A database in the session's server. A kill leaves it as it is: the server lives on."""
+    """A database in the session's server. A kill does not change it: the server lives on."""
 
     def __init__(self, address: str) -> None:
         self._address = address

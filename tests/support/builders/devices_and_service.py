@@ -1,7 +1,7 @@
 """Devices and a service in one process; every part can be killed or cut off.
 
-Each device has a collection of its own, so that what the service counted for it can be compared
-with what it sent, to the last integer.
+Each device has a collection of its own. So the service's counts for it can be compared exactly with
+the reports that it sent.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Sent:
-    """A report as it left, and what was in it."""
+    """A report as it left, and its contents."""
 
     header: ReportHeader
     plaintext: bytes
@@ -109,14 +109,14 @@ class Spine:
             self._keep_openers()
 
     def stop(self) -> None:
-        """End it; after a kill nothing in memory may be written, and there is nothing to write."""
+        """End it. After a kill nothing in memory may be written."""
         self.fuse.put_out()
         if self.service is not None:
             self.service.close()
             self.service = None
 
     def end(self) -> None:
-        """Nothing of it is left."""
+        """Remove all of it."""
         self.stop()
 
     def request(
@@ -141,7 +141,7 @@ class Spine:
     def reach(
         self, method: str, url: str, *, body: bytes | None, content_type: str | None
     ) -> Reply:
-        """The service's answer; a service that dies of the request gives none."""
+        """The service's reply; none if the request kills the service."""
         if self.service is None:
             raise TransportError("connection refused")
         reply = None
@@ -163,7 +163,7 @@ class Spine:
         self._keep_openers()
 
     def resend(self, upload: Upload, body: bytes | None = None) -> Reply | None:
-        """Anybody's copy of a request, or of one like it."""
+        """Send a copy of a request, or of one like it."""
         with suppress(TransportError):
             sent = upload.body if body is None else body
             return self.reach("POST", upload.url, body=sent, content_type=MEDIA_TYPE)
@@ -180,23 +180,23 @@ class Spine:
 
     def counted_by_epoch(self, manifest: Manifest) -> dict[int, tuple[int, list[int]]]:
         """Epoch → reports and tally."""
-        found: dict[int, tuple[int, list[int]]] = {}
+        actual: dict[int, tuple[int, list[int]]] = {}
         for cell in self._alive().store.tallies(manifest.collection, 0, 2**31):
-            n, tally = found.get(cell.key.epoch, (0, [0] * len(cell.tally)))
+            n, tally = actual.get(cell.key.epoch, (0, [0] * len(cell.tally)))
             added = [a + b for a, b in zip(tally, cell.tally.tolist(), strict=True)]
-            found[cell.key.epoch] = (n + cell.n, added)
-        return found
+            actual[cell.key.epoch] = (n + cell.n, added)
+        return actual
 
     def sent(self, manifest: Manifest) -> list[Sent]:
-        """Every report that ever left for a collection, opened as long as memory lasts."""
-        found = []
+        """Every report that ever left for a collection, opened with all keys in memory."""
+        actual = []
         for upload in self.uploads:
             if f"/{manifest.collection}/" in upload.url:
                 (report,) = decode_upload(upload.body)
                 opener = self.openers[report.header.key_id]
                 info = seal_info(manifest.collection, manifest.digest, report.header)
-                found.append(Sent(report.header, opener.open(report.sealed, info=info)))
-        return found
+                actual.append(Sent(report.header, opener.open(report.sealed, info=info)))
+        return actual
 
     def payloads(self, manifest: Manifest) -> set[bytes]:
         """Every payload that ever left for a collection."""
@@ -206,7 +206,7 @@ class Spine:
         return self._alive().registry.get(manifest.collection)
 
     def close_epochs(self) -> None:
-        """Close every epoch that was ever answered, whatever the clock says."""
+        """Close every epoch that was ever answered, at any time of the clock."""
         for manifest in self.manifests:
             for row in self._alive().store.epochs(manifest.collection):
                 self._alive().store.close_epoch(
@@ -214,7 +214,7 @@ class Spine:
                 )
 
     def voucher(self, collection: str, epoch: int) -> str:
-        """The operator's backend: everybody who asks is one person."""
+        """The operator's backend: all callers are one person."""
         key = VoucherKeys.open(self.settings.data / "keys").of(collection, epoch)
         return issue(format_key(key), collection=collection, epoch=epoch, person="ana")
 
@@ -226,7 +226,7 @@ class Spine:
         return manifest
 
     def _keep_openers(self) -> None:
-        """So that what was sealed to a key can be looked at when the key is gone."""
+        """Keep keys, so that reports can be opened after their key is destroyed."""
         assert self.service is not None
         for key_id in range(256):
             opener = self.service.keys.opener(key_id)
@@ -268,7 +268,7 @@ class Device:
         return self.clients[which]
 
     def record(self, value: str, *, which: int = 0) -> Outcome | None:
-        """None if the device died of it."""
+        """Record; None if the device died of it."""
         manifest = self.manifest
         self.holds.add(manifest.hold_at(epoch_at(self.spine.clock(), manifest.epoch_seconds)))
         return self._survive(
@@ -276,17 +276,17 @@ class Device:
         )
 
     def upload(self, *, which: int = 0) -> None:
-        """Send whatever waits, if the device lives that long."""
+        """Send what waits, if the device lives that long."""
         self._survive(lambda: self._upload(which))
 
     def consent(self, answer: str) -> None:
         self._survive(lambda: self.client().consent(answer))
 
     def spent(self) -> Fraction:
-        return self.client().budget().spent
+        return self.client().budget().spent.exact
 
     def die(self) -> None:
-        """All its processes are gone; what they had not committed never happened."""
+        """End all its processes; what they had not committed is lost."""
         self.fuse.put_out()
         for client in self.clients:
             client._state.close()

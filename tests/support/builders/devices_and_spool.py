@@ -1,6 +1,6 @@
 """Devices, an intake, a spool and its consumer, over either database.
 
-The fuse kills the consumer at any statement of its database: where it is lit, the consumer drains
+The fuse kills the consumer at any statement of its database. While it is lit, the consumer drains
 as soon as the intake has taken an upload. The intake's deaths are simpler: it keeps nothing in
 memory.
 """
@@ -34,7 +34,7 @@ __all__ = ["SharedSplitExactlyOnce", "SplitExactlyOnce", "SplitSpine", "StoredSp
 
 @dataclass
 class SplitSpine(Spine):
-    """`service` is the consumer's."""
+    """One consumer, `service`, and one intake."""
 
     consumer: SpoolConsumer | None = None
     intake: KeylessIntake | None = None
@@ -87,7 +87,7 @@ class SplitSpine(Spine):
         self.tell_the_intake()
 
     def drain(self) -> None:
-        """Count all there is, if the consumer lives that long."""
+        """Count everything, if the consumer lives that long."""
         self.start()
         assert self.consumer is not None
         try:
@@ -175,7 +175,7 @@ class SplitExactlyOnce(ExactlyOnce):
     @precondition(lambda self: self.spine.uploads)
     @rule(choice=st.integers(0), place=st.integers(0), bit=st.integers(0, 7))
     def tamper(self, choice: int, place: int, bit: int) -> None:
-        """The intake cannot open it; whatever it says, nothing is counted."""
+        """The intake cannot open it; its replies count nothing."""
         upload = self.spine.uploads[choice % len(self.spine.uploads)]
         self.spine.drain()
         before = self._counts()
@@ -185,7 +185,7 @@ class SplitExactlyOnce(ExactlyOnce):
 
     @rule(hours=st.sampled_from([-30, -1, 1, 25, 80]))
     def move_the_clock(self, hours: int) -> None:
-        """Back, once the intake knows what is closed: its clock alone would not tell."""
+        """Move it back once the intake knows what is closed: its clock alone would not show it."""
         self.spine.tell_the_intake()
         self.spine.clock.now += hours * 3600
 

@@ -1,7 +1,7 @@
 """Devices and several workers over one PostgreSQL database.
 
-A worker is a service with connections and a memory of its own, as a process has it; that real
-processes do not differ is the kill storm's to show.
+A worker is a service with its own connections and memory, like a process. The kill storm shows that
+real processes do not differ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WORKERS = 3
 
 @dataclass
 class SharedSpine(Spine):
-    """`service` is the worker whose turn it is; a request goes to the next one."""
+    """`service` is the worker whose turn it is; each request goes to the next one."""
 
     waiting: deque[Service] = field(default_factory=deque)
 
@@ -56,13 +56,13 @@ class SharedSpine(Spine):
         return super().reach(method, url, body=body, content_type=content_type)
 
     def tick(self) -> None:
-        """Every worker keeps house, each in its turn."""
+        """Every worker does its maintenance, each in turn."""
         for _ in range(WORKERS):
             self.pass_on()
             super().tick()
 
     def pass_on(self) -> None:
-        """The next worker's turn; a dead one is not replaced here."""
+        """Go to the next worker; a dead one is not replaced here."""
         if self.service is not None:
             self.waiting.append(self.service)
         if self.waiting:

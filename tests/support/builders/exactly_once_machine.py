@@ -1,6 +1,6 @@
 """A state machine: everything may fail in any order, and each report counts once.
 
-After every step what the service counted is compared with what the devices sent.
+After every step the service's counts are compared with the reports that the devices sent.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ _LONG = re.compile(r"-?\d+\.\d{9,}(?:e[+-]?\d+)?")
 
 @dataclass(frozen=True)
 class Kept:
-    """What was written down when the state was made: see `keep_state`."""
+    """What was recorded when the state was made: see `kept_state_maker`."""
 
     now: float
     trust: str
@@ -82,7 +82,7 @@ class Kept:
 
 
 def copied(target: Path, *, folder: Path = FOLDER) -> Path:
-    """A copy of the whole folder, to be written to; files are the owner's alone, as they were."""
+    """A writable copy of the whole folder; files are private to the owner, as they were."""
     shutil.copytree(folder, target)
     for path in [target, *target.rglob("*")]:
         path.chmod(0o700 if path.is_dir() else 0o600)
@@ -115,7 +115,19 @@ def answers(app: Flask, kept: Kept) -> dict[str, str]:
         paths.append(f"/v1/collections/{id}/releases/{release}")
     header = {"Authorization": f"Bearer {kept.token}"}
     browser = app.test_client(use_cookies=False)
-    return {path: _shortened(browser.get(path, headers=header).text) for path in paths}
+    texts = {path: _shortened(browser.get(path, headers=header).text) for path in paths}
+    return texts | {"/v1/audit": _before_migration(texts["/v1/audit"])}
+
+
+def _before_migration(audit: str) -> str:
+    """The audit log without the entry that upgrading the schema appended."""
+    document = json.loads(audit)
+    entries = document["entries"]
+    if entries[-1]["act"] != "schema-migrated":
+        return audit
+    entries.pop()
+    document |= {"size": len(entries), "head": entries[-1]["head"]}
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def pages(app: Flask, kept: Kept, kind: str) -> dict[str, int]:
@@ -148,19 +160,22 @@ def standing(client: Client) -> dict[str, Any]:
     budget, explained = client.budget(), client.explain()
     return {
         "consent": str(client.consent()),
-        "spent": str(budget.spent),
-        "left": str(budget.left),
+        "spent": str(budget.spent.exact),
+        "left": str(budget.left.exact),
         "names": {
-            name: [str(each.lifetime), str(each.spent), str(each.left)]
+            name: [str(part.exact) for part in (each.lifetime, each.spent, each.left)]
             for name, each in budget.collections.items()
         },
-        "reports": sorted([*map(_spelled, astuple(each))] for each in explained.reports),
+        "reports": sorted(
+            [*map(_spelled, astuple(each)[:-1])]  # but for the sentence
+            for each in explained.reports
+        ),
         "log": [] if explained.log is None else list(astuple(explained.log)),
     }
 
 
 def device_story(app: Flask, kept: Kept, state: Path) -> dict[str, Any]:
-    """What a state file holds, and what its next answers and uploads come to a day later."""
+    """The contents of a state file, and the results of its next answers and uploads a day later."""
     with client(app, kept, state) as device:
         before = standing(device)
     with client(app, kept, state, later=86_400.0) as device:
@@ -180,10 +195,10 @@ def device_story(app: Flask, kept: Kept, state: Path) -> dict[str, Any]:
 
 
 def drained(service: Service, kept: Kept, spool: Path) -> list[Any]:
-    """What draining the spool adds up to, as epoch, version, cohort, reports, tally."""
+    """The sums after draining the spool, as epoch, version, cohort, reports, tally."""
     spools.tally(service, spool, spools.here)
-    found = spools.cells(service, kept.collections["settings"])
-    return [[*key, n, tally] for key, (n, tally) in sorted(found.items())]
+    actual = spools.cells(service, kept.collections["settings"])
+    return [[*key, n, tally] for key, (n, tally) in sorted(actual.items())]
 
 
 def _spelled(value: object) -> str:
@@ -191,5 +206,5 @@ def _spelled(value: object) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Nine digits are the same on every machine; the last of seventeen are the processor's."""
+    """Keep nine digits, which are the same on every machine; the last of seventeen are not."""
     return _LONG.sub(lambda found: f"{float(found[0]):.9g}", text)

@@ -1,4 +1,4 @@
-"""Makes a folder of kept state with the program it runs on, and notes what can be read.
+"""Makes a folder of kept state with the program it runs on, and records what can be read.
 
 In a checkout of the program whose state is to be kept, with this file and `kept_state.py` in its
 `tests/support/builders`:
@@ -152,7 +152,7 @@ def _count(world: World, made: Mapping[str, Collection]) -> None:
 
 
 def _administer(world: World, made: Mapping[str, Collection]) -> None:
-    """By the API, so that the audit log has an entry of each."""
+    """Act through the API, so that the audit log has an entry of each kind."""
     survey = made["survey"].id
     _done(world, "POST", f"/v1/collections/{survey}/voucher-key", json={})
     _done(world, "POST", f"/v1/collections/{survey}/voucher-key/replace", json={})
@@ -185,7 +185,7 @@ def _done(world: World, method: str, path: str, **more: Any) -> Any:
 
 
 def _sign_in(world: World) -> None:
-    """The service brings its own house in order; then somebody signs in."""
+    """The service runs its maintenance; then a person signs in."""
     world.clock.now += 60
     world.running.tick()
     world.people["kept"] = Browser.signed_in(world.app, world.running, "admin")
@@ -209,8 +209,8 @@ def _device(world: World, made: Mapping[str, Collection], state: Path) -> None:
         ) as client:
             client.consent("granted")
             assert client.record("settings", {"dark_mode": True, "beta": False}) is Outcome.QUEUED
-            found = client.record("browser", "mac")
-            assert found is (Outcome.QUEUED if age else Outcome.HELD), found
+            actual = client.record("browser", "mac")
+            assert actual is (Outcome.QUEUED if age else Outcome.HELD), actual
             if age:
                 flushed = client.flush(60.0, early=True)
                 assert flushed.accepted == 2, flushed
@@ -226,7 +226,7 @@ def _kept(world: World, made: Mapping[str, Collection]) -> Kept:
         trust=world.running.keys.trust,
         token=world.tokens["admin"],
         sessions={"sqlite": world.people["kept"].cookie() or ""},
-        collections={name: found.id for name, found in made.items()},
+        collections={name: actual.id for name, actual in made.items()},
         releases=releases,
         answers={},
         client={},
@@ -244,7 +244,7 @@ def _keep(source: Path, target: Path) -> None:
 
 
 def _move_to_postgres(settings: Settings, kept: Kept, target: Path) -> None:
-    """The same in PostgreSQL, where reports wait to be added up and somebody signs in again."""
+    """The same in PostgreSQL, where reports wait to be added up and a person signs in again."""
     address = postgres_server.empty()
     store_copies.copy_store(settings, address)
     _keep(settings.data.parent, target)
@@ -278,19 +278,19 @@ def _read(folder: Path, kept: Kept) -> Kept:
     """Everything that can be read from a copy, by the program that made it."""
     with tempfile.TemporaryDirectory() as name:
         copy = kept_state.copied(Path(name) / "copy", folder=folder)
-        found = {}
+        actual = {}
         for kind, settings in _stores(copy):
             with kept_state.opened(settings, kept.now) as (service, app):
-                found[kind] = kept_state.answers(app, kept)
+                actual[kind] = kept_state.answers(app, kept)
                 assert set(kept_state.pages(app, kept, kind).values()) == {200}
                 if kind == "sqlite":
                     drained = kept_state.drained(service, kept, copy / "spool")
                     device = kept_state.device_story(app, kept, copy / "client.db")
-        alike = found["sqlite"].items()
-        found["postgres"] = {
-            path: said for path, said in found["postgres"].items() if (path, said) not in alike
+        alike = actual["sqlite"].items()
+        actual["postgres"] = {
+            path: said for path, said in actual["postgres"].items() if (path, said) not in alike
         }
-        return replace(kept, answers=found, client=device, spool=drained)
+        return replace(kept, answers=actual, client=device, spool=drained)
 
 
 def _stores(folder: Path) -> Iterator[tuple[str, Settings]]:

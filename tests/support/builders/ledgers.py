@@ -11,7 +11,7 @@ from support.builders.store_reports import COLLECTION, EPOCH
 
 
 class Spent(Exception):  # noqa: N818  (the word of the domain)
-    """The budget of these tests is gone."""
+    """The budget of these tests is used up."""
 
 
 def charge_row(
@@ -43,7 +43,7 @@ def result_row(number: int, text: bytes = b'{"counts":[1]}') -> ResultRow:
 
 
 class Budget:
-    """Admits while Σε stays within the limit; `seen` is what it was shown each time."""
+    """Admits while Σε stays within the limit; `seen` is what it was given each time."""
 
     def __init__(self, limit: str, price: str = "1/10") -> None:
         self.limit, self.price = Fraction(limit), Fraction(price)

@@ -1,7 +1,7 @@
-"""Manifests from TOML without the author's tools, for tests that run beside one wheel alone.
+"""Manifests from TOML without the author's tools, for tests that run with one wheel alone.
 
-The tests of the author's tools hold that these make the same bytes of the same text. What they
-choose or refuse, this does not: a text names its mechanism, or gets the plainest.
+The tests of the author's tools check that both make the same bytes from the same text. The tools
+also choose and refuse; this module does not: a text names its mechanism, or gets the plainest.
 """
 
 from __future__ import annotations

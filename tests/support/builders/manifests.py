@@ -42,7 +42,7 @@ def memoized(text: str = "") -> Manifest:
 
 
 def fresh(text: str = "") -> Manifest:
-    """The same question, answered anew on the first ten days."""
+    """The same question, answered again on the first ten days."""
     return settings('repeat = "fresh"\n' + text + SETTINGS)
 
 
@@ -67,10 +67,14 @@ def manifest_with(changes: Mapping[str, object], *, of: Manifest | None = None) 
     return parse_manifest(body_with(changes, of=of))
 
 
-def next_version(old: Manifest, changes: Mapping[str, object]) -> Manifest:
-    """The version after `old`, honest in all but what `changes` says."""
+def next_version(
+    old: Manifest, changes: Mapping[str, object], *, without: tuple[str, ...] = ()
+) -> Manifest:
+    """The version after `old`, honest in all but what `changes` says and what is left out."""
     chain = {"version": old.version + 1, "previous": old.digest.hex()}
     values = dict(old.values) | chain | dict(changes)
+    for path in without:
+        del values[path]
     values.setdefault("collection", old.collection)
     if "collection" not in changes:
         values["collection"] = collection_id(str(values["name"]), identity_of(values))

@@ -31,7 +31,7 @@ class Tree:
 
     @classmethod
     def copied_to(cls, folder: Path) -> Tree:
-        """The code of server and contract, and what rehearsals need of the tests."""
+        """The code of server and contract, and the tests that rehearsals need."""
         for name in _COPIED:
             shutil.copytree(ROOT / name, folder / name, ignore=_IGNORED)
         for name in _TESTS:
@@ -67,7 +67,7 @@ class Tree:
         }
 
     def take(self, pattern: str) -> list[str]:
-        """More of the project's files as they are; their paths."""
+        """Copy more of the project's files unchanged; return their paths."""
         paths = sorted(ROOT.glob(pattern))
         for path in paths:
             target = self.folder / path.relative_to(ROOT)

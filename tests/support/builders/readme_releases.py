@@ -1,4 +1,4 @@
-"""The collection of the README's releases: 8,000 people in two epochs."""
+"""The collection of the page on releases: 8,000 people in two epochs."""
 
 from __future__ import annotations
 
@@ -47,11 +47,10 @@ def with_reports(deniable: Deniable, first: int) -> None:
 
 
 def worked(page: str) -> tuple[str, list[tuple[str, str]]]:
-    """The TOML of the section on releases, and its commands with what stands below them."""
-    section = page.split("## Central releases over collections\n")[1].split("\n## ")[0]
-    match = re.search(r"^```toml\n(.*?)^```", section, re.S | re.M)
+    """The page's TOML, and its commands with the output below them."""
+    match = re.search(r"^```toml\n(.*?)^```", page, re.S | re.M)
     assert match is not None
-    return match[1], EXAMPLE.findall(section)
+    return match[1], EXAMPLE.findall(page)
 
 
 def words(output: str) -> list[str]:

@@ -13,7 +13,7 @@ YES = {"dark_mode": True, "beta": False}
 
 
 def sent(world: RelayWorld, collection: Collection, count: int, **how: Any) -> list[Report]:
-    """So many devices upload, and are told that all is well."""
+    """So many devices upload, and get replies that all is well."""
     reports = [world.aggregator.report(collection, YES, **how) for _ in range(count)]
     for report in reports:
         assert world.upload(collection.id, report).codes == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -12,9 +13,11 @@ from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies,
 from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_aggregator.releases.kinds.sensitivity import Sensitivity
 from deniable_central.accounting import Installation
-from deniable_shared.domains import Bits, Choice, Domain
+from deniable_estimators.inference.payload_arrays import first_round
+from deniable_shared.domains import Bits, Choice, Domain, Number, Text
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
+from support.builders.record_domains import record
 from support.oracles.message_laws import MessageLaw
 
 Vector = tuple[int, ...]
@@ -29,11 +32,12 @@ def context(
     epochs: int = 1,
     labels: tuple[str, ...] | None = None,
     cohorts: int = 1,
+    numbers: bool = False,
 ) -> ReleaseContext:
     default = "memoized" if isinstance(built, MemoizedChain) else "once"
     return ReleaseContext(
         collection="question-aaaaaa",
-        domain=_domain(built, labels),
+        domain=_domain(built, labels, numbers=numbers),
         mechanism=built,
         repeat=repeat or default,
         read="releases",
@@ -44,7 +48,14 @@ def context(
     )
 
 
-def _domain(built: Mechanism, labels: tuple[str, ...] | None) -> Domain:
+def _domain(built: Mechanism, labels: tuple[str, ...] | None, *, numbers: bool) -> Domain:
+    form = first_round(built)
+    if "record" in built.domain_types and "choice" not in built.domain_types:
+        return record(*form.radices)  # type: ignore[attr-defined]  # a mechanism of records
+    if "text" in built.domain_types:
+        return Text(built.domain_size)
+    if "number" in built.domain_types and (numbers or "choice" not in built.domain_types):
+        return Number(Fraction(0), Fraction(built.domain_size - 1), Fraction(1))
     named = labels or tuple(f"label {v}" for v in range(built.domain_size))
     return Choice(named) if "choice" in built.domain_types else Bits(named)
 
@@ -59,7 +70,7 @@ def messages(built: Mechanism) -> list[Vector]:
 
 
 def neighbours(built: Mechanism, n: int) -> Iterator[tuple[Vector, Vector]]:
-    """The tally of every n messages beside what replacing one report makes of it."""
+    """The tally of every n messages, and that after replacing one report."""
     every, seen = messages(built), set[tuple[Vector, Vector]]()
     for kept in combinations_with_replacement(every, n - 1):
         others = np.sum(kept, axis=0) if kept else np.zeros(len(every[0]), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""One request of each kind of release."""
+"""One request of each kind of release: over a choice, or over the domain that the kind needs."""
 
 from __future__ import annotations
 
@@ -15,3 +15,11 @@ REQUESTS: list[tuple[str, dict[str, object]]] = [
     ("small-db", {"workload": "prefixes", "alpha": "0.5", "candidates": 9, "epsilon": "0.5"}),
     ("top-k", {"k": 2, "epsilon": "0.5"}),
 ]
+
+OF_DOMAINS: dict[str, tuple[str, dict[str, object]]] = {
+    "mean": ("number", {"epsilon": "0.5"}),
+    "shares": ("number", {"ranges": "2", "epsilon": "0.5"}),
+    "table": ("record", {"attributes": "os, browser", "epsilon": "0.5"}),
+    "texts": ("text", {"texts": "ab, c", "epsilon": "0.5"}),
+}
+"""Of kinds that read no choice: which domain they need, and one request of each."""

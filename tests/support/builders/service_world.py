@@ -70,7 +70,7 @@ class World:
         key_id: int = 1,
         extensions: tuple[Extension, ...] = (),
     ) -> ReportHeader:
-        """An honest header unless told otherwise."""
+        """An honest header by default."""
         fresh = report_id or secrets.token_bytes(16)
         return ReportHeader(fresh, epoch, manifest_version, key_id, extensions)
 

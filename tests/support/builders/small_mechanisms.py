@@ -35,6 +35,8 @@ SMALL = {
     "hadamard-4-chain": chain("hadamard/1", 4),
     "oue-3": mechanism("oue/1", 3),
     "sue-2-chain": chain("sue/1", 2),
+    "loloha-4": mechanism("loloha/1", 4, field_order=2, dimension=2),
+    "loloha-3-chain": chain("loloha/1", 3, field_order=2, dimension=2),
 }
 """At most four labels, and ten messages or fewer."""
 

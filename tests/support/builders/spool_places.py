@@ -102,7 +102,7 @@ def _moved(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def killed_at(step: int, kind: str) -> Iterator[list[int]]:
-    """Before its `step`-th change to a place the process ends; yields how many it came to."""
+    """End the process before its `step`-th change to a place; yield how many changes it made."""
     seen = [0]
 
     def passed() -> None:
@@ -136,9 +136,9 @@ def _over_watched(spool: ObjectStoreSpool, files: Any, root: str, where: str) ->
 
 
 class _Watched:
-    """A file system of pyarrow's whose streams keep everything until they are closed.
+    """A file system of pyarrow whose streams keep everything until they are closed.
 
-    A process that ends closes nothing; a stream of pyarrow's that is given up does.
+    A process that ends closes nothing, but an abandoned stream of pyarrow closes itself.
     """
 
     def __init__(self, files: Any) -> None:

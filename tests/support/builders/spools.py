@@ -48,7 +48,7 @@ Cells = dict[tuple[int, int, int], tuple[int, list[int]]]
 
 
 def spooled(world: World, reports: Iterable[Report]) -> list[SpooledReport]:
-    """As the ingest would spool them."""
+    """Return the records as the ingest would spool them."""
     return [SpooledReport(world.manifest.collection, report.encode()) for report in reports]
 
 
@@ -68,7 +68,7 @@ def fill(
 
 
 def mixed(world: World, count: int, today: int = TODAY) -> list[Report]:
-    """Reports of every payload there is, of today and the day before: see `expected_of`."""
+    """Reports of every possible payload, of today and the day before: see `expected_of`."""
     return [
         world.report(world.header(epoch=today - number % 2), payload=bytes([number % 8 << 5]))
         for number in range(count)
@@ -76,13 +76,13 @@ def mixed(world: World, count: int, today: int = TODAY) -> list[Report]:
 
 
 def expected_of(count: int, today: int = TODAY) -> Cells:
-    """What `mixed` comes to."""
-    found: Cells = {}
+    """The sums of `mixed`."""
+    actual: Cells = {}
     for day in range(2):
         payloads = [number % 8 << 5 for number in range(day, count, 2)]
         bits = [sum(p >> 7 - bit & 1 for p in payloads) for bit in range(3)]
-        found[today - day, 1, 0] = (len(payloads), bits)
-    return found
+        actual[today - day, 1, 0] = (len(payloads), bits)
+    return actual
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Prepared:
     today: int
 
     def counted(self) -> Cells:
-        """What its store holds."""
+        """The contents of its store."""
         service = Service.open(self.settings)
         try:
             return cells(service, self.manifest.collection)
@@ -104,11 +104,11 @@ class Prepared:
             service.close()
 
     def expected(self) -> Cells:
-        """What it must hold in the end."""
+        """The contents that it must have in the end."""
         return expected_of(self.reports, self.today)
 
     def blocks_done(self) -> int:
-        """How many blocks were counted, seen from beside."""
+        """How many blocks were counted, seen from outside."""
         with closing(sqlite3.connect(self.settings.database)) as db:
             [[n]] = db.execute("select count(*) from counted_blocks").fetchall()
         return int(n)
@@ -135,12 +135,12 @@ def prepare(folder: Path, reports: int, blocks: int, store: str = "") -> Prepare
 def tally(
     service: Service, spool: str | Path, engine: Engine, *, job: str = "tally"
 ) -> TallySummary:
-    """A job that nobody watches."""
+    """A job without a watcher."""
     return tally_spool(service, spool, engine, job=job, progress=quiet)
 
 
 def quiet(done: int, total: int) -> None:
-    """Nobody watches."""
+    """No watcher."""
 
 
 def cells(service: Service, collection: str) -> Cells:

@@ -26,7 +26,7 @@ def copy_store(settings: Settings, url: str) -> Manifest:
 
 
 def restore(settings: Settings, source: Path | BinaryIO, url: str) -> copying.RestoreResult:
-    """Into the store at `url`, beside the one that the directory has."""
+    """Into the store at `url`, next to the one that the directory has."""
     return copying.restore(
         settings, source, passphrase=str, nothing_released_since=False, database=url
     )

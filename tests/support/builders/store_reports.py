@@ -75,12 +75,12 @@ def sums(cell: TallyKey, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int6
 
 def counted(store: Store, collection: str = COLLECTION) -> dict[int, tuple[int, list[int]]]:
     """Epoch → (n, tally), all versions and cohorts together."""
-    found: dict[int, tuple[int, list[int]]] = {}
+    actual: dict[int, tuple[int, list[int]]] = {}
     for row in store.tallies(collection, *EVERY_EPOCH):
-        n, tally = found.get(row.key.epoch, (0, [0] * len(row.tally)))
+        n, tally = actual.get(row.key.epoch, (0, [0] * len(row.tally)))
         added = [a + b for a, b in zip(tally, row.tally.tolist(), strict=True)]
-        found[row.key.epoch] = (n + row.n, added)
-    return found
+        actual[row.key.epoch] = (n + row.n, added)
+    return actual
 
 
 def append_log(store: Any, entry_type: str, body_hash: bytes) -> None:

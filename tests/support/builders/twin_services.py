@@ -1,6 +1,6 @@
 """Two services that are copies down to keys and tokens, and then differ.
 
-What two of them say can be compared byte for byte: whatever is different comes from the reports.
+What two of them say can be compared byte for byte: all differences come from the reports.
 """
 
 from __future__ import annotations
@@ -42,17 +42,19 @@ COOKIE = "deniable-session"
 
 @dataclass(frozen=True)
 class Reports:
-    """How many reports of one cohort of an epoch say each label."""
+    """The tally of the reports of one cohort of an epoch; `n` of them, by default its sum."""
 
     epoch: int
     counts: Sequence[int]
     cohort: int = 0
+    n: int | None = None
 
 
 def add(world: World, collection: Collection, reports: Reports) -> None:
     """Count them under ids that are the same in every twin."""
     cell = TallyKey(collection.id, reports.epoch, collection.manifest.version, reports.cohort)
-    n, tally = sum(reports.counts), np.array(reports.counts, dtype=np.int64)
+    tally = np.array(reports.counts, dtype=np.int64)
+    n = sum(reports.counts) if reports.n is None else reports.n
     name = b"%d %d " % (reports.epoch, reports.cohort)
     ids = [hashlib.sha256(name + b"%d" % place).digest()[:16] for place in range(n)]
     arrivals = [AcceptedReport(cell, id, b"\0") for id in ids]
@@ -83,9 +85,9 @@ def twins(
 
 def _cookie(world: World, role: str) -> str:
     world.page("/", role)
-    found = world.people[role].cookie()
-    assert found is not None
-    return found
+    actual = world.people[role].cookie()
+    assert actual is not None
+    return actual
 
 
 def _twin(
@@ -109,11 +111,11 @@ def _twin(
         people[role].client.set_cookie(COOKIE, cookie)
     seed = read_seed(folder / name / "operator.key")
     world = World(service, app, clock, seed, first.tokens, people)
-    found = service.registry.get(collection)
+    actual = service.registry.get(collection)
     for each in reports:
-        add(world, found, each)
+        add(world, actual, each)
     service.tick()
-    return ReleaseWorld(world, found, planner, stream())
+    return ReleaseWorld(world, actual, planner, stream())
 
 
 def equally_tossed(
@@ -152,8 +154,8 @@ class _Replaced:
     seen: Callable[[Tallies], Tallies]
 
     def __getattr__(self, name: str) -> object:
-        found = getattr(self.prepared, name)
-        return partial(self._drawn, found) if name in ("draw", "open", "resume") else found
+        actual = getattr(self.prepared, name)
+        return partial(self._drawn, actual) if name in ("draw", "open", "resume") else actual
 
     def _drawn(self, method: Callable[..., object], tallies: Tallies, *more: object) -> object:
         return method(self.seen(tallies), *more, coins=Coins.derive(b"twins"))

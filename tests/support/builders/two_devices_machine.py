@@ -29,7 +29,7 @@ class Twin(Device):
 
 
 class OncePerPerson(ExactlyOnce):
-    """Whatever happens, each epoch counts one report of the two, and all of what it acknowledged.
+    """In every case each epoch counts one report of the two, and all of what it acknowledged.
 
     The two may count in different epochs: each has a voucher of its own then.
     """

@@ -1,4 +1,4 @@
-"""An ASGI application as a WSGI callable, so that one test asks both kinds of ways in."""
+"""An ASGI application as a WSGI callable, so that one test covers both entry points."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def _whole(asking: Awaitable[None]) -> None:
 
 
 def scope_of(environ: WSGIEnvironment) -> Message:
-    """What an ASGI server says of the same request."""
+    """The scope that an ASGI server would give for the same request."""
     headers = [(_NAMES[name], environ[name].encode()) for name in _NAMES if environ.get(name)]
     headers += [
         (name[5:].lower().replace("_", "-").encode(), value.encode("latin-1"))
@@ -93,12 +93,18 @@ def as_wsgi(application: Any) -> Any:
 
 
 def with_front(app: Flask) -> Flask:
-    """The same application, its uploads answered by the front that workers have."""
-    front, flask = AsgiAsWsgi(front_of(app)), app.wsgi_app
+    """The same application, its uploads answered by the front that workers have.
+
+    Most tests upload nothing: the front is made for the first upload.
+    """
+    flask, fronts = app.wsgi_app, list[AsgiAsWsgi]()
 
     def wsgi_app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        upload = upload_collection(environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""))
-        return (flask if upload is None else front)(environ, start_response)
+        if upload_collection(environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")) is None:
+            return flask(environ, start_response)
+        if not fronts:
+            fronts.append(AsgiAsWsgi(front_of(app)))
+        return fronts[0](environ, start_response)
 
     app.wsgi_app = wsgi_app  # type: ignore[method-assign]  # Flask says so: the way to wrap an application
     return app

@@ -36,9 +36,9 @@ class Browser:
 
     def form_token(self, path: str = "/sign-in") -> str:
         """What the form of a page carries."""
-        found = FORM_TOKEN.search(self.client.get(path).text)
-        assert found is not None
-        return found[1]
+        actual = FORM_TOKEN.search(self.client.get(path).text)
+        assert actual is not None
+        return actual[1]
 
     def sign_in(self, name: str, password: str = PASSWORD, **more: str) -> TestResponse:
         return self.post("/sign-in", name=name, password=password, **more)
@@ -52,5 +52,5 @@ class Browser:
         return self.client.post(path, data={"csrf_token": self.form_token(), **fields})
 
     def cookie(self, kind: str = "session") -> str | None:
-        found = self.client.get_cookie(f"deniable-{kind}")
-        return None if found is None else found.value
+        actual = self.client.get_cookie(f"deniable-{kind}")
+        return None if actual is None else actual.value

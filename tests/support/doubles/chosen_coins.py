@@ -9,7 +9,7 @@ from deniable_shared.randomness.coins import Coins
 
 
 class Fixed(Coins):
-    """Reads the given bytes first, then one byte for ever; counts what was read."""
+    """Reads the given bytes first, then one byte forever; counts what was read."""
 
     def __init__(self, first: builtins.bytes = b"", *, rest: int = 0) -> None:
         super().__init__(b"")

@@ -31,7 +31,7 @@ class Clocks:
         self.boot += seconds
 
     def step(self, seconds: float) -> None:
-        """Somebody sets the wall clock."""
+        """A person sets the wall clock."""
         self.wall += seconds
 
 

@@ -24,20 +24,20 @@ class Killed(BaseException):
 
 @dataclass
 class Fuse:
-    """Burns down one statement at a time; at zero every later statement finds nobody alive."""
+    """Burns down one statement at a time; at zero every later statement fails."""
 
     left: int | None = None
     after: bool = False
 
     def light(self, statements: int, *, after: bool) -> None:
-        """Die at that statement: before it runs, or when it has run and nobody was told."""
+        """Die at that statement: before it runs, or when it has run, before any reply."""
         self.left, self.after = statements, after
 
     def put_out(self) -> None:
         self.left = None
 
     def burn(self) -> bool:
-        """Whether this statement is the last one."""
+        """Return whether this statement is the last one."""
         if self.left is None:
             return False
         self.left -= 1
@@ -73,7 +73,7 @@ OURS = ("MainThread", "uploads")
 
 
 def killable_postgres(fuse: Fuse) -> type[psycopg.Connection[Any]]:
-    """The same for PostgreSQL; the pool's own threads and its questions do not burn the fuse."""
+    """The same for PostgreSQL; the pool's own threads and checks do not burn the fuse."""
     import psycopg
 
     class Mortal(psycopg.Connection[Any]):

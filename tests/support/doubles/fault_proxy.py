@@ -5,7 +5,7 @@ DROP_REQUEST   the request never arrives
 CUT_REQUEST    half of it does
 DELAY          the reply comes late
 CUT_REPLY      half of the reply comes back
-DROP_REPLY     the request is done and nobody is told
+DROP_REPLY     the request is done and there is no reply
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Tap(FaultProxy):
     _clients: list[socket.socket] = field(default_factory=list)
 
     def close(self) -> None:
-        """Cut off whoever keeps a connection."""
+        """Cut off all open connections."""
         for client in self._clients:
             with suppress(OSError):
                 client.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""An OpenID provider that can lie in any one point.
+"""An OpenID provider that can lie in any single point.
 
 It signs with RSA by hand (cryptography), keeps codes once and checks PKCE and the client's secret.
 """
@@ -36,7 +36,7 @@ def number(value: int) -> str:
 
 @dataclass
 class IdentityProvider:
-    """What it says next can be changed: `claims` go over the true ones, None takes one away."""
+    """An honest provider; `claims` replace true claims, and None removes one."""
 
     issuer: str = ""
     now: float = 0.0
@@ -56,7 +56,7 @@ class IdentityProvider:
             self.keys[name] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
     def forget(self, now: float) -> None:
-        """As honest as at first."""
+        """Be honest again."""
         self.now, self.claims, self.document = now, {}, {}
         self.header, self.listed = {"alg": "RS256", "kid": "one"}, ["one"]
         self.signed_by, self.tamper, self.answer = "one", False, None
@@ -81,7 +81,7 @@ class IdentityProvider:
         }
 
     def authorize(self, query: dict[str, str]) -> str:
-        """Where the browser is sent back to; whoever asks is signed in at once."""
+        """Where the browser is sent back to; every caller is signed in at once."""
         self.asked.append(query)
         assert query["code_challenge_method"] == "S256"
         assert (query["response_type"], query["client_id"]) == ("code", CLIENT)
@@ -115,8 +115,8 @@ class IdentityProvider:
             "preferred_username": "ana",
             "groups": ["staff"],
         }
-        told = {name: value for name, value in (true | self.claims).items() if value is not None}
-        parts = [base64url(json.dumps(part).encode()) for part in (self.header, told)]
+        result = {name: value for name, value in (true | self.claims).items() if value is not None}
+        parts = [base64url(json.dumps(part).encode()) for part in (self.header, result)]
         signed = ".".join(parts).encode()
         if self.header["alg"] == "none":
             signature = b""
@@ -126,7 +126,7 @@ class IdentityProvider:
             key = self.keys[self.signed_by]
             signature = key.sign(signed, padding.PKCS1v15(), hashes.SHA256())
         if self.tamper:
-            parts[1] = base64url(json.dumps(told | {"groups": ["admins"]}).encode())
+            parts[1] = base64url(json.dumps(result | {"groups": ["admins"]}).encode())
         return ".".join([*parts, base64url(signature)])
 
 

@@ -1,4 +1,4 @@
-"""Ends everything a store does at its k-th statement, on either database."""
+"""Kills everything that a store does at its k-th statement, on either database."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["KillSwitch", "Killed"]
 
 
 class Killed(BaseException):
-    """The process ends here: no handler of ours may run on."""
+    """The process ends here: none of our handlers may run."""
 
 
 class KillSwitch:
-    """Counts this thread's statements from `arm` on; at the k-th and ever after, all are dead."""
+    """Counts this thread's statements from `arm` on. The k-th and all later ones fail."""
 
     def __init__(self) -> None:
         self.executed = 0
@@ -53,7 +53,7 @@ class KillSwitch:
         return self._left is not None and self.executed >= self._left
 
     def arm(self, statements: int | None) -> None:
-        """Let that many statements through; None lets all."""
+        """Let `statements` statements through; None lets all through."""
         self.executed, self._left = 0, statements
 
     def count(self) -> None:

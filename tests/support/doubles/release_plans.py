@@ -67,7 +67,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Talk(Counts):
-    """The same, told when asked; record 0 is empty, the others [place, answer]."""
+    """The same, on request; record 0 is empty, the others [place, answer]."""
 
     mechanism: str = "talk"
 

@@ -106,8 +106,8 @@ class ReversingCursor(sqlite3.Cursor):
 
     @property
     def description(self) -> Any:
-        found = sqlite3.Cursor.description.__get__(self)
-        return found[::-1] if found and self._turns else found
+        actual = sqlite3.Cursor.description.__get__(self)
+        return actual[::-1] if actual and self._turns else actual
 
     def fetchone(self) -> Any:
         return self._turned(super().fetchone())

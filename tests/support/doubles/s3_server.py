@@ -77,13 +77,13 @@ def server() -> Server:
         def log(self, type: str, message: str, *args: Any) -> None:
             """Nothing: pytest would show it as an error's output."""
 
-    found = Server()
-    app = found.around(DomainDispatcherApplication(create_backend_app))
+    actual = Server()
+    app = actual.around(DomainDispatcherApplication(create_backend_app))
     serving = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Silent)
-    found.port = serving.server_port
+    actual.port = serving.server_port
     threading.Thread(target=serving.serve_forever, daemon=True).start()
     atexit.register(serving.server_close)
-    return found
+    return actual
 
 
 def bucket(credentials: str = "") -> str:

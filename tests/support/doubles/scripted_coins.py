@@ -89,7 +89,7 @@ class Branching(Coins):
 
 
 class _Open:
-    """A uniform integer that nobody looked at yet, divided by `scale`."""
+    """A uniform integer that is not read yet, divided by `scale`."""
 
     def __init__(self, coins: Branching, size: int, scale: Fraction = Fraction(1)) -> None:
         self.coins, self.size, self.scale, self.fresh = coins, size, scale, True

@@ -42,7 +42,7 @@ _DOMAINS = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Unstructured(Toy):
-    """The same mechanism, of which nobody says what its messages are."""
+    """The same mechanism, without a description of its messages."""
 
     @property
     def structure(self) -> None:  # type: ignore[override]  # a mechanism without a structure

@@ -43,7 +43,7 @@ HALF, ONE = Fraction(1, 2), Fraction(1)
 
 
 def under_replace(guarantee: Guarantee) -> Guarantee:
-    """The same numbers, said of another relation."""
+    """The same numbers, stated for another adjacency."""
     return replace(guarantee, adjacency=REPLACE)
 
 
@@ -63,7 +63,7 @@ def rho_times_the_group(guarantee: Guarantee, rows: int) -> Guarantee:
 
 
 def one_lie_too_far(epsilon: Fraction, releases: int, delta: Fraction) -> Fraction:
-    """(k − 2i)ε for the first δ_i above δ, where the last one below it is meant."""
+    """(k − 2i)ε for the first δ_i above δ, instead of the last one below it."""
     p = 1 / (1 + math.exp(-epsilon))
     for i in range(releases // 2 + 1):
         target = (releases - 2 * i) * float(epsilon)
@@ -85,12 +85,12 @@ def half_the_root(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def sign_of_the_logarithm(rho: Fraction, delta: Fraction) -> Fraction:
-    """At order 3: 3ρ + ln ⅔ − ½·ln 3δ is meant."""
+    """At order 3, instead of 3ρ + ln ⅔ − ½·ln 3δ."""
     return 3 * rho + Fraction(math.log(2 / 3) + math.log(3 * delta) / 2)
 
 
 def check_rho_of_pure(cost: Callable[[Guarantee], Fraction]) -> None:
-    """D_α ≤ ρα for randomized response, which any pure release may be."""
+    """D_α ≤ ρα for randomized response, the worst pure release."""
     for epsilon in (0.2, 1.0, 4.0):
         rho = float(cost(Guarantee.pure(Fraction(epsilon), REPLACE)))
         for alpha in (1.01, 2.0, 8.0):
@@ -118,7 +118,7 @@ def of_one_report(release: Guarantee, installation: Installation) -> Guarantee:
 
 
 def check_three_reports(true_values: Promised) -> None:
-    """Three answers that are all alike, and a release that reads all three."""
+    """Three equal answers, and a release that reads all three."""
     three = Installation.fresh(epochs=3, report=1, lifetime=3)
     p, q = (np.array([law[0] ** 3, 1 - law[0] ** 3]) for law in randomized_response(1.0))
     one, zero = randomized_response(1.5)
@@ -136,7 +136,7 @@ def contracts(guarantee: Guarantee, local: Fraction) -> Guarantee:
 
 
 def check_contracts_either(contracts: Contracts) -> None:
-    """Also of a release that tells a row from none by e^½, and one row from another by e."""
+    """Also of a release that separates a row from none by e^½, and two rows by e."""
     central = np.array([[1.0, 0.0], [0.0, 1.0]]) @ np.array(randomized_response(1.0))
     pair = randomized_response(1.0)
     bound = contracts(Guarantee.pure(HALF, ADD_REMOVE), ONE).epsilon

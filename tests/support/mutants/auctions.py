@@ -64,7 +64,7 @@ def gain_of_a_lie(epsilon: float) -> float:
 
 
 def check_gain_on_either_side(bound: Callable[[float], float]) -> None:
-    """u = −1 or 1 of the two answers of randomized response, whose truth one may tell or not."""
+    """u = −1 or 1 for the two answers of randomized response, whose truth one may report or not."""
     for epsilon in (0.1, 1.0, 5.0):
         p, q = randomized_response(epsilon)
         assert (p - q) @ (1, -1) <= bound(epsilon) * UP
@@ -123,13 +123,13 @@ def rationed(buyers: Buyers, board: Table) -> Sequence[int]:
 
 
 def crowded(buyers: Buyers, board: Table) -> Sequence[int]:
-    """Everybody is told whether the first buyer bought."""
+    """All players learn whether the first buyer bought."""
     choices = list(best_responses(buyers, board))
     return [choice + 10 * (choices[0] > 0) for choice in choices]
 
 
 def for_the_second(buyers: Buyers, board: Table) -> Sequence[int]:
-    """The second buyer learns nothing of the first, the first all of the second."""
+    """The second buyer learns nothing of the first, but the first learns all of the second."""
     mine, theirs = best_responses(buyers, board)
     return [mine + 10 * theirs, theirs]
 
@@ -208,7 +208,7 @@ def exactly_truthful(lottery: WelfareLottery, values: Table) -> Sequence[float]:
 
 
 def clarke(lottery: WelfareLottery, values: Table) -> Sequence[float]:
-    """What the others lose by one's being there, on average."""
+    """What the others lose on average because one takes part."""
     others = values[1]
     alone = lottery.pmf(others[None]).probabilities
     return [float(alone @ others - lottery.pmf(values).probabilities @ others) / lottery.scale]
@@ -299,7 +299,7 @@ def no_offsets(values: Sequence[int], prices: PriceGrid, *, reports: int, q: Fra
 
 
 def check_offsets(offsets: Callable[..., Table] = revenue_offsets) -> None:
-    """A thousand who would pay 3 of 1, 2 or 3, each through randomized response at ε = ½."""
+    """A thousand people who would pay 3 of 1, 2 or 3, each through randomized response at ε = ½."""
     prices, law = PriceGrid.of([1, 2, 3]), build("grr/1", domain_size=4, epsilon="0.5")
     tally = [1_000 * float(law.q)] * 3 + [1_000 * float(law.p)]
     raw = np.array([price * sum(tally[price:]) for price in prices.grid])

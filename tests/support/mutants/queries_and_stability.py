@@ -61,7 +61,7 @@ class WithoutTheHalf(SmallDb):
 
 
 class SensitivityOne(SmallDb):
-    """Sensitivity 1, whatever the unit of the score."""
+    """Sensitivity 1, in every unit of the score."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class SensitivityOne(SmallDb):
 
 
 class FavoursTheWorst(SmallDb):
-    """The score max|…| where −max|…| belongs."""
+    """The score max|…| instead of −max|…|."""
 
     __slots__ = ()
 
@@ -91,7 +91,7 @@ def declared_sensitivity(tally: Rows) -> Fraction:
 
 
 class OffByOne(StabilityTest):
-    """D + N ≥ T where D + N > T belongs."""
+    """D + N ≥ T instead of D + N > T."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ class AlwaysDecided(StabilityTest):
 
 
 def mode_by_whole_gap(rows: Rows) -> Proposal[int]:
-    """D = f1 − f2, though one row replaced moves both."""
+    """D = f1 − f2, although one replaced row moves both."""
     counts = np.bincount(rows, minlength=3)
     return propose_argmax(counts, range_sensitivity=1)
 
@@ -145,7 +145,7 @@ PLAN = OnlinePlan(SessionDemand(3, 2, 2), (ONE, ONE, ONE), 2, 1)
 
 
 class OneForAllUpdates(OnlinePlan):
-    """Query noise 2/ε, though c queries may teach."""
+    """Query noise 2/ε, although c queries may teach."""
 
     __slots__ = ()
 
@@ -156,7 +156,7 @@ class OneForAllUpdates(OnlinePlan):
 
 
 class WithoutTheTwo(OnlinePlan):
-    """Query noise c/ε, though errors move both ways."""
+    """Query noise c/ε, although errors move both ways."""
 
     __slots__ = ()
 
@@ -167,7 +167,7 @@ class WithoutTheTwo(OnlinePlan):
 
 
 class NakedThreshold(OnlinePlan):
-    """A threshold without noise, or next to none."""
+    """A threshold without noise, or almost none."""
 
     __slots__ = ()
 
@@ -178,7 +178,7 @@ class NakedThreshold(OnlinePlan):
 
 
 class NakedAnswers(OnlinePlan):
-    """Answers that teach without noise of their own, or next to none."""
+    """Answers that teach without noise, or almost none."""
 
     __slots__ = ()
 
@@ -210,7 +210,7 @@ class NoisePerDimension(Mwem):
 
 
 class AllOfEpsilonTwice(Mwem):
-    """ε/T for each selection and each measurement, though a round is both."""
+    """ε/T for each selection and each measurement, although a round is both."""
 
     __slots__ = ()
 

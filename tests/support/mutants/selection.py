@@ -29,7 +29,7 @@ EITHER_WAY, TOGETHER = (-1, 0, 1), (0, 1)
 
 @dataclass(frozen=True)
 class Wrong:
-    """A law of somebody's own, with the guarantee that was claimed for it."""
+    """A user's own law, with the guarantee that was claimed for it."""
 
     guarantee: Guarantee
     pmf: Callable[[Any], Pmf[Any]]

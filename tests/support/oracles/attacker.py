@@ -4,9 +4,9 @@ By the law of the chain, in rationals, for any number of reports of one permanen
 
     P[reports | x] = Σ_y P[y | x]·Π_t P[report_t | y]        y: all permanent answers
 
-A symbol that no report shows has been drawn anew each time; all such y are one term. The symbols of
-a vector are renewed each by itself, so that the sum is a product of sums. What reports tell openly
-is as likely under all answers and left out: only ratios mean something.
+A symbol that no report shows was drawn again each time; all such y are one term. The symbols of
+a vector are renewed each by itself, so that the sum is a product of sums. The public part of
+reports is equally likely under all answers and left out: only ratios matter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["likelihood", "likelihood_by_definition", "likelihood_of_vectors"]
 def likelihood_by_definition(
     chain: MemoizedChain, reports: Sequence[bytes], answer: Encoded
 ) -> Fraction:
-    """The sum as it stands, over all permanent answers: for few."""
+    """The sum by definition, over all permanent answers: for few."""
     seen, total = Counter(reports), Fraction()
     for permanent, chance in chain.first.pmf(answer).items():
         once = chain.first.rerandomized_pmf(permanent, chain.renewal_threshold)
@@ -43,8 +43,8 @@ def likelihood_of_vectors(
     flip, every = (1 - chain.keep_probability) / 2, chain.first.coordinates * len(reports)
     sent, by_errors = [int.from_bytes(report, "big") for report in reports], dict[int, Fraction]()
     for permanent, chance in chain.first.pmf(answer).items():
-        told = int.from_bytes(permanent, "big")
-        errors = sum((told ^ each).bit_count() for each in sent)
+        result = int.from_bytes(permanent, "big")
+        errors = sum((result ^ each).bit_count() for each in sent)
         by_errors[errors] = by_errors.get(errors, Fraction()) + chance
     wrong, right = flip.numerator, flip.denominator - flip.numerator
     return sum(

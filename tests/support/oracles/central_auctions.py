@@ -209,7 +209,7 @@ def check_jointly_private(
     settle: Settle = best_responses,
     tight: float = 0.0,
 ) -> None:
-    """Whatever one buyer's worths are, what all others see and get is within e^ε; for both."""
+    """For all worths of one buyer, what all others see and get is within e^ε; for both."""
     worst = 0.0
     for laws in joint_laws(billboard, settle):
         worst = max(worst, *(farthest(a, b) for a, b in itertools.combinations(laws, 2)))

@@ -76,7 +76,7 @@ def check_sparse_vector(
     scale: int = 1,
     tight: float = 0.0,
 ) -> None:
-    """No course of three queries, with its answers, tells two neighbours apart by more than e^ε.
+    """No course of three queries, with its answers, separates two neighbours by more than e^ε.
 
     One row moves each count by `scale`, up or down, or not; answers lie far to one side.
     """

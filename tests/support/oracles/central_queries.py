@@ -30,7 +30,7 @@ def all_tallies(domain: int, rows: int) -> Iterator[Tally]:
 
 
 def exchanged_tallies(domain: int, sizes: Sequence[int]) -> list[tuple[Tally, Tally]]:
-    """All data sets of these sizes beside all that replacing one row makes of them."""
+    """All data sets of these sizes, with all that replacing one row makes of them."""
     return [
         (tally, moved(tally, out, into))
         for rows in sizes
@@ -42,7 +42,7 @@ def exchanged_tallies(domain: int, sizes: Sequence[int]) -> list[tuple[Tally, Ta
 
 
 def enlarged_tallies(domain: int, sizes: Sequence[int]) -> list[tuple[Tally, Tally]]:
-    """All data sets of these sizes beside all that one row more makes of them."""
+    """All data sets of these sizes, with all that one row more makes of them."""
     return [
         (tally, moved(tally, None, into))
         for rows in sizes

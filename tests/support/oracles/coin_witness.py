@@ -1,7 +1,7 @@
 """Watches every randomized answer of a device and its copies: no coin is drawn twice.
 
 The promise: for one question, hold and value there is one coin, and for one permanent answer and
-epoch one renewal, whatever happened in between.
+epoch one renewal, after all events in between.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Answer = tuple[Encoded, bytes]
 
 @dataclass
 class Witness:
-    """What was randomized, by what it must depend on; `second` lists what should not have been.
+    """Everything that was randomized, by what it must depend on; `second` lists violations.
 
-    `generation` names the keys: a denial wipes them, and the next grant brings others. `using`
-    holds the keys that the last calls drew from.
+    `generation` names the keys: a denial deletes them, and the next grant makes others. `using`
+    holds the keys of the last calls.
     """
 
     generation: int = 0
@@ -46,7 +46,7 @@ class Witness:
         *,
         pays: bool,
     ) -> EpochResult:
-        """The real function, its result noted."""
+        """Call the real function and record its result."""
         result = real_randomize(prepared, state, period, answer, pays=pays)
         who, after = prepared.manifest.collection, result.state
         if state.hold != period.hold:
@@ -61,7 +61,7 @@ class Witness:
         return result
 
     def draw(self, key: bytes, *labels: bytes) -> Coins:
-        """The real stream, its key noted."""
+        """Return the real stream and record its key."""
         self.using.append(key)
         return real_derive(key, *labels)
 

@@ -1,6 +1,6 @@
 """Exact laws of counts over several epochs, and the coverage of intervals.
 
-A device tells of a label in some of T epochs. Given its hidden bits (its values, or what its
+A device reports a label in some of T epochs. Given its hidden bits (its values, or what its
 permanent answers support) its reports are independent, so the law of its count is explicit, and
 that of a sum over many devices is a product of Fourier transforms: no sampling, no approximation
 but floating point (1e-12). The transform is as long as the part of the law that matters; what is
@@ -181,18 +181,18 @@ def _first_true(test: Callable[[Counts], npt.NDArray[np.bool_]], counts: Counts)
 def sampled_missed(
     of: Collected, frequency: float, devices: int, *, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """The same where a report tells of a label by chance, anew each epoch, for few devices.
+    """The same where a report has a label by chance, in each epoch, for few devices.
 
     From the joint law of how many reports tell of the label and how many of them support it.
     """
     theta, low, high = of.hidden(frequency)
-    told, most = float(of.mechanism.sampling_fraction), of.epochs * devices
+    result, most = float(of.mechanism.sampling_fraction), of.epochs * devices
     law = np.zeros((of.epochs + 1, of.epochs + 1))
     pmf = import_module("scipy.stats").binom.pmf
     for tellings in range(of.epochs + 1):
         ones = np.arange(tellings + 1)
         supports = (1 - theta) * pmf(ones, tellings, low) + theta * pmf(ones, tellings, high)
-        law[tellings, : tellings + 1] = pmf(tellings, of.epochs, told) * supports
+        law[tellings, : tellings + 1] = pmf(tellings, of.epochs, result) * supports
     size = import_module("scipy.fft").next_fast_len(most + 1, real=True)
     joint = np.fft.irfft2(np.fft.rfft2(law, (size, size)) ** devices, (size, size))
     trials, ones = np.nonzero(joint > 1e-13)

@@ -30,7 +30,7 @@ FREQUENCIES = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0)
 def check_exactly_unbiased(law: MessageLaw, frequencies: Frequencies) -> None:
     """E[f̂] = f over every pair of messages, exact but for the rounding of each f̂ (1e-15 of it).
 
-    For a label of which not every report tells: over all pairs that tell of it at all.
+    For a label that not every report has: over all pairs that have it.
     """
     for population in (law.uneven(), *({value: Fraction(1)} for value in law.inputs)):
         means, chances = [Fraction()] * law.labels, [Fraction()] * law.labels

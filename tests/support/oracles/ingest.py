@@ -1,7 +1,7 @@
 """PROTOCOL §4 as it is written: one report and one check at a time.
 
-The product checks a header once for all reports that share it and reads most insides without a
-parser. Its outcomes must be those of this path, which takes no step twice and skips none.
+The product checks a header once for all reports that share it, and reads most plaintexts without a
+parser. Its outcomes must equal those of this module, which does every step exactly once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["CHECKS", "Check", "CommitOracle", "ReportUnderCheck", "first_error",
 
 @dataclass(slots=True)
 class ReportUnderCheck:
-    """A report and what the checks that it passed have left for later ones."""
+    """A report, and what passed checks leave for later ones."""
 
     report: Report
     context: UploadContext
@@ -163,15 +163,15 @@ def outcome(report: Report, context: UploadContext) -> AcceptedReport | ReportEr
     error = first_error(checked)
     if error is not None:
         return error
-    found, header = context.collection, report.header
-    cohort = context.cohorts.of(found.id, header.report_id, found.manifest.cohorts)
-    cell = TallyKey(found.id, header.epoch, header.manifest_version, cohort)
+    actual, header = context.collection, report.header
+    cohort = context.cohorts.of(actual.id, header.report_id, actual.manifest.cohorts)
+    cell = TallyKey(actual.id, header.epoch, header.manifest_version, cohort)
     return AcceptedReport(cell, header.report_id, checked.plaintext.payload, checked.serial)
 
 
 @dataclass(slots=True)
 class CommitOracle:
-    """What a store holds after commits: closed epochs, ids and serials, reports of each cell.
+    """The contents of a store after commits: closed epochs, ids and serials, reports of each cell.
 
     Copies of one id must carry one serial.
     """

@@ -48,8 +48,8 @@ def _laws(of: HierarchyEstimator, shares: Floats) -> list[list[tuple[float, Coun
     laws: dict[tuple[int, ...], dict[bytes, float]] = {}
     for value, weight in enumerate(shares):
         for payload, chance in of.mechanism.pmf(value).items():
-            told = laws.setdefault(_level(of, payload), {})
-            told[payload] = told.get(payload, 0.0) + weight * float(
+            result = laws.setdefault(_level(of, payload), {})
+            result[payload] = result.get(payload, 0.0) + weight * float(
                 chance / of.mechanism.sampling_fraction
             )
     return [
@@ -93,7 +93,7 @@ def expected_tally(of: HierarchyEstimator, shares: Floats, each: int) -> tuple[C
 
 
 def a_long_time(of: HierarchyEstimator, shares: Floats, *, epochs: int, devices: int) -> Counts:
-    """Reports of devices whose value never changes, in all epochs: drawn anew or renewed."""
+    """Reports of devices whose value never changes, in all epochs: drawn again or renewed."""
     people = generator().multinomial(devices, shares)
     mechanism = of.mechanism
     if not isinstance(mechanism, MemoizedChain):
@@ -101,11 +101,11 @@ def a_long_time(of: HierarchyEstimator, shares: Floats, *, epochs: int, devices:
     first, renewed, tallies = _chain(mechanism)
     rows = zip(people, first, strict=True)
     answers = np.sum([generator().multinomial(k, law) for k, law in rows], axis=0)
-    told = [
+    result = [
         generator().multinomial(epochs * k, law)
         for k, law in zip(answers.tolist(), renewed, strict=True)
     ]
-    return np.asarray(np.sum(told, axis=0) @ tallies)
+    return np.asarray(np.sum(result, axis=0) @ tallies)
 
 
 @lru_cache(maxsize=4)

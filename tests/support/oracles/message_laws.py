@@ -27,7 +27,7 @@ Population = Mapping[Value, Fraction]
 class MessageLaw:
     """Every message of a mechanism, what it adds to the tally, and its probability by input.
 
-    Its estimator says what a tally supports. Where a report tells of some labels only, the tally
+    Its estimator says what a tally supports. If a report is about some labels only, the tally
     starts with the reports that tell of each.
     """
 
@@ -112,7 +112,7 @@ class MessageLaw:
 
 
 def laws(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw]:
-    """Each mechanism that tells labels, with each ε and each domain size that it takes."""
+    """Each mechanism for labels, with each ε and each domain size that it takes."""
     return [
         MessageLaw(mechanism)
         for id in known()

@@ -24,7 +24,7 @@ UNLIKELY = Fraction(1, 10**12)
 
 
 def exchanged(domain: Iterable[int], sizes: Iterable[int]) -> Iterator[tuple[Rows, Rows]]:
-    """All data sets of these sizes beside all that replacing one row makes of them, as rows."""
+    """All data sets of these sizes, with all that replacing one row makes of them, as rows."""
     values = tuple(domain)
     for size in sizes:
         for rows in product(values, repeat=size):
@@ -34,7 +34,7 @@ def exchanged(domain: Iterable[int], sizes: Iterable[int]) -> Iterator[tuple[Row
 
 
 def enlarged(domain: Iterable[int], sizes: Iterable[int]) -> Iterator[tuple[Rows, Rows]]:
-    """All data sets of these sizes beside all that one row more makes of them."""
+    """All data sets of these sizes, with all that one row more makes of them."""
     values = tuple(domain)
     for size in sizes:
         for rows in product(values, repeat=size):
@@ -56,7 +56,7 @@ def hockey_stick(
 
 
 def check_approximate(law: Law[Data, Outcome], pairs: Pairs[Data], guarantee: Guarantee) -> None:
-    """No two neighbours are told apart by more than (ε, δ), either way."""
+    """No two neighbours differ by more than (ε, δ), either way."""
     worst = worst_hockey_stick(law, pairs, guarantee)
     assert worst <= guarantee.delta + Fraction(1, 10**30)
 
@@ -64,7 +64,7 @@ def check_approximate(law: Law[Data, Outcome], pairs: Pairs[Data], guarantee: Gu
 def check_delta_is_reached(
     law: Law[Data, Outcome], pairs: Pairs[Data], guarantee: Guarantee
 ) -> None:
-    """Some two neighbours are told apart by δ, but for 10%: no answer is withheld in vain."""
+    """Some two neighbours differ by δ, up to 10%: no answer is withheld in vain."""
     assert worst_hockey_stick(law, pairs, guarantee) >= Fraction(9, 10) * guarantee.delta
 
 
@@ -93,7 +93,7 @@ def largest_log_ratio(law: Law[Data, Outcome], pairs: Pairs[Data]) -> float:
 
 
 def check_pure(law: Law[Data, Outcome], pairs: Pairs[Data], guarantee: Guarantee) -> None:
-    """No outcome tells two neighbours apart by more than e^ε, either way."""
+    """No outcome separates two neighbours by more than e^ε, either way."""
     assert guarantee.epsilon is not None
     assert largest_log_ratio(law, pairs) <= guarantee.epsilon + SLACK
 
@@ -101,7 +101,7 @@ def check_pure(law: Law[Data, Outcome], pairs: Pairs[Data], guarantee: Guarantee
 def check_epsilon_is_reached(
     law: Law[Data, Outcome], pairs: Pairs[Data], guarantee: Guarantee
 ) -> None:
-    """Some outcome tells some two neighbours apart by e^ε, but for 1%."""
+    """Some outcome separates some two neighbours by e^ε, up to 1%."""
     assert guarantee.epsilon is not None
     assert largest_log_ratio(law, pairs) >= guarantee.epsilon - Fraction(1, 100)
 

@@ -62,7 +62,7 @@ def _matrix(mechanism: Mechanism) -> Floats:
 def a_month(
     mechanism: Mechanism, repeat: str, shares: Floats, *, epochs: int, devices: int
 ) -> Counts:
-    """Reports of devices whose value never changes, in all of the epochs: drawn anew or renewed."""
+    """Reports of devices whose value never changes, in all epochs: drawn again or renewed."""
     rng = generator()
     people = rng.multinomial(devices, shares)
     if not isinstance(mechanism, MemoizedChain):

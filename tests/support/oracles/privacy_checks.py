@@ -80,12 +80,12 @@ def largest_ratio(of: Sequence[Law]) -> Fraction:
 
 
 def check_private(of: Sequence[Law], epsilon: Fraction) -> None:
-    """No payload tells any two inputs apart by more than e^ε."""
+    """No payload separates two inputs by more than e^ε."""
     assert at_most_exp(largest_ratio(of), epsilon)
 
 
 def check_tight(of: Sequence[Law], epsilon: Fraction) -> None:
-    """Some payload tells some two inputs apart by e^ε, but for a relative 1e-15."""
+    """Some payload separates some two inputs by e^ε, up to a relative 1e-15."""
     assert not at_most_exp(largest_ratio(of) / (1 - GAP), epsilon)
 
 

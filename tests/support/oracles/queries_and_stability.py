@@ -177,7 +177,7 @@ def check_frequency_after_a_change(bound: Callable[[int], float]) -> None:
 
 
 def check_sees_a_leak(compare: Callable[[object, object], Fraction]) -> None:
-    """Whoever compares x with itself finds every mechanism private."""
+    """Comparing x with itself makes every mechanism look private."""
     naked = StabilityTest(Fraction(20), 1)
     assert compare(naked.pmf(Proposal(0, 9)), naked.pmf(Proposal(1, 9))) > Fraction(99, 100)
 

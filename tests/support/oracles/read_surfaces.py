@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
@@ -14,8 +16,11 @@ from werkzeug.test import TestResponse
 
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
+from deniable_aggregator.client.errors import ServiceError
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.query.rows import Rows
+from deniable_aggregator.query.service import Service
 from deniable_aggregator.web.application import ARROW, PARQUET
 from deniable_aggregator.web.dashboard.pages import pages
 from support.builders.api_world import TODAY, World
@@ -28,14 +33,16 @@ __all__ = [
     "Answer",
     "asked",
     "by_command",
+    "by_notebook",
     "everything",
+    "forms_of_release",
 ]
 
 ROLES = ("viewer", "analyst", "admin")
 
 ESTIMATES = "/v1/collections/{collection}/estimates"
 PAGE_QUERIES = {
-    "overview": ["", "?q=e&page=2"],
+    "overview": ["", "?q=e&page=2", "?state=all&sort=reports"],
     "collection": [
         "",
         f"?from={TODAY}&label=beta",
@@ -52,6 +59,7 @@ PAGE_QUERIES = {
     ],
     "ledger": ["", "?collection={collection}", "?format=json", "?format=csv"],
     "log": ["", "?verify=true"],
+    "public": ["", f"?to={TODAY - 1}", "?format=json", "?format=json&by=epoch", "?format=csv"],
     "releases": ["", "?cost=true&epsilon=0.1", "?cost=true&mechanism=top-k&k=1&epsilon=0.1"],
 }
 """Page → what it may be asked, where that is more than nothing."""
@@ -77,6 +85,7 @@ READING = {
     "/v1/ledger": ["", "?collection={collection}"],
     "/v1/log": [""],
     "/readyz": [""],
+    "/embed/{collection}": ["", "?theme=dark"],
     **{
         re.sub(r"<(.*?)>", r"{\1}", page.path): PAGE_QUERIES.get(name, [""])
         for name, page in pages().items()
@@ -131,7 +140,7 @@ def everything(
     release: str = NO_RELEASE,
 ) -> list[Answer]:
     """Every surface, in every variant, for every role that may read."""
-    found = []
+    actual = []
     for address, queries in READING.items():
         for query in queries:
             for role in ROLES:
@@ -140,17 +149,55 @@ def everything(
                 for accept in (*FORMS, *columns):
                     answer = asked(world, path, role, accept)
                     where = f"GET {path} {role} {accept}"
-                    found.append(Answer(where, answer.status_code, answer.data.decode("latin-1")))
+                    actual.append(Answer(where, answer.status_code, answer.data.decode("latin-1")))
     for role in ROLES:
         path = addressed("/v1/collections/{collection}/releases?cost=true", collection, release)
         answer = world.send("POST", path, role, json=PRICED)
-        found.append(Answer(f"POST {path} {role}", answer.status_code, answer.text))
+        actual.append(Answer(f"POST {path} {role}", answer.status_code, answer.text))
     for words, variants in COMMANDS.items():
         name = [] if words == ("collections", "list") else [collection.id]
         for options in variants:
             given = [option.replace("{release_id}", release) for option in options]
-            found.append(by_command(world, monkeypatch, [*words, *name, *given]))
-    return found
+            actual.append(by_command(world, monkeypatch, [*words, *name, *given]))
+    return [*actual, *by_notebook(world, collection, release)]
+
+
+def by_notebook(world: World, collection: Collection, release: str) -> Iterator[Answer]:
+    """What each query of a notebook shows, or its error."""
+    service = Service(connected(world))
+    queries: dict[str, Callable[[], Rows | dict[str, Any]]] = {
+        name: partial(getattr(service, name), collection.id)
+        for name in ("epochs", "estimates", "ledger", "releases", "series")
+    }
+    queries["comparison"] = partial(
+        service.comparison, collection.id, before=TODAY - 2, after=(TODAY - 1, None)
+    )
+    queries["release"] = partial(service.release, collection.id, release)
+    for name, ask in queries.items():
+        try:
+            rows = ask()
+        except ServiceError as error:
+            yield Answer(f"notebook {name}", error.status, str(error))
+        else:
+            text = rows._repr_html_() + str(rows.about) if isinstance(rows, Rows) else str(rows)
+            yield Answer(f"notebook {name}", 200, text)
+
+
+def forms_of_release(
+    world: World, monkeypatch: pytest.MonkeyPatch, collection: Collection, release: str
+) -> Iterator[Answer]:
+    """A release on its page, as JSON, each of its tables as CSV, by command and in a notebook."""
+    page = f"/collections/{collection.id}/releases/{release}"
+    result = world.get(f"/v1{page}", "viewer").get_json()["result"]
+    tables = [name for name, value in result.items() if isinstance(value, list)]
+    for form in ("", "?format=json", *(f"?format=csv&table={name}" for name in tables)):
+        for address in (page + form, f"/v1{page}")[: 1 if form else 2]:
+            answer = asked(world, address, "viewer", "*/*")
+            yield Answer(address, answer.status_code, answer.text)
+    yield by_command(world, monkeypatch, ["releases", "show", collection.id, release])
+    yield Answer(
+        f"notebook {release}", 200, str(Service(connected(world)).release(collection.id, release))
+    )
 
 
 def by_command(world: World, monkeypatch: pytest.MonkeyPatch, words: Sequence[str]) -> Answer:

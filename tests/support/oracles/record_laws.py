@@ -41,9 +41,9 @@ class RecordLaw:
 
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> CellEstimates:
         """What a tally says of the table of these attributes, of a mechanism that has such laws."""
-        found = self.tabular.source(tally, n, axes)
-        assert not isinstance(found, CellSums)
-        return found
+        actual = self.tabular.source(tally, n, axes)
+        assert not isinstance(actual, CellSums)
+        return actual
 
     @cached_property
     def messages(self) -> list[bytes]:

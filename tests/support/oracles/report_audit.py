@@ -30,6 +30,16 @@ def proven_epsilon(counts: Counts, *, false_alarm: float) -> float:
     )
 
 
+def proven_by_event(
+    seen: tuple[int, int], draws: int, *, delta: float = 0.0, false_alarm: float
+) -> float:
+    """An ε that the true one exceeds: one event, seen so often in so many draws of each law."""
+    nats = math.log(2 / false_alarm)
+    low = _limits(seen[0], draws, nats)[0] - delta
+    high = _limits(seen[1], draws, nats)[1]
+    return math.log(low / high) if low > 0 else -math.inf
+
+
 def _events(sent: Counter[bytes]) -> Counter[Hashable]:
     events: Counter[Hashable] = Counter()
     for payload, count in sent.items():
@@ -51,7 +61,7 @@ def _proven(limits: list[tuple[float, float]]) -> float:
 
 
 def _limits(count: int, n: int, nats: float) -> tuple[float, float]:
-    """Each end is passed with probability at most e^−nats, whatever the true probability is."""
+    """Each end is passed with probability at most e^−nats, for every true probability."""
     return _farthest(count / n, 0.0, nats / n), _farthest(count / n, 1.0, nats / n)
 
 

@@ -39,7 +39,7 @@ class Selection(Protocol):
 
 
 def moved(moves: Iterable[int], *, candidates: int = 3, height: int = 2) -> Iterator[Pair]:
-    """All score vectors of a small box, each beside all that one row can make of it."""
+    """All score vectors of a small box, each with all that one row can make of it."""
     steps = list(itertools.product(moves, repeat=candidates))
     for scores in itertools.product(range(height + 1), repeat=candidates):
         for step in steps:
@@ -89,7 +89,7 @@ def ratios(one: Pmf[Any], other: Pmf[Any]) -> list[Fraction]:
 
 
 def check_private(selection: Selection, pairs: Iterable[Pair]) -> None:
-    """No outcome tells two neighbours apart by more than e^ε, either way."""
+    """No outcome separates two neighbours by more than e^ε, either way."""
     epsilon = selection.guarantee.epsilon
     assert epsilon is not None
     bound, law = exp_bounds(epsilon, bits=128)[1] * (1 + SLACK), Laws(selection)
@@ -99,7 +99,7 @@ def check_private(selection: Selection, pairs: Iterable[Pair]) -> None:
 
 
 def check_tight(selection: Selection, pairs: Iterable[Pair]) -> None:
-    """Some outcome tells some two neighbours apart by e^ε, but for 1%: no noise is wasted."""
+    """Some outcome separates some two neighbours by e^ε, up to 1%: no noise is wasted."""
     epsilon = selection.guarantee.epsilon
     assert epsilon is not None
     law = Laws(selection)

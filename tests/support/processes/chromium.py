@@ -17,15 +17,27 @@ from typing import TYPE_CHECKING, Any
 from support.processes.dashboard_site import Site
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
-__all__ = ["CHROMIUM", "MISSING", "THEMES", "WIDTHS", "Window", "axe_found", "chromium", "opened"]
+__all__ = [
+    "CHROMIUM",
+    "MISSING",
+    "THEMES",
+    "WIDTHS",
+    "Tabs",
+    "Window",
+    "axe_found",
+    "chromium",
+    "opened",
+]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 MISSING = "no browser here: `apt-get install chromium` brings the one that these tests drive"
 
 THEMES = ("light", "dark")
 WIDTHS = (390, 1280)
+EMPTY = '<link rel="icon" href="data:,">'
+"""A page that loads nothing, not even a `favicon.ico` that is not found: a tab waits there."""
 AXE = Path(__file__).parents[2] / "browser" / "assets" / "axe.js"
 
 _PAUSE, _TRIES = 25, 4_800
@@ -40,11 +52,31 @@ document.addEventListener("securitypolicyviolation", (event) =>
 
 @dataclass
 class Window:
-    """One tab that notes whatever goes wrong in it."""
+    """One tab that records everything that goes wrong in it."""
 
     page: Page
     site: Site
     errors: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", self._console)
+        self.page.on("pageerror", self._page_error)
+
+    def leave(self) -> None:
+        """Empty the tab for another test."""
+        for other in self.page.context.pages:
+            if other is not self.page:
+                other.close()
+        empty = f"{self.site.address}/empty"
+        self.page.route(empty, lambda route: route.fulfill(content_type="text/html", body=EMPTY))
+        self.page.goto(empty)
+        self.page.unroute(empty)
+        self.page.remove_listener("console", self._console)
+        self.page.remove_listener("pageerror", self._page_error)
+        self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        self.page.emulate_media(media="null", color_scheme="null")
+        self.page.context.clear_cookies()
+        self.page.context.clear_permissions()
 
     def open(self, path: str) -> None:
         """Load a page and wait until its charts are drawn."""
@@ -68,15 +100,22 @@ class Window:
             self.page.wait_for_timeout(_PAUSE)
         raise AssertionError(f"not within {_PATIENCE_SECONDS:.0f} s: {script}")
 
+    def _console(self, line: ConsoleMessage) -> None:
+        if line.type == "error":
+            self.errors.append(line.text)
+
+    def _page_error(self, error: object) -> None:
+        self.errors.append(str(error))
+
     def theme(self, name: str) -> None:
-        """As somebody chooses it."""
+        """As a person chooses it."""
         self.page.click(f"[data-theme-choice={name}]")
         assert self.page.evaluate("document.documentElement.dataset.theme") == name
 
     def violations(self) -> list[str]:
         """Of the content security policy."""
-        found: list[str] = self.page.evaluate("window.cspViolations")
-        return found
+        actual: list[str] = self.page.evaluate("window.cspViolations")
+        return actual
 
     def unreadable(self) -> list[str]:
         """What axe finds: a line for each rule and element."""
@@ -97,23 +136,23 @@ class Window:
 
     def numbers(self, table: str) -> dict[str, list[float]]:
         """Row header → the exact numbers behind the cells of a table."""
-        found: dict[str, list[float]] = self.page.evaluate(
+        actual: dict[str, list[float]] = self.page.evaluate(
             """(name) => Object.fromEntries([...document.querySelectorAll(
               `[data-table="${name}"] tbody tr`)].map((row) => [
                 (row.querySelector("th a, th data") || row.querySelector("th")).textContent.trim(),
                 [...row.querySelectorAll("td data")].map((cell) => Number(cell.value))]))""",
             table,
         )
-        return found
+        return actual
 
 
 def axe_found(page: Page) -> list[str]:
     """What axe finds on a page: a line for each rule and element."""
     page.evaluate(_axe())
-    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    actual: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
-        for rule in found["violations"]
+        for rule in actual["violations"]
         for node in rule["nodes"]
     ]
 
@@ -139,21 +178,49 @@ def opened(
     width: int = 1280,
     known: bool = True,
     role: str | None = "viewer",
+    scripts: bool = True,
 ) -> Iterator[Window]:
-    """A window of somebody of a role who is signed in, or of a stranger."""
-    context = browser.new_context(viewport={"width": width, "height": 900})
+    """A new window of a signed-in person with a role, or of a stranger."""
+    page = _new_page(browser, scripts=scripts)
+    yield _prepared(page, site, width=width, role=(role or "viewer") if known else None)
+    page.context.close()
+
+
+class Tabs:
+    """Windows of a browser, each used by one test after the other.
+
+    A new one costs a second of processor time: a process starts, and compiles all scripts again.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._empty: list[Page] = []
+
+    @contextmanager
+    def opened(
+        self, site: Site, *, width: int = 1280, known: bool = True, role: str | None = "viewer"
+    ) -> Iterator[Window]:
+        """As `opened`: without cookies, storage, permissions and listeners of an earlier test."""
+        page = self._empty.pop() if self._empty else _new_page(self._browser)
+        window = _prepared(page, site, width=width, role=(role or "viewer") if known else None)
+        yield window
+        window.leave()
+        self._empty.append(page)
+
+
+def _new_page(browser: Browser, *, scripts: bool = True) -> Page:
+    context = browser.new_context(java_script_enabled=scripts)
     context.set_default_timeout(_PATIENCE_SECONDS * 1000)
-    if known:
-        _sign_in(context, site, role or "viewer")
     page = context.new_page()
     page.add_init_script(_REPORT_VIOLATIONS)
-    window = Window(page, site)
-    page.on(
-        "console", lambda told: window.errors.append(told.text) if told.type == "error" else None
-    )
-    page.on("pageerror", lambda error: window.errors.append(str(error)))
-    yield window
-    context.close()
+    return page
+
+
+def _prepared(page: Page, site: Site, *, width: int, role: str | None) -> Window:
+    page.set_viewport_size({"width": width, "height": 900})
+    if role is not None:
+        _sign_in(page.context, site, role)
+    return Window(page, site)
 
 
 def _sign_in(context: BrowserContext, site: Site, role: str) -> None:

@@ -45,7 +45,7 @@ class Dial:
     boot: float = 0.0
 
     def step(self, seconds: float) -> None:
-        """Somebody sets the server's wall clock; then it ticks twice."""
+        """A person sets the server's wall clock; then it ticks twice."""
         self._set(self.wall + seconds, self.boot)
 
     def pass_time(self, seconds: float) -> None:

@@ -17,11 +17,16 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.roles import PEOPLE
 from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.collections import notes
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.alerts import NewAlert
+from deniable_aggregator.documents.collections import NewNote
 from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.operations import alerts
 from deniable_aggregator.operations.process import running_server
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.request import ReleaseRequest
@@ -47,17 +52,29 @@ LOOKS = {
         *("settings", "browsers", "minutes", "devices", "drinks", "quiet", "sealed", "hostile"),
     ),
     "compare": ("settings", "minutes", "devices", "drinks", "quiet", "sealed", "hostile"),
-    "releases": ("settings", "quiet", "hostile"),
+    "releases": ("settings", "quiet", "hostile", "minutes", "devices", "drinks"),
+    "share": ("settings", "sealed", "hostile"),
+    "public": (
+        "settings",
+        "minutes",
+        "devices",
+        "drinks",
+        "hostile",
+        "quiet",
+        "sealed",
+        "published",
+    ),
 }
 """Page → the collections of which it looks different; all where it is not here."""
 
 MORE_VIEWS = {
-    "audit": ["?verify=yes"],
+    "audit": ["?verify=yes", "?act=sign-in&who=Ada", "?who=no+such+person"],
     "collection": ["?view=table"],
     "compare": ["?view=table", "?family=each&confidence=0.8"],
     "health": ["?live=off"],
     "ledger": ["?collection=settings", "?collection=quiet"],
     "log": ["?verify=true"],
+    "overview": ["?q=nothing+like+that", "?state=all&sort=reports"],
     "releases": [
         "?cost=true&epsilon=0.1",
         "?cost=true&epsilon=3",
@@ -77,6 +94,7 @@ epsilon = "{epsilon}"
 valid_from = {valid_from}
 expires = {expires}
 min_batch = {min_batch}
+public = true
 {more}
 [domain]
 """
@@ -155,7 +173,7 @@ class Site:
     token: str
     """A viewer's bearer token for the API."""
     sessions: Mapping[str, str]
-    """Role → the cookie of somebody's session for pages."""
+    """Role → the cookie of a session for pages."""
     link: str
     """A one-time link: its secret."""
     collections: Mapping[str, str]
@@ -204,12 +222,14 @@ def filled(folder: Path) -> Iterator[Filler]:
 def served(folder: Path) -> Iterator[Site]:
     """A real server over a directory with a collection of every kind."""
     with filled(folder) as filler:
-        made = {found.name: found.id for found in _one_of_each(filler)}
+        made = {found.name: found.id for found in one_of_each(filler)}
+        _note(filler.service, made["settings"], "released 2.0", days=4)
+        _share(filler.service, made["settings"])
         token = filler.service.tokens.create("viewer", "a viewer", audit=None)[1]
         sessions = {role: _session(filler.service, role) for role in PEOPLE}
         link = filler.service.sessions.make_link("Grace", "viewer", audit=None)
         releases = {
-            name: filler.release(name, kind, arguments) for name, kind, arguments in _RELEASES
+            name: filler.release(name, kind, arguments) for name, kind, arguments in RELEASES
         }
     deniable = Deniable(folder)
     with deniable.process("serve", "--port", "0"):
@@ -219,13 +239,36 @@ def served(folder: Path) -> Iterator[Site]:
         yield Site(live.address, token, sessions, link, made, releases)
 
 
-_RELEASES: tuple[tuple[str, str, dict[str, object]], ...] = (
+RELEASES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("settings", "histogram", {"epsilon": "0.1"}),
     ("browsers", "top-k", {"epsilon": "0.1", "k": "3"}),
     ("hostile", "exponential", {"epsilon": "0.1", "score": "mode"}),
+    ("published", "histogram", {"epsilon": "0.5"}),
     ("theme", "queries", {"epsilon": "2", "questions": "10"}),
+    ("minutes", "mean", {"epsilon": "0.1"}),
+    ("devices", "table", {"epsilon": "0.1", "attributes": "os, screen"}),
+    ("drinks", "texts", {"epsilon": "0.1", "texts": "tea, coffee, milk"}),
 )
-"""One of each look: estimates with intervals, labels in order, a single answer, a session."""
+"""One of each look: estimates with intervals, labels in order, a single answer, a session; a
+number, a record, texts."""
+
+
+def _share(service: Service, collection: str) -> None:
+    """A read-only link, and an alert that never finds a period to look at."""
+    scope, ends = [collection], time.time() + 30 * DAY
+    service.tokens.create("viewer", "Board", expires=ends, collections=scope, audit=None)
+    entry = AuditEntry.of("alert-made", actor="Ada", at=time.time())
+    new = NewAlert(url="https://hook.example.org/" + "long-path/" * 12)
+    found = service.registry.get(collection)
+    alerts.make_alert(service.store, found, new, author="Ada", audit=entry)
+
+
+def _note(service: Service, collection: str, text: str, *, days: int) -> None:
+    at = int(time.time()) - days * DAY
+    entry = AuditEntry.of("note-added", actor="Ada", at=at)
+    day = datetime.fromtimestamp(at, UTC).date().isoformat()
+    new = NewNote(day=day, text=text)
+    notes.add_note(service.store, collection, new, author="Ada", audit=entry)
 
 
 def _session(service: Service, role: str) -> str:
@@ -234,7 +277,7 @@ def _session(service: Service, role: str) -> str:
     return secret
 
 
-def _one_of_each(filler: Filler) -> Iterator[Collection]:
+def one_of_each(filler: Filler) -> Iterator[Collection]:
     yield _settings(filler)
     yield _browsers(filler)
     yield _minutes(filler)
@@ -249,6 +292,7 @@ def _one_of_each(filler: Filler) -> Iterator[Collection]:
         purpose="Known by releases only",
         more='read = "releases"',
     )
+    yield _published(filler)
     yield _hostile(filler)
     yield theme(filler)
 
@@ -264,6 +308,18 @@ def theme(filler: Filler) -> Collection:
         more='central = { per_epoch = "2", per_installation = "4", delta = "0" }',
     )
     filler.fill(found, labels, [[1000, 2000, 1000], [50, 100, 50]])
+    return found
+
+
+def _published(filler: Filler) -> Collection:
+    """Only what is released of it may be read, by anyone."""
+    found = filler.asked(
+        "published",
+        'type = "choice"\nlabels = ["bus", "train", "bike"]\n',
+        purpose="How do people travel?",
+        more='read = "releases"',
+    )
+    filler.fill(found, ["bus", "train", "bike"], [[300, 400, 200]] * 3)
     return found
 
 
@@ -321,7 +377,9 @@ def _drinks(filler: Filler) -> Collection:
     payloads = b"".join(mechanism.randomize(encoded[turn % 2], coins) for turn in range(1_500))
     rows = np.frombuffer(payloads, np.uint8).reshape(1_500, -1)
     today = epoch_at(time.time(), manifest.epoch_seconds)
-    filler.add(found, today, 1_500, found.estimator.tally(rows))
+    for epoch in (today - 1, today):
+        filler.add(found, epoch, 1_500, found.estimator.tally(rows))
+    filler.service.store.close_epoch(found.id, today - 1, time.time(), audit=None)
     return found
 
 

@@ -19,6 +19,9 @@ from click.testing import CliRunner, Result
 
 from deniable_aggregator.cli import main
 
+NOWHERE = "http://127.0.0.1:9"
+"""For DENIABLE_PUBLIC_URL: the doctor asks who answers at port 8000 of this machine."""
+
 SETTINGS_TOML = """\
 name = "settings"
 purpose = "Which settings do people turn on?"
@@ -50,7 +53,7 @@ class Deniable:
         self.environ["DENIABLE_DATA"] = str(self.data)
 
     def __call__(self, *arguments: str | Path) -> Result:
-        """The result, whatever the exit code; an error nobody foresaw is raised."""
+        """The result, for every exit code; an unforeseen error is raised."""
         runner = CliRunner(env=self.environ)
         result = runner.invoke(self.program, [str(part) for part in arguments])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -80,7 +83,7 @@ class Deniable:
         return said.removeprefix("Error: ")
 
     def write(self, name: str, text: str = SETTINGS_TOML) -> Path:
-        """A file beside the data directory."""
+        """A file next to the data directory."""
         path = self.folder / name
         path.write_text(text, encoding="utf-8")
         return path

@@ -11,10 +11,10 @@ PROC = Path("/proc")
 
 def descendants(pid: int) -> list[int]:
     """Children before theirs, each in the order they were started."""
-    found: list[int] = []
+    actual: list[int] = []
     for child in _children(pid):
-        found += [child, *descendants(child)]
-    return found
+        actual += [child, *descendants(child)]
+    return actual
 
 
 def alive(pid: int) -> bool:
@@ -34,10 +34,10 @@ def command_line(pid: int) -> str:
 
 
 def _children(pid: int) -> list[int]:
-    found: set[int] = set()
+    actual: set[int] = set()
     for task in (PROC / str(pid) / "task").glob("*/children"):
         try:
-            found |= set(map(int, task.read_text().split()))
+            actual |= set(map(int, task.read_text().split()))
         except (FileNotFoundError, ProcessLookupError):
             continue
-    return sorted(found)
+    return sorted(actual)

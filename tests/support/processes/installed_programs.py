@@ -14,10 +14,10 @@ def program(name: str, package: str = "") -> str:
     """The program's path; skips the test where it is not installed."""
     beside = str(Path(sys.executable).parent)
     places = (None, beside, "/usr/sbin", "/usr/lib/systemd")
-    found = next(filter(None, (shutil.which(name, path=place) for place in places)), None)
-    if found is None:
+    actual = next(filter(None, (shutil.which(name, path=place) for place in places)), None)
+    if actual is None:
         pytest.skip(f"{name} is not installed: {package or f'apt-get install {name}'} to run this")
-    return found
+    return actual
 
 
 def accepted(*command: str | Path, given: str | None = None) -> str:

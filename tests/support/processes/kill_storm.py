@@ -47,7 +47,7 @@ PATIENCE_SECONDS = 240.0
 PAUSE_SECONDS = 0.02
 PROBE = "probe"
 CALM = 14
-"""Beside one connection of each kind, so that 5 of 20 are broken."""
+"""Besides one connection of each kind, so that 5 of 20 are broken."""
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Storm:
         return self.folder / "server.log"
 
     def await_answer(self) -> None:
-        """A new device, past the weather, is told that its report is kept; the server never ended.
+        """A new device, past the weather, gets a reply for its report; the server never ended.
 
         Those of the fleets may all be done, or asked to come later: they do not tell.
         """
@@ -139,7 +139,7 @@ class Storm:
             self.fleets.append(_start(*arguments, log=log))
 
     def acknowledged(self) -> set[str]:
-        """Names of the devices that were told their report is kept."""
+        """Names of the devices with a reply that their report is stored."""
         lines = [path.read_text().split("\n") for path in self.folder.glob("fleet-*.log")]
         return {line for some in lines for line in some if line.startswith("device-")}
 
@@ -279,7 +279,7 @@ def blow(storm: Storm, rounds: int) -> None:
 def gust(storm: Storm) -> None:
     """One round for every day: amid the load a worker dies, the database, then everything.
 
-    The first dies once some devices are told that their report is kept, the next one once the
+    The first dies once some devices have a reply that their report is stored, the next one once the
     service has answered since: the database while the worker's heir starts. With SQLite the worker
     is the service.
     """
@@ -319,7 +319,7 @@ def _finish(storm: Storm, *, round: int) -> None:
 
 
 def _await_more(storm: Storm) -> None:
-    """Until one to four more devices are done, so that load is there whatever the machine does.
+    """Until one to four more devices are done, so that there is load on every machine.
 
     Before anything is killed: afterwards they may wait, see `Storm.await_answer`.
     """

@@ -25,7 +25,7 @@ __all__ = ["MortalPostgres", "mortal_postgres"]
 
 
 class MortalPostgres:
-    """`address` stays the same whatever dies."""
+    """`address` always stays the same."""
 
     def __init__(self, started: Any) -> None:
         self._started = started

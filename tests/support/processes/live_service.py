@@ -58,11 +58,11 @@ class Live:
         return sum(epoch.n or 0 for epoch in epochs)
 
 
-def prepare(settings: Settings, *, ahead: float = 0.0) -> Manifest:
+def prepare(settings: Settings, *, text: str = SETTINGS_TOML, ahead: float = 0.0) -> Manifest:
     """A data directory with one collection, "settings"; `ahead`: seconds its clock is ahead."""
     operator = settings.data.parent / "operator.key"
     initialise(settings, operator_key=operator, now=time.time() + ahead)
-    manifest = manifest_from_toml(SETTINGS_TOML, ingest=[settings.public_url])
+    manifest = manifest_from_toml(text, ingest=[settings.public_url])
     seed = read_seed(operator)
     signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=seed)
     service = Service.open(settings)
@@ -86,10 +86,10 @@ def bounded(*, body_seconds: float, uploads: int) -> Iterator[None]:
 
 
 @contextmanager
-def live(folder: Path, **changes: object) -> Iterator[Live]:
+def live(folder: Path, *, text: str = SETTINGS_TOML, **changes: object) -> Iterator[Live]:
     """Started, and stopped at the end."""
     settings = Settings(data=folder / "data", port=free_port())
     settings = replace(settings, **changes)  # type: ignore[arg-type]  # one dict has values of many types
-    manifest = prepare(settings)
+    manifest = prepare(settings, text=text)
     with (folder / "server.log").open("wb") as log, running(settings, log=log) as server:
         yield Live(settings, server, manifest)

@@ -69,7 +69,7 @@ def empty(name: str = "") -> str:
 
 
 def copy(template: str) -> str:
-    """The address of a new database that is a copy of another, which nobody may have open."""
+    """The address of a new database that is a copy of another, which must not be open anywhere."""
     return _create(f"t{next(_numbers)}", template)
 
 
@@ -82,13 +82,13 @@ def template(name: str, fill: Any) -> str:
 
 
 def drop(address: str) -> None:
-    """Whoever still has it open."""
+    """All that still have it open."""
     name = psycopg.conninfo.conninfo_to_dict(address)["dbname"]
     _run(server().get_uri(), f"drop database if exists {name} with (force)")
 
 
 def execute(address: str, statement: str) -> list[tuple[object, ...]]:
-    """Run a statement beside the store; the rows it gives."""
+    """Run a statement outside the store; the rows it gives."""
     with psycopg.connect(address, autocommit=True) as connection:
         cursor = connection.execute(statement.encode())
         return cursor.fetchall() if cursor.description else []

@@ -28,7 +28,7 @@ class Spent:
 def spent_by(roots: Iterable[int]) -> Spent:
     """By these processes and all below them, also those that have ended and were waited for."""
     java = others = 0.0
-    for pid in {found for root in roots for found in (root, *descendants(root))}:
+    for pid in {actual for root in roots for actual in (root, *descendants(root))}:
         own, ended = _times(pid)
         runs_java = command_line(pid).partition(" ")[0].endswith("java")
         java += own if runs_java else 0.0

@@ -64,7 +64,7 @@ class Published:
 
 
 def themes(day: int) -> list[str]:
-    """Dark wins people from light, day by day; nobody needs high contrast."""
+    """Dark wins people from light, day by day; no person needs high contrast."""
     dark = 0.3 + 0.025 * day
     shares = {"light": 0.55 - 0.02 * day, "dark": dark}
     people = [label for label, share in shares.items() for _ in range(round(share * PEOPLE))]
@@ -104,8 +104,8 @@ def filled(service: Service, operator: Path) -> None:
         epoch = last - DAYS + 1 + day
         counted(service, theme, epoch, themes(day))
         counted(service, read, epoch, minutes(day))
-        for found in (theme, read):
-            service.close_epoch(found, epoch, audit=None)
+        for actual in (theme, read):
+            service.close_epoch(actual, epoch, audit=None)
     service.store.count_rejections(theme.id, {"cannot-open": 3})
     wanted = ReleaseRequest("histogram", {"epsilon": "0.25"}, EpochSelection(listed=(last,)))
     service.releases.release(theme, wanted, audit=None)

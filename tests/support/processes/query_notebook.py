@@ -1,6 +1,6 @@
 """Runs aggregator/service/docs/query.ipynb.
 
-cd tests && python -m support.processes.query_notebook      writes its outputs anew
+cd tests && python -m support.processes.query_notebook      writes its outputs again
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A service that dies during a release: `python release_spender.py FOLDER COLLECTION WHERE`.
 
-Asks for one release and stops for good at WHERE: "draw" (charged, nothing drawn), "keep" (drawn,
-not kept) or "show" (kept, not told). It prints one line when it stands there, and waits to be
+Asks for one release and stops permanently at WHERE: "draw" (charged, nothing drawn), "keep" (drawn,
+not kept) or "show" (kept, not shown). It prints one line when it is there, and waits to be
 killed.
 """
 

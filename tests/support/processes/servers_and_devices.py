@@ -73,7 +73,7 @@ class LongWay:
             return sent.accepted
 
     def counted(self) -> int:
-        """Reports that are counted, by whatever way the commands have."""
+        """Reports that are counted, by every way that the commands have."""
         epochs = self.deniable.json("collections", "epochs", "list", "settings")["epochs"]
         return sum(epoch["n"] for epoch in epochs)
 
