@@ -144,8 +144,8 @@ class Manifest:
         size = len(domain["labels"])
         most = {"one-hot": 1, "at-most": domain.get("at_most", 0)}
         differ = min(size, 2 * most.get(domain.get("constraint", ""), size))
-        told: int = mechanism["parameters"].get("sampled", differ)
-        return told if told < differ else differ
+        result: int = mechanism["parameters"].get("sampled", differ)
+        return result if result < differ else differ
 
 
 def _exponential(epsilon: Fraction) -> Decimal:

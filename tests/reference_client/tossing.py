@@ -57,10 +57,10 @@ class Stream:
         )
         return [int(column < threshold) for column in columns]
 
-    def places(self, told: int, of: int) -> list[int]:
-        """`told` of `of` places, in rising order."""
+    def places(self, sent: int, of: int) -> list[int]:
+        """`sent` of `of` places, in rising order."""
         drawn: set[int] = set()
-        for last in range(of - told, of):
+        for last in range(of - sent, of):
             place = self.below(last + 1)
             drawn.add(last if place in drawn else place)
         return sorted(drawn)
@@ -73,7 +73,7 @@ def rr(bits: Sequence[int], threshold: int, coins: Stream) -> list[int]:
 
 
 def rr_renewed(answer: Sequence[int], keep: int, coins: Stream) -> list[int]:
-    """Each bit is kept with probability A/2^64, drawn anew otherwise."""
+    """Each bit is kept with probability A/2^64, drawn again otherwise."""
     kept = coins.bernoulli(keep, len(answer))
     drawn = coins.bits(len(answer))
     anew = [drawn >> len(answer) - 1 - lane & 1 for lane in range(len(answer))]
@@ -81,27 +81,27 @@ def rr_renewed(answer: Sequence[int], keep: int, coins: Stream) -> list[int]:
 
 
 def rr_sampled(
-    bits: Sequence[int], told: int, threshold: int, coins: Stream, public: Stream
+    bits: Sequence[int], sent: int, threshold: int, coins: Stream, public: Stream
 ) -> list[tuple[int, int]]:
-    """Place and randomized bit, of those that are told."""
-    places = public.places(told, len(bits))
+    """Place and randomized bit, of those in the report."""
+    places = public.places(sent, len(bits))
     return list(zip(places, rr([bits[each] for each in places], threshold, coins), strict=True))
 
 
 def sampled_payload(answer: Sequence[tuple[int, int]], size: int) -> bytes:
-    """Each told bit as 2·place + bit."""
+    """Each reported bit as 2·place + bit."""
     return b"".join(integer(2 * place + bit, 2 * size - 1) for place, bit in answer)
 
 
 def grr(index: int, size: int, threshold: int, coins: Stream) -> int:
     """The index with probability T/2^64, another one otherwise."""
-    told = coins.bits(WORD) < threshold
+    result = coins.bits(WORD) < threshold
     other = coins.below(size - 1)
-    return index if told else other + (other >= index)
+    return index if result else other + (other >= index)
 
 
 def grr_renewed(answer: int, size: int, keep: int, coins: Stream) -> int:
-    """Kept with probability A/2^64, drawn anew among all otherwise."""
+    """Kept with probability A/2^64, drawn again among all otherwise."""
     kept = coins.bits(WORD) < keep
     anew = coins.below(size)
     return answer if kept else anew

@@ -61,8 +61,8 @@ class Question:
         place = (self.manifest.identity, uint32(hold))
         coins = Stream(lp(key, b"deniable/1 coins", b"\x01", *place, keyed))
         if document["mechanism"]["id"] == "grr/1":
-            told = grr(inner, len(self.labels), threshold, coins)
-            return told, integer(told, len(self.labels) - 1)
+            result = grr(inner, len(self.labels), threshold, coins)
+            return result, integer(result, len(self.labels) - 1)
         if document["mechanism"]["id"] == "rr/1":
             bits = rr(inner, threshold, coins)
             return bits, packed(bits)
@@ -82,12 +82,12 @@ class Question:
         if mechanism == "rr/1":
             return packed(rr_renewed(answer, keep, coins))
         places, bits = zip(*answer, strict=True)
-        told = list(zip(places, rr_renewed(bits, keep, coins), strict=True))
-        return sampled_payload(told, size)
+        result = list(zip(places, rr_renewed(bits, keep, coins), strict=True))
+        return sampled_payload(result, size)
 
 
 def report_id(key: bytes, collection: str, epoch: int) -> bytes:
-    """16 bytes nobody else can know."""
+    """16 secret bytes."""
     seed = lp(key, b"deniable/1 rid", collection.encode(), uint32(epoch))
     return shake_256(seed).digest(16)
 
@@ -156,7 +156,7 @@ CODES = {0x09: "later", 0x0B: "reseal", 0x80: "fetch-manifest", 0x85: "later"}
 
 
 def verdict(status: int, headers: Mapping[str, str], body: bytes, identifier: bytes) -> str:
-    """What becomes of the one report that was sent, whoever answers."""
+    """What happens to the one report that was sent, for every reply."""
     fields = {name.lower(): value.lower() for name, value in headers.items()}
     framing = {fields.get("content-length"), fields.get("transfer-encoding")}
     if "content-encoding" in fields or not framing & {"chunked", str(len(body))}:

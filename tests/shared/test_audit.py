@@ -76,8 +76,8 @@ def test_a_million_reports_prove_no_more_than_the_claim(name: str) -> None:
 def test_the_audit_sees_a_claim_that_is_a_third_too_low(name: str) -> None:
     """n = 10^5 each: what is proven lies over eight of its standard deviations above the claim."""
     audit = AUDITS[name]
-    told = audit._replace(epsilon=str(float(Fraction(audit.epsilon) * 4 / 3))[:8]).mechanism()
-    assert proven_epsilon(sent(audit, told), false_alarm=FALSE_ALARM) > Fraction(audit.epsilon)
+    result = audit._replace(epsilon=str(float(Fraction(audit.epsilon) * 4 / 3))[:8]).mechanism()
+    assert proven_epsilon(sent(audit, result), false_alarm=FALSE_ALARM) > Fraction(audit.epsilon)
 
 
 @pytest.mark.statistical

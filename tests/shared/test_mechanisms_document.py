@@ -114,9 +114,9 @@ def test_the_limits_of_optimality_are_those_of_the_formula() -> None:
 
 @pytest.mark.parametrize("id", ["sue/1", "oue/1"])
 def test_numbers_for_unary_encodings_are_those_of_the_mechanism(id: str) -> None:
-    found = [row for row in rows(id, 5) if not row[0].startswith("d")]
-    assert [row[0] for row in found] == ["0.5", "1", "2", "4"]
-    for row in found:
+    actual = [row for row in rows(id, 5) if not row[0].startswith("d")]
+    assert [row[0] for row in actual] == ["0.5", "1", "2", "4"]
+    for row in actual:
         mechanism = build(id, domain_size=100, epsilon=row[0])
         errors = [std_error(mechanism, 0, n) for n in (1000, 100_000)]
         numbers = (float(mechanism.p), float(mechanism.q), *errors)
@@ -155,7 +155,7 @@ def test_the_closed_forms_for_many_labels_are_those_of_p_and_q(epsilon: Fraction
 
 
 def test_limits_between_mechanisms_of_a_choice_are_those_of_the_formulas() -> None:
-    """sue/1 against oue/1 by frequency, hadamard/1 against the optimum, R* of local-dp §17."""
+    """sue/1 against oue/1 by frequency, hadamard/1 against the optimum, R*."""
     assert "0.235 at ε = 1" in page("sue/1")
     assert f"{1 / (4 * math.cosh(0.25) ** 2):.3f}" == "0.235"
     assert "1.27 times the reports of `oue/1`, at 2 2.4 times" in page("hadamard/1")
@@ -248,12 +248,14 @@ def test_errors_and_linkage_of_three_chains_are_theirs(row: list[str]) -> None:
 
 @pytest.mark.parametrize("row", list(rows("dbitflip/1", 7)), ids="-".join)
 def test_numbers_for_buckets_are_those_of_the_mechanism(row: list[str]) -> None:
-    d, epsilon, told = int(row[0]), Fraction(row[1]), int(row[2])
-    mechanism = build("dbitflip/1", domain_size=d, epsilon=epsilon, sampled=told)
-    twice = build("dbitflip/1", domain_size=d, epsilon=epsilon, permanent=2 * epsilon, sampled=told)
+    d, epsilon, result = int(row[0]), Fraction(row[1]), int(row[2])
+    mechanism = build("dbitflip/1", domain_size=d, epsilon=epsilon, sampled=result)
+    twice = build(
+        "dbitflip/1", domain_size=d, epsilon=epsilon, permanent=2 * epsilon, sampled=result
+    )
     p, q = float(mechanism.p), float(mechanism.q)
     s = q + (p - q) / d
-    errors = [math.sqrt(s * (1 - s) * d / told / n) / (p - q) for n in (1000, 100_000)]
+    errors = [math.sqrt(s * (1 - s) * d / result / n) / (p - q) for n in (1000, 100_000)]
     assert row[3:] == [
         f"{p:.4f}",
         f"{linkage(twice):.2f}",

@@ -109,7 +109,7 @@ def test_tables_of_numbers_are_there() -> None:
         assert len(list(rows(id, columns))) == count
 
 
-def test_the_mean_by_a_window_has_the_smaller_worst_case_from_the_limit_said() -> None:
+def test_the_windowed_mean_has_the_smaller_worst_case_from_its_limit_on() -> None:
     for epsilon, better in (("1.1", False), ("1.2", True)):
         window = worst_variance(Fraction(epsilon), *best_window(Fraction(epsilon)))
         assert (window < 1 / math.tanh(float(epsilon) / 2) ** 2) is better

@@ -11,6 +11,7 @@ import pytest
 
 from deniable_shared.manifest.fields import FIELDS, REPEATS, SUPPORTED
 from deniable_shared.manifest.model import MANIFEST_TYPE, MAX_BODY_BYTES
+from deniable_shared.mechanisms import mechanism_ids
 from deniable_shared.wire import envelope, key_list, report
 from deniable_shared.wire.canonical import canonical_json
 from deniable_shared.wire.dsse import public_key
@@ -108,8 +109,8 @@ def test_the_table_of_fields_is_that_of_the_code() -> None:
 
 
 def test_the_table_of_codes_is_that_of_the_code() -> None:
-    found = rows("code", "name", "the server means", "the client does")
-    assert [row[:2] for row in found] == [
+    actual = rows("code", "name", "the server means", "the client does")
+    assert [row[:2] for row in actual] == [
         [f"0x{int(error):02X}", f"`{error.slug}`"] for error in ReportError
     ]
 
@@ -123,21 +124,29 @@ def test_the_table_of_problems_is_that_of_the_code() -> None:
 
 def test_the_table_of_suites_is_that_of_the_code() -> None:
     columns = ("suite", "KEM", "KDF, AEAD", "public key", "private key", "sealed is longer by")
-    found = [(row[0], row[3], row[4].split(":")[0], row[5]) for row in rows(*columns)]
-    assert found == [
+    actual = [(row[0], row[3], row[4].split(":")[0], row[5]) for row in rows(*columns)]
+    assert actual == [
         (str(suite), str(key), str(envelope.PRIVATE_BYTES), str(envelope.SEALED_BYTES[suite]))
         for suite, key in envelope.KEY_BYTES.items()
     ]
 
 
 def test_the_table_of_states_is_that_of_the_code() -> None:
-    found = {row[0]: set(row[1].split(", ")) for row in rows(*STATE_COLUMNS)}
-    assert found == {state: set(after) for state, after in NEXT_STATES.items()}
+    actual = {row[0]: set(row[1].split(", ")) for row in rows(*STATE_COLUMNS)}
+    assert actual == {state: set(after) for state, after in NEXT_STATES.items()}
 
 
 def test_the_table_of_repeats_is_that_of_the_code() -> None:
-    found = rows("`repeat`", "a device reports", "and pays", "it stops")
-    assert [row[0] for row in found] == [f"`{repeat}`" for repeat in REPEATS]
+    actual = rows("`repeat`", "a device reports", "and pays", "it stops")
+    assert [row[0] for row in actual] == [f"`{repeat}`" for repeat in REPEATS]
+
+
+def test_both_tables_of_coins_name_every_mechanism() -> None:
+    first = rows("id", "domain", "payload", "the coins, in order")
+    second = rows("id", "the coins of the second round, in order")
+    for table in (first, second):
+        ids = [name for row in table for name in re.findall(r"`(.+?)`", row[0])]
+        assert sorted(ids) == sorted(mechanism_ids())
 
 
 def test_the_log_of_the_document_is_that_of_the_code() -> None:

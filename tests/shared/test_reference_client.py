@@ -125,8 +125,8 @@ def test_it_randomizes_choices_as_published(case: dict[str, Any]) -> None:
     index = value if isinstance(value, int) else labels.index(value)
     keyed = tossing.integer(index, last)
     seed = tossing.lp(unhex(case["key"]), *map(unhex, case["labels"]), keyed)
-    told = tossing.grr(index, len(labels), int(case["threshold"], 16), tossing.Stream(seed))
-    assert tossing.integer(told, last).hex() == case["payload"]
+    result = tossing.grr(index, len(labels), int(case["threshold"], 16), tossing.Stream(seed))
+    assert tossing.integer(result, last).hex() == case["payload"]
 
 
 CHAINS = file("chains.json")
@@ -135,10 +135,10 @@ CHAINS = file("chains.json")
 @pytest.mark.parametrize("case", named(CHAINS["chains"]))
 def test_it_makes_and_renews_permanent_answers_as_published(case: dict[str, Any]) -> None:
     permanent, keep = (int(case[f"{name}_threshold"], 16) for name in ("permanent", "renewal"))
-    told, answer = first_round(case, permanent)
+    result, answer = first_round(case, permanent)
     assert answer.hex() == case["answer"]
     for epoch, report in enumerate(case["reports"]):
-        assert second_round(case, told, keep, stream(answer, bytes((epoch,)))).hex() == report
+        assert second_round(case, result, keep, stream(answer, bytes((epoch,)))).hex() == report
 
 
 def stream(*labels: bytes) -> tossing.Stream:
@@ -165,13 +165,13 @@ def first_round(case: dict[str, Any], threshold: int) -> tuple[Any, bytes]:
     return pairs, tossing.sampled_payload(pairs, len(bits))
 
 
-def second_round(case: dict[str, Any], told: Any, keep: int, coins: tossing.Stream) -> bytes:
+def second_round(case: dict[str, Any], sent: Any, keep: int, coins: tossing.Stream) -> bytes:
     if case["mechanism"] == "grr/1":
         size = case["domain"]["choices"]
-        return tossing.integer(tossing.grr_renewed(told, size, keep, coins), size - 1)
+        return tossing.integer(tossing.grr_renewed(sent, size, keep, coins), size - 1)
     if case["mechanism"] == "rr/1":
-        return tossing.packed(tossing.rr_renewed(told, keep, coins))
-    places, bits = zip(*told, strict=True)
+        return tossing.packed(tossing.rr_renewed(sent, keep, coins))
+    places, bits = zip(*sent, strict=True)
     renewed = tossing.rr_renewed(bits, keep, coins)
     return tossing.sampled_payload(list(zip(places, renewed, strict=True)), case["domain"]["bits"])
 
@@ -209,8 +209,8 @@ def test_it_makes_the_report_of_the_protocols_walk() -> None:
 def test_it_makes_the_memoized_report_of_the_protocols_walk() -> None:
     walk = memoized_walkthrough()
     question = uploading.Question(documents.Manifest(walk.manifest.body))
-    told, answer = question.answer(VALUE, INSTALLATION_KEY, hold=1)
-    renewed = question.renewed(told, answer, EPOCH_KEY, MEMOIZED_EPOCH)
+    result, answer = question.answer(VALUE, INSTALLATION_KEY, hold=1)
+    renewed = question.renewed(result, answer, EPOCH_KEY, MEMOIZED_EPOCH)
     assert (answer, renewed) == (walk.permanent, walk.payload)
 
 
@@ -235,8 +235,8 @@ def test_it_refuses_a_signature_with_another_bit(place: int) -> None:
     assert not curves.verifies(public, b"massage", signature)
 
 
-def test_the_page_for_other_languages_names_every_file_of_vectors_and_of_the_client() -> None:
-    page = (Path(__file__).parents[2] / "shared" / "WRITING_A_CLIENT.md").read_text()
+def test_the_page_for_other_languages_names_all_vectors_and_client_files() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "your-language.md").read_text()
     named = set(re.findall(r"`([a-z_]+\.(?:json|py))`", page))
     assert named == {path.name for path in [*VECTORS.glob("*.json"), *SOURCE.glob("*.py")]}
     lines = sum(len(path.read_text().splitlines()) for path in SOURCE.glob("*.py"))

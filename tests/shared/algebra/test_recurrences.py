@@ -72,7 +72,7 @@ def test_sums_of_as_many_products_as_there_may_be_do_not_carry(q: int) -> None:
 
 
 @pytest.mark.parametrize("q", ORDERS)
-def test_logarithms_are_those_of_a_generator_and_that_of_zero_leads_to_zero(q: int) -> None:
+def test_logarithms_are_those_of_a_generator_and_zero_leads_to_zero(q: int) -> None:
     field = finite_field(q)
     powers, logs = logarithms(field)
     assert sorted(powers[: q - 1]) == list(range(1, q))

@@ -53,7 +53,7 @@ def test_the_error_of_a_design_is_that_of_its_p_and_q(
 def test_sizes_and_least_errors_are_those_of_the_reference(
     d: int, epsilon: int, size: int, error: float
 ) -> None:
-    """local-dp §22."""
+    """docs/mathematics/designs.md, The least total error."""
     assert best_subset_size(d, d, Fraction(epsilon)) == size
     low, high = least_error(d, Fraction(epsilon))
     assert float(low) == pytest.approx(error, rel=1e-14)

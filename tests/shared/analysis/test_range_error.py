@@ -1,4 +1,7 @@
-"""The error of ranges: the table of local-dp §11, where trees and Haar part, and the fan-outs."""
+"""The error of ranges: published values, where trees and Haar part, and the fan-outs.
+
+docs/mathematics/numbers.md, Trees.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ HAAR = {16: 2.23, 64: 5.21, 256: 9.57, 1024: 15.3}  # units of coth²
 
 
 @pytest.mark.parametrize("leaves", TREES)
-def test_errors_are_those_of_the_table_or_less_where_few_nodes_are_told_better(leaves: int) -> None:
+def test_errors_are_at_most_those_of_the_table(leaves: int) -> None:
     """The table has V0 for every node; with the best sets the nodes of a small level have less."""
     for fan_out, published in TREES[leaves].items():
         error = tree_error(leaves, fan_out, Fraction(1)) / V0
@@ -30,7 +33,7 @@ def test_errors_are_those_of_the_table_or_less_where_few_nodes_are_told_better(l
     assert haar_error(leaves, Fraction(1)) / COTH == pytest.approx(HAAR[leaves], rel=2e-3)
 
 
-def test_haar_is_better_below_an_epsilon_of_about_nine_tenths_and_a_tree_above() -> None:
+def test_haar_is_better_below_an_epsilon_of_about_0_9_and_a_tree_above() -> None:
     def over_haar(tenths: int) -> float:
         epsilon = Fraction(tenths, 10)
         return tree_error(256, 4, epsilon) / haar_error(256, epsilon)

@@ -194,7 +194,7 @@ A_B = {"type": "bits", "labels": ["a", "b"]}
         ({**A_B, "type": ["bits"]}, "domain type must be"),
         ({"type": "bits"}, "labels must be a list"),
         ({**A_B, "labels": "ab"}, "labels must be a list"),
-        ({**A_B, "labels": []}, "labels must be a tuple of 1 to 4,096"),
+        ({**A_B, "labels": []}, "labels must be 1 to 4,096"),
         ({**A_B, "labels": ["a", "a"]}, "must differ"),
         ({**A_B, "labels": ["a", 1]}, "printable UTF-8, got 1"),
         ({**A_B, "labels": ["a", ["b"]]}, "printable UTF-8"),
@@ -211,7 +211,7 @@ A_B = {"type": "bits", "labels": ["a", "b"]}
         ({**A_B, "constraint": "at-most", "at_most": True}, "needs at_most"),
         ({**A_B, "constraint": "at-most", "at_most": 0}, r"at_most must be an integer in \[1, 2\]"),
         ({**A_B, "constraint": "at-most", "at_most": 3}, r"at_most must be an integer in \[1, 2\]"),
-        ({"type": "choice", "labels": ["a"]}, "labels must be a tuple of 2 to 65,536"),
+        ({"type": "choice", "labels": ["a"]}, "labels must be 2 to 65,536"),
         (
             {"type": "choice", "labels": ["a", "b"], "constraint": "one-hot"},
             "no field 'constraint'",
@@ -234,7 +234,7 @@ def test_the_largest_domain_is_accepted_and_one_label_more_is_not(
 ) -> None:
     names = tuple(map(str, range(most + 1)))
     assert kind(names[:-1]).size == most
-    with pytest.raises(ManifestError, match="labels must be a tuple"):
+    with pytest.raises(ManifestError, match=r"labels must be [12] to"):
         kind(names)
 
 

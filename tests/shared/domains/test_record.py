@@ -1,4 +1,4 @@
-"""Records: a label for each attribute, told as one index."""
+"""Records: a label for each attribute, reported as one index."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def attributes(*items: object) -> dict[str, Any]:
     ("document", "reason"),
     [
         ({"type": "record"}, "attributes must be a list"),
-        (attributes(), "attributes' labels must be a tuple of 2 to 64"),
+        (attributes(), "attributes' labels must be 2 to 64"),
         (attributes(DOCUMENT["attributes"][0]), "2 to 64"),
         (attributes("os", "beta"), "each be an object with name and labels"),
         (

@@ -1,4 +1,4 @@
-"""Texts: what an answer may be, and the one form in which it is told."""
+"""Texts: what an answer may be, and the one form in which it is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests: the example reads back, and whatever is hostile is refused with the reason."""
+"""Manifests: the example reads back, and hostile documents are refused with the reason."""
 
 from __future__ import annotations
 
@@ -317,7 +317,8 @@ def test_cohorts_count_towards_the_limit() -> None:
 
 def test_what_this_version_supports_is_what_the_example_has() -> None:
     for path, accepted in SUPPORTED.items():
-        assert manifest_with({"requires": ["voucher/1"]}).values[path] in accepted
+        changes = {"requires": ["voucher/1"], "public": True}
+        assert manifest_with(changes).values[path] in accepted
 
 
 def test_a_manifest_that_requires_nothing_does_not_say_so() -> None:

@@ -50,7 +50,7 @@ def test_a_memoized_manifest_reads_back() -> None:
     assert manifest.chain().epsilon_permanent == 2
 
 
-def test_its_thresholds_are_those_of_the_permanent_answer_and_of_the_second_round() -> None:
+def test_its_thresholds_are_of_the_permanent_answer_and_second_round() -> None:
     """Two bits share ε: one of them gets 1 of the permanent 2, and ½ of the report's 1."""
     permanent = threshold(Fraction(1))
     assert permanent == MEMOIZED.threshold == MEMOIZED.chain().permanent_threshold
@@ -58,9 +58,7 @@ def test_its_thresholds_are_those_of_the_permanent_answer_and_of_the_second_roun
     assert kept == MEMOIZED.renewal_threshold == MEMOIZED.chain().renewal_threshold
 
 
-def test_one_report_of_a_chain_costs_epsilon_and_one_more_in_the_threshold_would_exceed_it() -> (
-    None
-):
+def test_one_report_of_a_chain_costs_epsilon_at_the_largest_threshold() -> None:
     a, t, scale = MEMOIZED.renewal_threshold, MEMOIZED.threshold, 1 << 64
     assert a is not None
     ratios = []
@@ -136,7 +134,7 @@ def test_a_field_of_memoized_must_be_there(path: str) -> None:
 )
 def test_how_often_and_whom_it_asks_may_never_change(changes: Changes, path: str) -> None:
     assert next(field for field in FIELDS if field.path == path).change is Change.IDENTITY
-    with pytest.raises(ManifestError, match="may not change: that takes a new collection"):
+    with pytest.raises(ManifestError, match="may not change: make a new collection"):
         check_successor(MEMOIZED, next_version(MEMOIZED, changes), MEMOIZED)
 
 
@@ -147,7 +145,7 @@ def test_a_lower_lifetime_pays_fewer_holds_of_the_same_length() -> None:
 
 
 class TestSampled:
-    """rr-sampled/1: how many bits a report tells is part of the question."""
+    """rr-sampled/1: how many bits a report has is part of the question."""
 
     manifest = settings(SAMPLED + SETTINGS)
 

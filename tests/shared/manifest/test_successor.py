@@ -48,13 +48,15 @@ ALLOWED: list[Changes] = [
     {"ingest": ["https://three.example.org"]},
     {"ingest": ["http://127.0.0.1:8765"]},
 ]
+WITHDRAWN = "public may only be withdrawn: people did not agree to public answers"
 REFUSED: list[tuple[Changes, str]] = [
-    ({"name": "other"}, "name may not change: that takes a new collection"),
+    ({"name": "other"}, "name may not change: make a new collection"),
     ({"valid_from": "2026-11-01"}, "valid_from may not change"),
     ({"domain": OTHER_BITS}, "domain may not change"),
     ({"domain": ONE_HOT}, "domain may not change"),
     (epsilon("2"), "(epsilon.report|mechanism.threshold) may not change"),
     (epsilon("0.5"), "(epsilon.report|mechanism.threshold) may not change"),
+    ({"public": True}, WITHDRAWN),
     ({"ledger_group": "mine"}, 'ledger_group may not change.* it was "settings", got "mine"'),
     ({"epoch_seconds": 3_600}, "epoch_seconds may not change"),
     ({"grace_seconds": 0}, "grace_seconds may not change"),
@@ -96,7 +98,7 @@ def test_epochs_as_short_as_loopback_allows_do_not_leave_it() -> None:
 
 
 def test_a_lower_epsilon_would_be_a_second_draw() -> None:
-    with pytest.raises(ManifestError, match="may not change: that takes a new collection"):
+    with pytest.raises(ManifestError, match="may not change: make a new collection"):
         check_successor(FIRST, next_version(FIRST, epsilon("0.5")), FIRST)
 
 
@@ -148,3 +150,44 @@ def test_another_collection_is_no_successor() -> None:
         check_successor(FIRST, other, FIRST)
     with pytest.raises(ManifestError, match=r"collection must be .* in all versions"):
         check_successor(FIRST, next_version(FIRST, {}), manifest_with({"name": "other"}))
+
+
+PAGES = ["https://one.example.org", "https://two.example.org"]
+
+
+def test_pages_may_get_fewer_and_never_more() -> None:
+    first = manifest_with({"web_origins": PAGES})
+    one = next_version(first, {"web_origins": PAGES[1:]})
+    check_successor(first, one, first)
+    check_successor(first, next_version(first, {"web_origins": PAGES[::-1]}), first)
+    for before, after in ((one, PAGES), (one, ["https://three.example.org"]), (FIRST, PAGES)):
+        with pytest.raises(ManifestError, match="web_origins may only lose origins"):
+            check_successor(before, next_version(before, {"web_origins": after}), before)
+
+
+def test_pages_are_no_part_of_the_id_and_have_one_spelling_of_none() -> None:
+    asked, plain = manifest_with({"web_origins": PAGES}), manifest_with({})
+    assert (asked.web_origins, plain.web_origins) == (tuple(PAGES), ())
+    assert asked.collection == plain.collection
+    for refused in ([], ["http://one.example.org"], ["*"], [PAGES[0] + "/"], PAGES[0]):
+        with pytest.raises(ManifestError, match="web_origins must"):
+            manifest_with({"web_origins": refused})
+
+
+PUBLIC = manifest_with({"public": True})
+
+
+def test_public_may_be_withdrawn_and_does_not_come_back() -> None:
+    hidden = next_version(PUBLIC, {}, without=("public",))
+    check_successor(PUBLIC, next_version(PUBLIC, {}), PUBLIC)
+    check_successor(PUBLIC, hidden, PUBLIC)
+    with pytest.raises(ManifestError, match=WITHDRAWN):
+        check_successor(hidden, next_version(hidden, {"public": True}), PUBLIC)
+
+
+def test_public_is_no_part_of_the_id_and_has_one_spelling_of_no() -> None:
+    plain = manifest_with({})
+    assert (PUBLIC.public, plain.public) == (True, False)
+    assert (PUBLIC.collection, PUBLIC.digest == plain.digest) == (plain.collection, False)
+    with pytest.raises(ManifestError, match="this version supports public = true only, got false"):
+        manifest_with({"public": False})

@@ -34,7 +34,7 @@ def support(mechanism: AffineResponse, payload: bytes) -> frozenset[int]:
 
 
 @pytest.mark.parametrize("modulus", PRIMES)
-def test_messages_are_a_design_every_code_and_every_pair_of_codes_is_held_equally_often(
+def test_messages_are_a_design_of_codes_and_pairs(
     modulus: int,
 ) -> None:
     for size in range(1, modulus):
@@ -61,7 +61,7 @@ def test_every_size_of_set_keeps_epsilon_and_uses_it(d: int, modulus: int, epsil
 
 
 @pytest.mark.parametrize("d", [4, 7, 10])
-def test_codes_that_are_no_choices_are_supported_like_any_other_that_is_not_true(d: int) -> None:
+def test_unused_codes_are_supported_like_any_other_untrue_one(d: int) -> None:
     mechanism = affine(d)
     for value in range(d):
         law = mechanism.pmf(value)
@@ -170,9 +170,7 @@ def test_every_randomized_payload_is_valid(d: int, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("epsilon", grid(["0.01", "1", "20"], by_default=["1"]))
 @pytest.mark.parametrize("d", [3, 7, 101])
-def test_of_a_prime_number_of_choices_p_and_q_are_those_of_subset_selection(
-    d: int, epsilon: str
-) -> None:
+def test_for_a_prime_number_of_choices_p_and_q_are_those_of_subsets(d: int, epsilon: str) -> None:
     subset = build("subset/1", domain_size=d, epsilon=epsilon)
     mechanism = affine(d, epsilon)
     assert (mechanism.p, mechanism.q) == (subset.p, subset.q)

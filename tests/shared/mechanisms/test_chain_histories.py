@@ -1,6 +1,6 @@
 """Whole histories: all pairs over up to six epochs cost at most ε_lifetime, exactly.
 
-Any two people are compared, whatever they answered and however often it changed, who recorded
+Any two people are compared, for all answers and all changes of them, who recorded
 something in the same epochs: that a device answers is not hidden. Devices are the small ones of
 support.oracles.report_histories, which call the shipped mechanisms; known mistakes must be seen.
 """
@@ -77,7 +77,7 @@ def plain(space: Space, epsilon: str) -> Mechanism:
 
 
 def check_lifetime(laws: list[History], lifetime: Fraction) -> None:
-    """No sequence of reports tells any two histories apart by more than e^ε_lifetime."""
+    """No sequence of reports separates two histories by more than e^ε_lifetime."""
     assert at_most_exp(largest_ratio(laws), lifetime)
 
 
@@ -99,7 +99,7 @@ def test_all_fresh_histories_cost_at_most_what_is_paid_and_use_it(
 @pytest.mark.parametrize(
     ("hold", "phase"), rows([(1, 0), (2, 0), (2, 1), (3, 2), (6, 0)], by_default=[(2, 1)])
 )
-@pytest.mark.parametrize("paid", grid([1, 2, 3], by_default=[1, 2]))
+@pytest.mark.parametrize("paid", grid([1, 2, 3], by_default=[2]))
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_all_memoized_histories_cost_at_most_the_holds_that_are_paid(
     space: Space, paid: int, hold: int, phase: int
@@ -161,7 +161,7 @@ def costs(device: Device) -> Fraction:
 
 
 def keyed_by_epoch(values: Values, coins: Coins) -> Reports:
-    """The permanent answer is tossed anew in every epoch."""
+    """The permanent answer is tossed again in every epoch."""
     return tuple(ONE_BIT.randomize(value, coins) for value in values if value is not None)
 
 

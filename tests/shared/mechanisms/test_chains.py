@@ -96,7 +96,7 @@ def test_renewal_threshold_keeps_epsilon_and_one_more_would_not(
 
 
 @pytest.mark.parametrize("vector", RENEWALS, ids=lambda v: "{epsilon}-{messages}".format(**v))
-def test_renewal_thresholds_are_the_canonical_ones_and_those_of_another_arithmetic(
+def test_renewal_thresholds_are_canonical_and_confirmed_independently(
     vector: dict[str, str | int],
 ) -> None:
     t, messages = int(str(vector["permanent_threshold"]), 16), int(vector["messages"])
@@ -125,7 +125,7 @@ def test_permanent_is_checked_like_any_epsilon() -> None:
 
 @pytest.mark.parametrize(("epsilon", "permanent"), rows(EPSILONS, by_default=SOME))
 @pytest.mark.parametrize(("id", "domain"), DOMAINS, ids=str)
-def test_one_report_costs_at_most_epsilon_and_any_number_at_most_the_permanent_one(
+def test_one_report_costs_epsilon_and_any_number_the_permanent_one(
     id: str, domain: Domain, epsilon: str, permanent: str
 ) -> None:
     chain = for_domain(id, domain, Fraction(epsilon), permanent=Fraction(permanent))
@@ -162,7 +162,7 @@ def test_a_renewal_threshold_one_higher_breaks_the_promise(
 @pytest.mark.parametrize("epsilon", grid(["0.01", "1", "10"], by_default=["1"]))
 @pytest.mark.parametrize("id", ENUMERATED)
 @pytest.mark.parametrize("size", grid([2, 3], by_default=[3]))
-def test_shipped_permanent_renew_and_randomize_have_exactly_the_laws_that_are_stated(
+def test_permanent_renew_and_randomize_have_exactly_the_stated_laws(
     id: str, size: int, epsilon: str
 ) -> None:
     chain = chain_of(id, size, epsilon, "20")
@@ -179,7 +179,7 @@ def test_shipped_permanent_renew_and_randomize_have_exactly_the_laws_that_are_st
 
 @pytest.mark.parametrize("id", ENUMERATED)
 def test_p_and_q_are_the_exact_chances_in_one_report(id: str) -> None:
-    """Support of place 0, of whatever tells of it."""
+    """Support of place 0, of reports about it."""
     chain = chain_of(id, 2)
     true, false = (0, 1) if id in OF_CHOICES else ((1, 1), (0, 1))
     supported = [chance_of_first(chain, value) for value in (true, false)]
@@ -187,15 +187,18 @@ def test_p_and_q_are_the_exact_chances_in_one_report(id: str) -> None:
 
 
 def chance_of_first(chain: Chain, value: Encoded) -> Fraction:
-    told: dict[bool | None, Fraction] = defaultdict(Fraction)
+    result: dict[bool | None, Fraction] = defaultdict(Fraction)
     for payload, chance in chain.pmf(value).items():
-        told[chain.supports(payload, 0)] += chance
-    return told[True] / (told[True] + told[False])
+        result[chain.supports(payload, 0)] += chance
+    return result[True] / (result[True] + result[False])
 
 
 @pytest.mark.slow
 def test_many_reports_of_one_answer_cost_what_the_reference_says() -> None:
-    """local-dp §9, k = 3, ε∞ = 2, ε1 = 1: 1.000, 1.661, 1.980, 2.000 for T = 1, 2, 4, 8."""
+    """k = 3, ε∞ = 2, ε1 = 1: 1.000, 1.661, 1.980, 2.000 for T = 1, 2, 4, 8.
+
+    docs/mathematics/repeated-answers.md, The second round.
+    """
     chain = chain_of("grr/1", 3)
     costs = [math.log(largest_ratio(histories(chain, t))) for t in (1, 2, 4, 8)]
     assert [f"{cost:.3f}" for cost in costs] == ["1.000", "1.661", "1.980", "2.000"]

@@ -33,9 +33,7 @@ def cyclic(d: int, epsilon: str = "1", **pinned: int) -> CyclicResponse:
 
 
 @pytest.mark.parametrize(("q", "t"), [(2, 3), (3, 3), (4, 3), (2, 4), (5, 3)])
-def test_codes_are_a_design_every_choice_and_every_pair_is_supported_equally_often(
-    q: int, t: int
-) -> None:
+def test_codes_are_a_design_of_choices_and_pairs(q: int, t: int) -> None:
     codes = point_count(q, t)
     mechanism = cyclic(codes, field_order=q, dimension=t)
     sets = [
@@ -132,10 +130,10 @@ def test_the_space_is_that_of_least_error_and_a_code_has_few_bytes(
 @pytest.mark.parametrize(
     "epsilon", grid(["0.1", "0.5", "1", "2", "4", "6"], by_default=["0.5", "4"])
 )
-def test_where_the_set_is_small_among_many_choices_the_error_is_near_the_least_there_is(
+def test_small_sets_among_many_choices_have_nearly_the_least_error(
     epsilon: str,
 ) -> None:
-    """§21 allows 4.5%, for d/(1 + E) ≥ 16."""
+    """4.5%, for d/(1 + E) ≥ 16: docs/mathematics/planning.md, The mechanism of a question."""
     low, _ = exp_bounds(Fraction(epsilon), bits=64)
     for times in (17, 30, 64, 150):
         d = int(times * (1 + low))

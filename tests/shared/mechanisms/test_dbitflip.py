@@ -17,8 +17,8 @@ from support.tiers import grid
 NUMBER = 'type = "number"\nlow = "0"\nhigh = "9"\nstep = "1"'
 
 
-def flips(d: int, epsilon: str = "1", **told: int) -> BucketFlips:
-    mechanism = build("dbitflip/1", domain_size=d, epsilon=epsilon, permanent=None, **told)
+def flips(d: int, epsilon: str = "1", **given: int) -> BucketFlips:
+    mechanism = build("dbitflip/1", domain_size=d, epsilon=epsilon, permanent=None, **given)
     assert isinstance(mechanism, BucketFlips)
     return mechanism
 
@@ -60,7 +60,7 @@ def test_it_answers_for_numbers_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "told", "reason"),
+    ("size", "given", "reason"),
     [
         (1, {}, r"domain_size must lie in \[2, 4096\], got 1"),
         (4097, {}, "choose a longer step"),
@@ -68,9 +68,9 @@ def test_it_answers_for_numbers_alone() -> None:
         (9, {"sampled": 10}, r"sampled must lie in \[1, 9\], got 10"),
     ],
 )
-def test_what_cannot_be_is_refused(size: int, told: dict[str, int], reason: str) -> None:
+def test_what_cannot_be_is_refused(size: int, given: dict[str, int], reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
-        build("dbitflip/1", domain_size=size, epsilon="1", permanent=None, **told)
+        build("dbitflip/1", domain_size=size, epsilon="1", permanent=None, **given)
 
 
 @pytest.mark.parametrize("value", [-1, 9, "3", None, (0,) * 9], ids=repr)

@@ -15,7 +15,7 @@ VECTORS = json.loads((FOLDER / "designs.json").read_text())
 
 
 @pytest.mark.parametrize("vector", VECTORS["cases"], ids=lambda v: v["name"])
-def test_parameters_are_those_that_one_report_needs_or_those_that_are_pinned(
+def test_parameters_are_the_best_for_one_report_or_pinned(
     vector: dict[str, Any],
 ) -> None:
     """Of a chain, too: chosen for the ε of one report, not for that of the permanent answer."""

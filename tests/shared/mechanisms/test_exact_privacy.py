@@ -102,7 +102,7 @@ WITH_A_PAIR = [case for case in CASES if len(valid_inputs(case.domain)) > 1]
 
 @pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=title)
 @pytest.mark.parametrize("case", CASES, ids=title)
-def test_no_payload_tells_any_two_answers_apart_by_more_than_e_to_the_epsilon(
+def test_no_payload_separates_two_answers_by_more_than_e_to_the_epsilon(
     case: Case, epsilon: Fraction
 ) -> None:
     check_private(laws(case.mechanism(epsilon), valid_inputs(case.domain)), epsilon)
@@ -134,19 +134,19 @@ def test_randomize_has_exactly_the_law_that_pmf_states(case: Case, epsilon: Frac
 
 @pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=title)
 @pytest.mark.parametrize("case", CASES, ids=title)
-def test_p_and_q_are_the_exact_chances_of_supporting_what_is_true_and_what_is_not(
+def test_p_and_q_are_the_exact_chances_of_true_and_untrue_supports(
     case: Case, epsilon: Fraction
 ) -> None:
     mechanism = case.mechanism(epsilon)
     value = valid_inputs(case.domain)[0]
     for index, true in enumerate(indicator(case.domain, value)):
-        told = {
+        result = {
             payload: supported
             for payload in mechanism.pmf(value)
             if (supported := mechanism.supports(payload, index)) is not None
         }
-        share = sum(mechanism.pmf(value)[y] for y in told)
-        chance = sum(mechanism.pmf(value)[y] for y, supported in told.items() if supported)
+        share = sum(mechanism.pmf(value)[y] for y in result)
+        chance = sum(mechanism.pmf(value)[y] for y, supported in result.items() if supported)
         assert chance / share == (mechanism.p if true else mechanism.q)
 
 
@@ -167,7 +167,7 @@ SMALL += [mechanisms.build("rr/1", domain_size=4, epsilon="1", distance=k) for k
 
 
 @pytest.mark.parametrize("mechanism", grid(SMALL, by_default=USUAL), ids=str)
-def test_whatever_the_registry_builds_keeps_epsilon_on_all_the_inputs_it_names(
+def test_every_mechanism_of_the_registry_keeps_epsilon_on_its_inputs(
     mechanism: Mechanism,
 ) -> None:
     check_private(laws(mechanism, mechanism.inputs()), mechanism.epsilon)

@@ -33,14 +33,14 @@ def fourier(attributes: int, ways: int = 2, epsilon: Fraction = Fraction(1)) -> 
 
 @pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_no_payload_tells_two_records_apart_by_more_than_epsilon_and_some_by_all_of_it(
+def test_payloads_separate_two_records_by_exactly_epsilon_at_most(
     shape: tuple[int, int], epsilon: Fraction
 ) -> None:
     mechanism = fourier(*shape, epsilon)
-    found = laws(mechanism, mechanism.inputs())
-    check_private(found, epsilon)
+    actual = laws(mechanism, mechanism.inputs())
+    check_private(actual, epsilon)
     if epsilon <= 10:
-        check_tight(found, epsilon)
+        check_tight(actual, epsilon)
     raised = with_threshold(mechanism, mechanism.threshold + 1)
     assert not at_most_exp(largest_ratio(laws(raised, raised.inputs())), epsilon)
 
@@ -77,13 +77,13 @@ def test_parities_stand_by_size_and_then_as_words(attributes: int) -> None:
 
 
 def test_the_parity_is_tossed_with_the_public_coins() -> None:
-    def told(value: int, public: int) -> int:
+    def sent(value: int, public: int) -> int:
         coins = Coins.derive(b"k" * 32, b"value", bytes([value]))
         return fourier(4).randomize(value, coins, Coins.derive(b"k" * 32, bytes([public])))[0]
 
     for public in range(5):
-        assert len({told(value, public) >> 1 for value in range(16)}) == 1
-    assert len({told(0, public) >> 1 for public in range(100)}) == 10
+        assert len({sent(value, public) >> 1 for value in range(16)}) == 1
+    assert len({sent(0, public) >> 1 for public in range(100)}) == 10
 
 
 @pytest.mark.parametrize("epsilons", [("0.5", "1"), ("1", "2"), ("2", "3")], ids="-".join)

@@ -43,9 +43,9 @@ def test_truth_is_its_index_and_the_others_are_all_indices_but_it(
     mechanism = build("grr/1", domain_size=d, epsilon="1")
     width = (d - 2).bit_length()
     drawn = (other << -width % 8).to_bytes((width + 7) // 8, "big")
-    told = int.from_bytes(mechanism.randomize(value, Scripted(TRUTHFUL + drawn)), "big")
+    result = int.from_bytes(mechanism.randomize(value, Scripted(TRUTHFUL + drawn)), "big")
     lied = int.from_bytes(mechanism.randomize(value, Scripted(OTHER + drawn)), "big")
-    assert told == value
+    assert result == value
     assert lied == (other if other < value else other + 1)
 
 
@@ -104,7 +104,7 @@ def test_p_and_all_q_add_up_to_one_and_come_from_the_certified_threshold(d: int)
     assert len(mechanism.pmf(0)) == d
 
 
-def test_the_least_epsilon_makes_choices_almost_alike_and_the_largest_almost_true() -> None:
+def test_the_least_epsilon_is_almost_uniform_and_the_largest_almost_true() -> None:
     small, large = (build("grr/1", domain_size=10, epsilon=e) for e in ("0.01", "20"))
     assert Fraction(1, 100) < small.p / small.q - 1 < Fraction(101, 10_000)
     assert 1 - large.p < Fraction(2, 10**8)

@@ -31,15 +31,15 @@ def made(size: int, epsilon: Fraction = Fraction(1)) -> HaarResponse:
 
 @pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize("size", SIZES)
-def test_no_payload_tells_two_values_apart_by_more_than_epsilon_and_some_by_all_of_it(
+def test_payloads_separate_two_values_by_exactly_epsilon_at_most(
     size: int, epsilon: Fraction
 ) -> None:
     mechanism = made(size, epsilon)
-    found = laws(mechanism, mechanism.inputs())
-    check_private(found, epsilon)
+    actual = laws(mechanism, mechanism.inputs())
+    check_private(actual, epsilon)
     check_follows_pmf(mechanism, mechanism.inputs())
     if epsilon <= 4:
-        check_tight(found, epsilon)
+        check_tight(actual, epsilon)
     raised = with_threshold(mechanism, mechanism.threshold + 1)
     assert not at_most_exp(largest_ratio(laws(raised, raised.inputs())), epsilon)
 

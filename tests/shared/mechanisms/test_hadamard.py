@@ -36,9 +36,9 @@ def test_supports_are_the_rows_of_the_hadamard_matrix_but_the_first(size: int) -
     mechanism = hadamard(size)
     matrix = sylvester(mechanism.codes)
     for payload in mechanism.pmf(0):
-        row, told = matrix[1 + payload[0] // 2], 1 - 2 * (payload[0] % 2)
+        row, result = matrix[1 + payload[0] // 2], 1 - 2 * (payload[0] % 2)
         supported = [mechanism.supports(payload, label) for label in range(size)]
-        assert supported == [row[label] == told for label in range(size)]
+        assert supported == [row[label] == result for label in range(size)]
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_the_number_of_codes_is_the_next_power_of_two(size: int, codes: int, byt
 
 def test_the_coefficient_is_tossed_without_the_value_and_the_bit_with_it() -> None:
     """7 of 8 codes are asked for: 0b101 is j = 6; 64 zero bits tell the truth, ones do not."""
-    for bits, told in ((bytes(8), 0), (b"\xff" * 8, 1)):
+    for bits, result in ((bytes(8), 0), (b"\xff" * 8, 1)):
         payload = hadamard(8).randomize(6, Scripted(bits), Scripted(bytes([0b101_00000])))
-        assert payload == bytes([2 * 5 + told])
+        assert payload == bytes([2 * 5 + result])
 
 
 def test_the_coefficient_has_one_law_whatever_is_answered() -> None:
@@ -71,7 +71,7 @@ def test_the_coefficient_has_one_law_whatever_is_answered() -> None:
 def test_p_and_q_give_the_score_that_skips_the_constant_coefficient(
     size: int, epsilon: str
 ) -> None:
-    """local-dp §6.2: (K − 1)/K·coth(ε/2)·b·H[j,v] + 1/K for b·H[j,v] = 1 and −1."""
+    """(K − 1)/K·coth(ε/2)·b·H[j,v] + 1/K for b·H[j,v] = 1 and −1."""
     mechanism, k = hadamard(size, epsilon), hadamard(size).codes
     coth, gap = 1 / math.tanh(float(epsilon) / 2), float(mechanism.p - mechanism.q)
     for supported, sign in ((1, 1), (0, -1)):
@@ -80,7 +80,7 @@ def test_p_and_q_give_the_score_that_skips_the_constant_coefficient(
 
 
 def test_skipping_it_has_the_smaller_error_the_reference_says() -> None:
-    """local-dp §6.2: total L2 27.4 in place of 49.0 at d = 3, ε = ½, given who answered."""
+    """Total L2 27.4 in place of 49.0 at d = 3, ε = ½, given who answered."""
     mechanism = hadamard(3, "0.5")
     p, q = mechanism.p, mechanism.q
     total = (p * (1 - p) + 2 * q * (1 - q)) / (p - q) ** 2

@@ -66,7 +66,7 @@ def _meet(cells: list[int], pair: tuple[int, int]) -> bool:
 
 @pytest.mark.parametrize("epsilon", grid(["0.5", "1", "2", "4"], by_default=["0.5", "4"]))
 @pytest.mark.parametrize(("g", "t"), FAMILIES)
-def test_the_law_is_that_of_sets_of_as_many_codes_and_of_hashing_with_true_collisions(
+def test_the_law_is_that_of_sets_and_of_hashing_with_collisions(
     g: int, t: int, epsilon: str
 ) -> None:
     mechanism, w = whole(g, t, epsilon), g ** (t - 1)
@@ -89,9 +89,7 @@ def test_reports_of_the_chosen_family_keep_epsilon(d: int, epsilon: str) -> None
 
 @pytest.mark.parametrize("epsilon", grid(["0.1", "1", "2", "4"], by_default=["1", "4"]))
 @pytest.mark.parametrize("d", grid([2, 5, 16, 100, 1000, 60_000], by_default=[5, 1000]))
-def test_the_family_is_the_one_of_least_error_of_those_that_are_not_too_large(
-    d: int, epsilon: str
-) -> None:
+def test_the_family_has_the_least_error_of_those_small_enough(d: int, epsilon: str) -> None:
     e, _ = exp_bounds(Fraction(epsilon), bits=96)
     mechanism = hashing(d, epsilon)
     w = mechanism.codes // mechanism.field_order
@@ -103,7 +101,7 @@ def test_the_family_is_the_one_of_least_error_of_those_that_are_not_too_large(
             assert chosen <= design_error(d, g**t, g ** (t - 1), e)
 
 
-def test_sixteen_and_sixty_four_choices_can_be_hashed_at_exactly_the_least_error() -> None:
+def test_16_and_64_choices_can_be_hashed_at_exactly_the_least_error() -> None:
     for d, epsilon in ((16, "1"), (64, "2")):
         mechanism = hashing(d, epsilon)
         assert mechanism.codes == d
@@ -128,7 +126,7 @@ def test_a_chain_has_the_error_of_whole_sets_renewed(
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2"])
-def test_chains_that_hide_the_device_are_at_most_2_percent_worse_from_64_labels_on(
+def test_chains_that_hide_devices_are_within_2_percent_from_64_labels_on(
     epsilon: str,
 ) -> None:
     for d in (64, 100, 256, 1000, 10_000):

@@ -72,7 +72,7 @@ def test_each_domain_gets_its_mechanism() -> None:
         assert mechanism.domain_size == domain.size
 
 
-def test_a_mechanism_for_another_type_of_domain_is_refused_with_the_right_one() -> None:
+def test_a_mechanism_for_another_domain_type_is_refused_with_the_right() -> None:
     with pytest.raises(
         ParameterError, match=r"rr/1 answers for bits, not for choice: use affine/1 or .*grr/1"
     ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -25,10 +24,7 @@ from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import threshold
 from support.oracles.privacy_checks import (
     EPSILONS,
-    Encoded,
-    check_below_is_uniform,
     check_follows_pmf,
-    check_keyed_by_value,
     check_private,
     choices,
     laws,
@@ -170,8 +166,8 @@ class TellsOfAOneIfThereIsAny(SampledResponse):
     def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         assert not isinstance(value, int)
         place = list(value).index(1) if 1 in value else coins.below(self.domain_size)
-        told = value[place] ^ coins.bernoulli(2**64 - self.threshold)
-        return bytes([2 * place + told])
+        result = value[place] ^ coins.bernoulli(2**64 - self.threshold)
+        return bytes([2 * place + result])
 
 
 class OnePlaceTooOften(SampledResponse):
@@ -191,9 +187,9 @@ class LieFromAllSets(SubsetResponse):
     __slots__ = ()
 
     def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
-        told = super().randomize(value, coins)
-        inside = self.supports(told, value) if isinstance(value, int) else False
-        return told if inside else self.rerandomize(told, 0, coins)
+        result = super().randomize(value, coins)
+        inside = self.supports(result, value) if isinstance(value, int) else False
+        return result if inside else self.rerandomize(result, 0, coins)
 
 
 class ShiftWithoutMultiplier(AffineResponse):
@@ -227,7 +223,7 @@ class PlaceNotSolvedFor(ProjectiveResponse):
 
 
 class OwnBitAsItIs(OptimizedUnary):
-    """The bit of the choice is told, not tossed."""
+    """The bit of the choice is sent truthfully, not tossed."""
 
     __slots__ = ()
 
@@ -242,8 +238,10 @@ class CoefficientOfTheValue(HadamardResponse):
 
     def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         assert isinstance(value, int)
-        told = coins.bernoulli(self.threshold)
-        return bytes([2 * ((value & -value) - 1) + told]) if value else super().randomize(0, coins)
+        result = coins.bernoulli(self.threshold)
+        return (
+            bytes([2 * ((value & -value) - 1) + result]) if value else super().randomize(0, coins)
+        )
 
 
 def epsilon_per_bit_of_an_encoding(epsilon: Fraction) -> Mechanism:
@@ -361,63 +359,3 @@ def test_comparison_with_the_pmf_sees(name: str) -> None:
 def test_both_checks_pass_what_is_shipped(domain: Domain) -> None:
     check_promise(domain, shipped(domain))
     check_pmf(domain, shipped(domain))
-
-
-def modulo(coins: Coins, bound: int) -> int:
-    return coins.bits(8) % bound
-
-
-def one_too_many(coins: Coins, bound: int) -> int:
-    drawn = coins.bits((bound - 1).bit_length())
-    while drawn > bound:
-        drawn = coins.bits((bound - 1).bit_length())
-    return drawn
-
-
-@pytest.mark.parametrize("below", [modulo, one_too_many])
-def test_uniformity_sees_a_draw_that_is_not_by_exact_rejection(
-    below: Callable[[Coins, int], int],
-) -> None:
-    with pytest.raises(AssertionError):
-        check_below_is_uniform(below, 6)
-    check_below_is_uniform(Coins.below, 6)
-
-
-def coins_of(key: bytes, domain: Domain, value: Encoded) -> Coins:
-    return Coins.derive(key, b"epoch 7", domain.canonical(value))  # type: ignore[arg-type]  # a value of this domain
-
-
-def coins_of_the_epoch_alone(key: bytes, domain: Domain, value: Encoded) -> Coins:
-    return Coins.derive(key, b"epoch 7")
-
-
-def coins_of_the_number_of_ones(key: bytes, domain: Domain, value: Encoded) -> Coins:
-    return Coins.derive(key, b"epoch 7", bytes([value if isinstance(value, int) else sum(value)]))
-
-
-def coins_of_all_but_the_last_bit(key: bytes, domain: Domain, value: Encoded) -> Coins:
-    packed = domain.canonical(value)[0]  # type: ignore[arg-type]  # a value of this domain
-    return Coins.derive(key, b"epoch 7", bytes([packed & 0b1100_0000]))
-
-
-@pytest.mark.parametrize(
-    "derive",
-    [coins_of_the_epoch_alone, coins_of_the_number_of_ones, coins_of_all_but_the_last_bit],
-)
-def test_comparison_of_streams_sees_coins_not_keyed_by_the_whole_value(
-    derive: Callable[[bytes, Domain, Encoded], Coins],
-) -> None:
-    key, inputs = secrets.token_bytes(32), valid_inputs(THREE_BITS)
-    with pytest.raises(AssertionError):
-        check_keyed_by_value(lambda value: derive(key, THREE_BITS, value), inputs)
-    check_keyed_by_value(lambda value: coins_of(key, THREE_BITS, value), inputs)
-
-
-def test_two_values_under_one_stream_differ_in_the_open() -> None:
-    """Why the value keys the coins: else two payloads differ exactly where the answers do."""
-    key, mechanism = secrets.token_bytes(32), shipped(THREE_BITS)(Fraction(1))
-    one, other = (
-        mechanism.randomize(value, coins_of_the_epoch_alone(key, THREE_BITS, value))[0]
-        for value in ((1, 0, 1), (0, 0, 1))
-    )
-    assert one ^ other == 0b1000_0000

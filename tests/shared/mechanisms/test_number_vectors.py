@@ -52,10 +52,10 @@ def test_a_chain_renews_as_published(case: dict[str, object]) -> None:
     assert hex(chain.renewal_threshold) == case["renewal_threshold"]
     answer = chain.memoize(int(str(case["value"])), coins_of(case))
     assert answer.hex() == case["answer"]
-    told = [
+    result = [
         chain.rerandomize(answer, Coins.derive(KEY, *LABELS, answer, bytes([t]))) for t in range(4)
     ]
-    assert [report.hex() for report in told] == case["reports"]
+    assert [report.hex() for report in result] == case["reports"]
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "scores" in c], ids=title)
@@ -63,5 +63,5 @@ def test_scores_are_the_published_ones(case: dict[str, object]) -> None:
     parameters = case["parameters"]
     assert isinstance(parameters, dict)
     ratio = Fraction(parameters["odds"], 1 << 16)
-    found = scores_for(parameters["outputs"], parameters["window"], ratio)
-    assert list(found) == case["scores"]
+    actual = scores_for(parameters["outputs"], parameters["window"], ratio)
+    assert list(actual) == case["scores"]

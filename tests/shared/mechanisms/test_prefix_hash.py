@@ -41,7 +41,7 @@ def small(epsilon: object, shape: tuple[int, int, int, int] = (3, 2, 1, 1)) -> P
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
-def test_no_payload_tells_any_two_texts_apart_by_more_than_e_to_the_epsilon(
+def test_no_payload_separates_two_texts_by_more_than_e_to_the_epsilon(
     epsilon: Fraction, shape: tuple[int, int, int, int]
 ) -> None:
     """The laws of the shipped `randomize`, over all its coins: groups, tables and points too."""
@@ -51,7 +51,7 @@ def test_no_payload_tells_any_two_texts_apart_by_more_than_e_to_the_epsilon(
 @pytest.mark.parametrize(
     "epsilon", grid([e for e in EPSILONS if e <= 10], by_default=SOME), ids=str
 )
-def test_some_payload_uses_all_of_epsilon_and_a_threshold_one_higher_breaks_it(
+def test_some_payload_uses_all_of_epsilon_at_the_largest_threshold(
     epsilon: Fraction,
 ) -> None:
     mechanism = small(epsilon)
@@ -74,7 +74,7 @@ def test_what_is_told_openly_has_one_law_for_all_texts() -> None:
     for text in TEXTS:
         law = mechanism.pmf(text)
         shares = [
-            sum(law[mechanism._payload(position, told)] for told in range(3))
+            sum(law[mechanism._payload(position, result)] for result in range(3))
             for position in range(mechanism.public_outcomes)
         ]
         assert set(shares) == {Fraction(1, mechanism.public_outcomes)}
@@ -120,12 +120,12 @@ def first(digits: tuple[int, ...]) -> int:
 def test_a_payload_holds_the_sum_of_the_prefix_that_its_table_knows(seed: int, text: bytes) -> None:
     mechanism = PrefixHash(6, Fraction(20), 5, 3, 2, 2)
     payload = mechanism.randomize(text, Coins.derive(seed.to_bytes(32, "big")))
-    position, told = divmod(int.from_bytes(payload, "big"), 5)
+    position, result = divmod(int.from_bytes(payload, "big"), 5)
     table, point = divmod(position, mechanism.points)
     group = mechanism.group_of(table)
     assert table in mechanism.tables_of(group)
     code = mechanism.code(table, text[: mechanism.length(group)])
-    assert told == dot(mechanism, point, code)  # at ε = 20 a lie comes once in 10^8
+    assert result == dot(mechanism, point, code)  # at ε = 20 a lie comes once in 10^8
     assert mechanism.supports(payload, text) is (None if group else True)
 
 
@@ -142,7 +142,7 @@ def test_groups_share_out_the_tables_and_three_shares_are_held_out() -> None:
     "epsilon",
     grid(["0.01", "0.3", "0.5", "1", "1.5", "2", "3", "4", "4.8"], by_default=["0.5", "4"]),
 )
-def test_the_base_is_the_prime_of_least_variance_and_loses_at_most_3_1_percent(
+def test_the_base_is_the_best_prime_and_loses_at_most_3_1_percent(
     epsilon: str,
 ) -> None:
     e = math.exp(float(epsilon))

@@ -74,9 +74,7 @@ def test_supports_are_those_of_the_definition(q: int, t: int) -> None:
 
 
 @pytest.mark.parametrize(("q", "t"), SPACES)
-def test_codes_are_a_design_every_value_and_every_pair_is_supported_equally_often(
-    q: int, t: int
-) -> None:
+def test_codes_are_a_design_of_values_and_pairs(q: int, t: int) -> None:
     mechanism = whole(q, t)
     codes = range(mechanism.alphabet_size)
     sets = [
@@ -90,9 +88,7 @@ def test_codes_are_a_design_every_value_and_every_pair_is_supported_equally_ofte
 
 
 @pytest.mark.parametrize(("q", "t"), SPACES)
-def test_draws_name_every_point_that_supports_a_value_once_and_every_other_once(
-    q: int, t: int
-) -> None:
+def test_draws_name_each_supporting_point_once_and_each_other_once(q: int, t: int) -> None:
     mechanism = whole(q, t)
     codes, size = mechanism.alphabet_size, mechanism.support_size
     for label in range(codes):
@@ -104,7 +100,7 @@ def test_draws_name_every_point_that_supports_a_value_once_and_every_other_once(
 
 @pytest.mark.parametrize("epsilon", grid(["0.01", "1", "10"], by_default=["1"]))
 @pytest.mark.parametrize(("d", "q", "t"), [(7, 2, 3), (13, 3, 3), (21, 4, 3), (40, 3, 4)])
-def test_epsilon_is_kept_and_used_and_p_and_q_are_those_of_the_cyclic_design(
+def test_epsilon_is_used_up_and_p_and_q_are_those_of_the_cyclic_design(
     d: int, q: int, t: int, epsilon: str
 ) -> None:
     mechanism = whole(q, t, epsilon)
@@ -210,9 +206,7 @@ def test_the_space_is_that_of_least_error_and_a_point_has_few_bytes(
 
 @pytest.mark.parametrize("epsilon", grid(["0.1", "0.5", "1", "2", "4"], by_default=["0.5", "4"]))
 @pytest.mark.parametrize("d", grid([10_000, 300_000, 10**6], by_default=[10_000]))
-def test_of_very_many_choices_the_error_is_that_of_the_optimum_but_for_two_percent(
-    d: int, epsilon: str
-) -> None:
+def test_for_very_many_choices_the_error_is_within_two_percent(d: int, epsilon: str) -> None:
     mechanism = projective(d, epsilon)
     _, most = ratio_to_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
     assert most <= Fraction("1.02")

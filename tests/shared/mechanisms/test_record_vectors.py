@@ -22,8 +22,8 @@ def of(kind: str) -> list[dict[str, Any]]:
     return [vector for vector in VECTORS["cases"] if kind in vector]
 
 
-def told(vector: dict[str, Any]) -> tuple[int, Coins, Coins]:
-    """The index, the coins it keys, and those of what is told openly."""
+def sent(vector: dict[str, Any]) -> tuple[int, Coins, Coins]:
+    """The index, the coins it keys, and those of the public part."""
     index = 0
     for place, radix in zip(vector["places"], vector["radices"], strict=True):
         index = index * radix + place
@@ -37,7 +37,7 @@ def test_payloads_are_the_canonical_ones(vector: dict[str, Any]) -> None:
     domain, epsilon = record(*vector["radices"]), Fraction(vector["epsilon"])
     mechanism = for_domain(vector["mechanism"], domain, epsilon, parameters=vector["parameters"])
     assert f"0x{mechanism.threshold:016x}" == vector["threshold"]
-    assert mechanism.randomize(*told(vector)).hex() == vector["payload"]
+    assert mechanism.randomize(*sent(vector)).hex() == vector["payload"]
     best = for_domain(vector["mechanism"], domain, epsilon)
     assert (mechanism == best) == ("pinned" not in vector["name"])
 
@@ -47,7 +47,7 @@ def test_permanent_answers_and_reports_are_the_canonical_ones(vector: dict[str, 
     domain, permanent = record(*vector["radices"]), Fraction(vector["permanent"])
     epsilon = Fraction(vector["epsilon"])
     chain = for_domain(vector["mechanism"], domain, epsilon, permanent=permanent)
-    answer = chain.memoize(*told(vector))
+    answer = chain.memoize(*sent(vector))
     coins = [Coins.derive(KEY, *LABELS, answer, bytes([t])) for t in range(4)]
     assert f"0x{chain.permanent_threshold:016x}" == vector["permanent_threshold"]
     assert f"0x{chain.renewal_threshold:016x}" == vector["renewal_threshold"]

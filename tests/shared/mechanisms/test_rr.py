@@ -39,11 +39,11 @@ def test_payloads_are_the_canonical_ones(vector: dict[str, str | list[int]]) -> 
 def test_bits_are_sent_most_significant_first_with_zero_padding(bits: list[int]) -> None:
     mechanism = build("rr/1", domain_size=len(bits), epsilon="1")
     size = mechanism.payload_size
-    told = mechanism.randomize(bits, Scripted(ALL_TRUE * 64 * size))
+    result = mechanism.randomize(bits, Scripted(ALL_TRUE * 64 * size))
     flipped = mechanism.randomize(bits, Scripted(ALL_FLIPPED * 64 * size))
     digits = "".join(map(str, bits)).ljust(8 * size, "0")
     opposite = "".join(str(1 - bit) for bit in bits).ljust(8 * size, "0")
-    assert told == int(digits, 2).to_bytes(size, "big")
+    assert result == int(digits, 2).to_bytes(size, "big")
     assert flipped == int(opposite, 2).to_bytes(size, "big")
 
 
@@ -80,7 +80,7 @@ def test_every_randomized_payload_is_valid(m: int, data: st.DataObject) -> None:
     assert len(payload) == mechanism.payload_size
 
 
-def test_epsilon_is_split_over_the_places_in_which_two_valid_vectors_differ() -> None:
+def test_epsilon_is_split_over_the_places_where_two_vectors_differ() -> None:
     labels = tuple("abcdefgh")
     for domain, k in [
         (Bits(labels), 8),
@@ -96,12 +96,12 @@ def test_epsilon_is_split_over_the_places_in_which_two_valid_vectors_differ() ->
         assert mechanism.epsilon == 4
 
 
-def test_one_bit_at_epsilon_ln_3_would_be_told_truthfully_three_times_in_four() -> None:
+def test_one_bit_at_epsilon_ln_3_is_true_three_times_in_four() -> None:
     below, above = (build("rr/1", domain_size=1, epsilon=e).p for e in ("1.098612", "1.098613"))
     assert below < Fraction(3, 4) < above
 
 
-def test_the_least_epsilon_makes_a_bit_almost_a_fair_coin_and_the_largest_almost_true() -> None:
+def test_the_least_epsilon_is_almost_a_fair_coin_and_the_largest_true() -> None:
     assert 0 < build("rr/1", domain_size=1, epsilon="0.01").p - Fraction(1, 2) < Fraction(1, 399)
     assert Fraction(2, 10**9) < build("rr/1", domain_size=1, epsilon="20").q < Fraction(3, 10**9)
 
@@ -150,7 +150,7 @@ def test_an_odd_distance_below_m_spends_less_than_epsilon(
     """By enumeration: inputs of at most ⌊k/2⌋ ones differ in an even number of places."""
     built = BitwiseResponse(m, Fraction(1), distance)
     laws = [built.pmf(bits) for bits in built.inputs()]
-    ratio = max(a[told] / b[told] for a in laws for b in laws for told in a)
+    ratio = max(a[result] / b[result] for a in laws for b in laws for result in a)
     assert len(laws) == inputs
     assert math.log(ratio) == pytest.approx(float(spent), abs=1e-12)
 

@@ -47,7 +47,7 @@ def test_payloads_are_the_canonical_ones(vector: dict[str, Any]) -> None:
 
 
 def variance(m: int, t: int, epsilon: float, k: int) -> float:
-    """local-dp §1 at frequency ½: (m/t)(σ² + ¼), σ² = 1/(4 sinh²(ε/2·min(t, k)))."""
+    """At frequency ½: (m/t)(σ² + ¼), σ² = 1/(4 sinh²(ε/2·min(t, k)))."""
     return m / t * (1 / (4 * math.sinh(epsilon / 2 / min(t, k)) ** 2) + 0.25)
 
 
@@ -147,13 +147,14 @@ def test_every_randomized_payload_is_valid(m: int, data: st.DataObject) -> None:
 
 
 def test_a_bit_is_told_as_its_place_twice_and_itself() -> None:
-    """At ε = 20 a bit is flipped once in 5·10^8: here all are told as they are, but for 1e-7."""
+    """At ε = 20 a bit is flipped once in 5·10^8: here all are sent unchanged, except for 1e-7."""
     mechanism = build("rr-sampled/1", domain_size=5, epsilon="20", sampled=1)
     value = (1, 0, 1, 1, 0)
-    told = {mechanism.randomize(value, Coins.system())[0] for _ in range(60)}
-    assert told <= {2 * place + bit for place, bit in enumerate(value)}
+    result = {mechanism.randomize(value, Coins.system())[0] for _ in range(60)}
+    assert result <= {2 * place + bit for place, bit in enumerate(value)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "t"), [(1, 1), (3, 2), (5, 1), (128, 1)])
 def test_exactly_the_possible_payloads_are_valid(m: int, t: int) -> None:
     mechanism = sampled(m, t)
@@ -217,5 +218,5 @@ def test_an_odd_distance_below_m_may_spend_less_than_epsilon(
     """By enumeration over 4 bits: min(t, k − 1)/min(t, k) of ε where k is odd."""
     built = SampledResponse(4, Fraction(1), distance, sampled)
     laws = [built.pmf(bits) for bits in built.inputs()]
-    ratio = max(a[told] / b[told] for a in laws for b in laws for told in a)
+    ratio = max(a[result] / b[result] for a in laws for b in laws for result in a)
     assert math.log(ratio) == pytest.approx(float(spent), abs=1e-12)

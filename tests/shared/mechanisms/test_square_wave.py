@@ -48,9 +48,7 @@ def test_no_payload_tells_two_answers_apart_by_more_than_e_to_the_epsilon(
 
 
 @pytest.mark.parametrize(("d", "reach"), CASES, ids=str)
-def test_p_and_q_are_the_chances_of_a_window_of_the_answer_and_of_one_apart_from_it(
-    d: int, reach: int
-) -> None:
+def test_p_and_q_are_the_chances_of_the_answers_window_and_of_another(d: int, reach: int) -> None:
     mechanism = made(d, reach, Fraction(1))
     window = range(mechanism.window)
     chances = {

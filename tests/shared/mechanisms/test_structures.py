@@ -182,7 +182,7 @@ def test_every_registered_mechanism_says_what_its_messages_are(id: str) -> None:
     assert build(id, domain_size=4, epsilon="1", permanent=None, **more).structure is not None
 
 
-def test_of_a_mechanism_without_a_structure_what_needs_one_is_not_available() -> None:
+def test_without_a_structure_what_needs_one_is_not_available() -> None:
     class Unstructured(GeneralizedResponse):
         @property
         def structure(self) -> None:  # type: ignore[override]  # a mechanism without a structure

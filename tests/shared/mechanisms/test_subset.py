@@ -35,17 +35,15 @@ def members(mechanism: SubsetResponse, payload: bytes) -> set[int]:
 
 
 @given(st.integers(2, 300), st.data())
-def test_every_answer_is_a_set_of_w_that_holds_the_value_or_does_not_as_its_coin_says(
-    d: int, data: st.DataObject
-) -> None:
+def test_every_answer_is_a_set_of_w_with_or_without_the_value(d: int, data: st.DataObject) -> None:
     mechanism = subset(d, size=data.draw(st.integers(1, d - 1)))
     value, rest = data.draw(st.integers(0, d - 1)), Coins.derive(data.draw(st.binary())).bytes(9000)
-    told, lied = (
+    result, lied = (
         members(mechanism, mechanism.randomize(value, Scripted(coin + rest)))
         for coin in (TRUTHFUL, OTHER)
     )
-    assert len(told) == len(lied) == mechanism.subset_size
-    assert (value in told, value in lied) == (True, False)
+    assert len(result) == len(lied) == mechanism.subset_size
+    assert (value in result, value in lied) == (True, False)
 
 
 @given(st.integers(2, 300), st.data())
@@ -61,7 +59,7 @@ def test_truth_and_lie_of_any_value_read_the_same_coins(d: int, data: st.DataObj
     assert len(left) == 1
 
 
-def test_the_draws_are_floyds_with_the_first_for_the_true_choice_if_it_is_in() -> None:
+def test_the_draws_are_floyds_with_the_first_for_the_true_choice() -> None:
     """w = 3 of d = 8: draws over 0…4, 0…5, 0…6 of 3 bits each; then 7 and the value swap."""
     drawn = bytes([3 << 5, 3 << 5, 6 << 5])
     mechanism = subset(8, size=3)
@@ -94,7 +92,7 @@ def test_symbols_and_favoured_are_the_sets_and_those_that_hold_one_choice(
     assert set(held.values()) == {mechanism.support_size}
 
 
-def test_messages_are_as_likely_as_the_certified_threshold_of_all_sets_says() -> None:
+def test_messages_have_the_chances_of_the_certified_threshold() -> None:
     """T of K = C(d, w) messages with C(d − 1, w − 1) favoured is that of d with w: one ratio."""
     for d, size in ((8, 2), (63, 17), (500, 135)):
         mechanism = subset(d, size=size)
@@ -105,7 +103,7 @@ def test_messages_are_as_likely_as_the_certified_threshold_of_all_sets_says() ->
 
 
 def test_p_and_q_are_those_of_the_reference() -> None:
-    """local-dp §22."""
+    """docs/mathematics/designs.md, The least total error."""
     eight, many = subset(8), subset(64)
     for mechanism, p, q in (
         (eight, 0.4753668864186717, 0.21780473051161833),
@@ -218,7 +216,7 @@ def test_sizes_out_of_range_are_refused() -> None:
             subset(d)
 
 
-def test_a_law_of_too_many_sets_is_refused_and_their_number_is_not_spelled_out() -> None:
+def test_a_law_of_too_many_sets_is_refused_without_their_number() -> None:
     with pytest.raises(ParameterError, match="sets of 17 of 63 choices"):
         subset(63).pmf(0)
     with pytest.raises(ParameterError, match="at most 65,536"):

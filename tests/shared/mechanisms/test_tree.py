@@ -35,15 +35,15 @@ def made(leaves: int, fan_out: int, epsilon: Fraction = Fraction(1)) -> TreeResp
 
 @pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize(("leaves", "fan_out"), CASES, ids=str)
-def test_no_payload_tells_two_values_apart_by_more_than_epsilon_and_some_by_all_of_it(
+def test_payloads_separate_two_values_by_exactly_epsilon_at_most(
     leaves: int, fan_out: int, epsilon: Fraction
 ) -> None:
     mechanism = made(leaves, fan_out, epsilon)
-    found = laws(mechanism, mechanism.inputs())
-    check_private(found, epsilon)
+    actual = laws(mechanism, mechanism.inputs())
+    check_private(actual, epsilon)
     check_follows_pmf(mechanism, mechanism.inputs())
     if epsilon <= 10:
-        check_tight(found, epsilon)
+        check_tight(actual, epsilon)
 
 
 @pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
@@ -58,17 +58,17 @@ def test_a_threshold_one_higher_at_any_level_breaks_the_promise(
     assert not at_most_exp(largest_ratio(laws(twin, twin.inputs())), epsilon)
 
 
-def test_every_level_is_told_equally_often_and_supports_the_node_of_the_value() -> None:
+def test_every_level_is_equally_frequent_and_supports_the_values_node() -> None:
     mechanism = made(5, 2)
     assert [choice.domain_size for choice in mechanism.choices] == [2, 3, 5]
     for value in mechanism.inputs():
-        told: dict[int, Fraction] = defaultdict(Fraction)
+        result: dict[int, Fraction] = defaultdict(Fraction)
         true: dict[int, Fraction] = defaultdict(Fraction)
         for payload, chance in mechanism.pmf(value).items():
             place = mechanism.read(payload)[0]
-            told[place] += chance
+            result[place] += chance
             true[place] += chance * mechanism.supports(payload, value)
-        assert told == {place: Fraction(1, 3) for place in range(3)}
+        assert result == {place: Fraction(1, 3) for place in range(3)}
         assert true == {place: choice.p / 3 for place, choice in enumerate(mechanism.choices)}
 
 
@@ -81,13 +81,13 @@ def test_neighbours_share_their_nodes_up_to_where_they_part() -> None:
 def test_the_level_is_tossed_with_the_public_coins() -> None:
     mechanism = made(20, 3)
 
-    def told(value: int, public: str) -> int:
+    def sent(value: int, public: str) -> int:
         coins = Coins.derive(b"k" * 32, b"value", bytes([value]))
         payload = mechanism.randomize(value, coins, Coins.derive(b"k" * 32, public.encode()))
         return mechanism.read(payload)[0]
 
-    assert all(len({told(v, public) for v in range(20)}) == 1 for public in ("a", "b", "c"))
-    assert {told(0, str(place)) for place in range(40)} == {0, 1, 2}
+    assert all(len({sent(v, public) for v in range(20)}) == 1 for public in ("a", "b", "c"))
+    assert {sent(0, str(place)) for place in range(40)} == {0, 1, 2}
 
 
 @pytest.mark.parametrize(("leaves", "fan_out"), [(3, 2), (4, 2), (5, 3)], ids=str)

@@ -40,12 +40,12 @@ def test_only_the_bits_that_a_coin_flips_differ_from_the_choice() -> None:
     assert unary("sue/1", 5).randomize(1, Scripted(planes("01000000"))) == bytes([0])
 
 
-@pytest.mark.parametrize(("fair", "told"), [(0, 0b00110000), (0x80, 0b01110000)])
-def test_the_bit_of_the_choice_is_a_fair_coin_read_first(fair: int, told: int) -> None:
-    """Whatever its lane says: 1 here, and 0."""
+@pytest.mark.parametrize(("fair", "stated"), [(0, 0b00110000), (0x80, 0b01110000)])
+def test_the_bit_of_the_choice_is_a_fair_coin_read_first(fair: int, stated: int) -> None:
+    """For every value of its lane: 1 here, and 0."""
     for lanes in ("01110000", "00110000"):
         stream = bytes([fair]) + planes(lanes)
-        assert unary("oue/1", 5).randomize(1, Scripted(stream)) == bytes([told])
+        assert unary("oue/1", 5).randomize(1, Scripted(stream)) == bytes([stated])
 
 
 @BOTH
@@ -98,7 +98,7 @@ def test_a_pmf_is_for_up_to_sixteen_choices(id: str) -> None:
 
 @pytest.mark.parametrize("epsilon", grid(["0.5", "1", "4"], by_default=["1"]))
 def test_the_number_of_ones_has_one_law_whatever_is_answered(epsilon: str) -> None:
-    """A fair coin and d − 1 coins of q: local-dp §16; for sue/1 p and q in the same places."""
+    """A fair coin and d − 1 coins of q; for sue/1 p and q in the same places."""
     for id in ("oue/1", "sue/1"):
         mechanism = unary(id, 6, epsilon)
         laws = [weights(mechanism, value) for value in mechanism.inputs()]
@@ -117,7 +117,7 @@ def weights(mechanism: Mechanism, value: int | tuple[int, ...]) -> dict[int, Fra
 
 
 def test_the_chain_of_oue_is_that_of_the_reference() -> None:
-    """L-OSUE(2, 1), local-dp §22: p1 = ½, q1 = .1192, and a bit is told as it is with .8034."""
+    """L-OSUE(2, 1): p1 = ½, q1 = .1192, and a bit is sent unchanged with .8034."""
     chain = build("oue/1", domain_size=3, epsilon="1", permanent="2")
     answer = unary("oue/1", 3, "2")
     assert answer.p == Fraction(1, 2)
@@ -129,7 +129,7 @@ def test_the_chain_of_oue_is_that_of_the_reference() -> None:
 
 
 def test_the_chain_of_sue_is_that_of_the_reference() -> None:
-    """L-SUE, local-dp §9: p2 = (ps + p1 − 1)/(2 p1 − 1)."""
+    """L-SUE: p2 = (ps + p1 − 1)/(2 p1 − 1)."""
     chain = build("sue/1", domain_size=3, epsilon="1", permanent="2")
     first, once = (1 / (1 + math.exp(-epsilon / 2)) for epsilon in (2, 1))
     kept = Fraction(chain.renewal_threshold, 2**64)

@@ -1,4 +1,4 @@
-"""A year of daily reports, and what whoever has all 365 of them learns: never above ε_lifetime.
+"""A year of daily reports, and what a reader of all 365 of them learns: never above ε_lifetime.
 
 Devices toss real coins and their answers change; the likelihood of all that they sent is exact, so
 the bound must hold on every path and no statistics are needed. Spaces small enough for all pairs of
@@ -106,7 +106,7 @@ def sent_in(chain: MemoizedChain, values: Values) -> list[list[bytes]]:
 def check_year(
     chain: MemoizedChain, values: Values, answers: Sequence[Encoded], of: object
 ) -> None:
-    """Each hold tells any two answers apart by its ε at most, all of the year by the lifetime."""
+    """Each hold separates any two answers by at most its ε, all of the year by the lifetime."""
     assert callable(of)
     spans = sent_in(chain, values)
     assert len(spans) == PAID
@@ -135,7 +135,7 @@ def test_a_year_of_daily_reports_tells_at_most_the_lifetime(id: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("id", grid(LARGE, by_default=["grr/1", "rr/1"]))
+@pytest.mark.parametrize("id", grid(LARGE, by_default=["grr/1"]))
 def test_so_does_one_of_a_large_domain_or_a_wide_vector(id: str) -> None:
     chain = chain_of(id, LARGE[id], {})
     answers = answers_of(chain)

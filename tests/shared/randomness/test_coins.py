@@ -100,7 +100,7 @@ def test_bits_are_the_most_significant_ones_of_whole_bytes(stream: bytes, count:
     assert len(coins.rest) == 40 - (count + 7) // 8
 
 
-def test_each_integer_below_a_bound_has_as_many_draws_and_all_others_are_rejected() -> None:
+def test_each_integer_below_a_bound_has_equally_many_draws() -> None:
     for bound in range(2, 257):
         spare = 8 - (bound - 1).bit_length()
         drawn = Counter(Scripted(bytes([byte, 0])).below(bound) for byte in range(256))
@@ -141,6 +141,7 @@ def test_a_coin_is_true_exactly_below_the_threshold(threshold: int, data: st.Dat
     assert Scripted(drawn.to_bytes(8, "big")).bernoulli(threshold) == (drawn < threshold)
 
 
+@pytest.mark.slow
 @given(thresholds, st.data(), st.integers(1, 300))
 def test_a_vector_compares_each_lane_with_the_threshold(
     threshold: int, data: st.DataObject, length: int
@@ -167,7 +168,7 @@ def test_every_first_difference_from_the_threshold_decides_its_lane(length: int)
 
 
 @pytest.mark.parametrize("quarters", range(4))
-def test_two_lanes_are_exactly_independent_and_true_as_often_as_the_threshold_says(
+def test_two_lanes_are_independent_with_the_chance_of_the_threshold(
     quarters: int,
 ) -> None:
     """All 2^4 ways the two leading planes of two lanes can fall, the other planes 1."""

@@ -25,6 +25,7 @@ def nested(depth: int) -> bytes:
     return b"[" * depth + b"]" * depth
 
 
+@pytest.mark.slow
 @given(DOCUMENTS)
 def test_a_document_reads_back(document: object) -> None:
     try:

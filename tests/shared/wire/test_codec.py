@@ -36,7 +36,7 @@ def test_opaque_outside_its_bounds_is_neither_written_nor_read(length: int) -> N
         Reader(bytes([length]) + bytes(length)).opaque(1, 2, 4)
 
 
-def test_a_length_beyond_its_bound_is_refused_before_the_bytes_are_looked_for() -> None:
+def test_a_length_beyond_its_bound_is_refused_before_bytes_are_read() -> None:
     with pytest.raises(DecodeError, match="length must be"):
         Reader(b"\xff\xff\xff\xff").opaque(4, 0, 10)
 

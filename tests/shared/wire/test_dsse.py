@@ -26,8 +26,8 @@ def edited(**members: object) -> bytes:
 
 
 def signature(**members: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(SIGNED)["signatures"][0]
-    return found | members
+    actual: dict[str, Any] = json.loads(SIGNED)["signatures"][0]
+    return actual | members
 
 
 def refused(envelope: bytes, error: type[Exception], reason: str) -> None:

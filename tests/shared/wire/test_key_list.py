@@ -71,7 +71,7 @@ def test_a_key_list_is_canonical_json() -> None:
 HYBRID = PublicKey(1, 2, bytes(1216), "active")
 
 
-def test_the_active_key_is_of_the_strongest_suite_and_then_of_the_highest_id() -> None:
+def test_the_active_key_has_the_strongest_suite_then_the_highest_id() -> None:
     unknown, pending = PublicKey(9, 3, b"x", "active"), PublicKey(8, 2, bytes(1216), "pending")
     older, newer = LIST.keys[1], PublicKey(3, 1, POINT, "active")
     assert replace(LIST, keys=(older, newer, unknown, pending)).active == newer
@@ -91,10 +91,10 @@ def test_a_suite_that_the_installed_library_lacks_is_passed_over(
 def test_a_list_is_usable_until_it_or_the_delegation_expires() -> None:
     assert LIST.usable(NOW + 99)
     assert not LIST.usable(NOW + 100)
-    found = verify(SIGNED)
-    assert found.delegated_until == NOW + 50
-    assert found.usable(NOW + 49)
-    assert not found.usable(NOW + 50)
+    actual = verify(SIGNED)
+    assert actual.delegated_until == NOW + 50
+    assert actual.usable(NOW + 49)
+    assert not actual.usable(NOW + 50)
     assert not replace(LIST, keys=LIST.keys[:1]).usable(NOW)
 
 
@@ -218,7 +218,7 @@ def test_any_signed_bytes_are_a_list_or_refused(body: bytes) -> None:
 @given(position=st.integers(0, len(SIGNED) - 1), byte=st.integers(0, 255))
 def test_a_list_with_a_byte_changed_says_the_same_or_is_refused(position: int, byte: int) -> None:
     try:
-        found = verify(SIGNED[:position] + bytes([byte]) + SIGNED[position + 1 :])
+        actual = verify(SIGNED[:position] + bytes([byte]) + SIGNED[position + 1 :])
     except (DecodeError, SignatureError):
         return
-    assert found == LIST
+    assert actual == LIST

@@ -49,7 +49,7 @@ def histories(draw: st.DrawFn) -> list[KeyList]:
 
 
 @given(histories())
-def test_every_later_list_of_an_honest_aggregator_may_follow_every_earlier_one(
+def test_every_later_list_of_an_aggregator_may_follow_every_earlier_one(
     lists: list[KeyList],
 ) -> None:
     for index, old in enumerate(lists):

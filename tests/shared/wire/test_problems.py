@@ -38,7 +38,7 @@ def test_a_problem_has_a_name_a_title_and_an_error_status(slug: str) -> None:
     assert 400 <= kind.status <= 503
 
 
-def test_retrying_helps_when_the_server_is_at_fault_or_something_has_to_happen_first() -> None:
+def test_retrying_helps_if_the_server_fails_or_is_not_ready() -> None:
     assert {slug for slug, kind in PROBLEMS.items() if kind.retry} == {
         "epoch-open",
         "internal",

@@ -117,16 +117,16 @@ def test_an_upload_is_split_into_ids_terms_and_sealed_bytes(sent: list[Report]) 
 
 def one_by_one(body: bytes) -> list[tuple[bytes, bytes, bytes]] | None:
     """Id, terms, sealed bytes of each report as PROTOCOL has them; None for what is no upload."""
-    reader, found = Reader(body), []
+    reader, actual = Reader(body), []
     try:
         while not reader.done:
             report_id, fixed = reader.take(16), reader.take(7)
             extensions = reader.opaque(2, 0, 4096)
             terms = fixed + len(extensions).to_bytes(2, "big") + extensions
-            found.append((report_id, terms, reader.opaque(2, 1, 65_535)))
+            actual.append((report_id, terms, reader.opaque(2, 1, 65_535)))
     except DecodeError:
         return None
-    return found
+    return actual
 
 
 def split(body: bytes) -> Sequence[tuple[bytes, bytes, bytes]] | None:
@@ -151,6 +151,7 @@ def test_reports_that_look_alike_are_cut_only_where_one_ends() -> None:
         assert (split(ALIKE[:end]) is not None) == (end % (len(ALIKE) // 3) == 0)
 
 
+@pytest.mark.slow
 def test_a_byte_that_differs_among_reports_alike_is_never_passed_over() -> None:
     for place in range(len(ALIKE)):
         for value in range(256):

@@ -63,7 +63,7 @@ def test_a_log_extends_every_one_of_its_beginnings(
 def test_no_entries_lead_from_one_log_to_another(
     mine: list[LogEntry], yours: list[LogEntry], data: st.DataObject
 ) -> None:
-    """Whatever is shown: a log that is no beginning of the other one does not become it."""
+    """With any entries: a log that is no beginning of the other one does not become it."""
     size = len(mine)
     shown = data.draw(st.sampled_from([yours, yours[size:], mine, []]) | LOGS)
     if mine == yours[:size]:
@@ -77,9 +77,9 @@ def test_the_reason_of_a_fork_is_said() -> None:
     head, one = extend(GENESIS, TWO), extend(GENESIS, TWO[:1])
     with pytest.raises(ForkError, match="the log shrank from 2 to 1 entries"):
         verify_extension(2, head, [], 1, one)
-    with pytest.raises(ForkError, match="grew from 1 to 2 entries, and 0 were shown"):
+    with pytest.raises(ForkError, match="grew from 1 to 2 entries, and 0 were sent"):
         verify_extension(1, one, [], 2, head)
-    with pytest.raises(ForkError, match=f"ends in {one.hex()}, and the one .* {head.hex()}"):
+    with pytest.raises(ForkError, match=f"ends in {one.hex()}, and the known .* {head.hex()}"):
         verify_extension(2, head, [], 2, one)
 
 

@@ -105,8 +105,8 @@ def test_any_changed_bit_makes_it_false() -> None:
 
 def test_another_epoch_makes_it_false() -> None:
     data = bytes.fromhex(FIRST["voucher"])
-    found = [serial(data, epoch=FIRST["epoch"] + step) is not None for step in (-1, 0, 1)]
-    assert found == [False, True, False]
+    actual = [serial(data, epoch=FIRST["epoch"] + step) is not None for step in (-1, 0, 1)]
+    assert actual == [False, True, False]
 
 
 @pytest.mark.parametrize(
