@@ -315,7 +315,7 @@ def test_the_check_passes_on_what_we_ship_and_fails_on_the_mistake(row: Mistake)
 
 
 def test_a_threshold_comparison_that_is_released_is_seen() -> None:
-    """Releasing |t − P| + N of the test itself tells a long run of passing queries apart."""
+    """Releasing |t − P| + N of the test itself distinguishes a long run of passing queries."""
     plan = dataclasses.replace(PLAN, updates=1)
     first, second, _ = map(float, plan.decays)
 

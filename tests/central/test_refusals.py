@@ -116,6 +116,7 @@ REFUSED: dict[str, Callable[[], object]] = {
 """What the error says → the call."""
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_refused_in_the_words_of_the_argument() -> None:
     said = {words: words in message_of(call) and words for words, call in REFUSED.items()}
     assert said == {words: words for words in REFUSED}

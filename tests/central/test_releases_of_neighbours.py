@@ -52,7 +52,7 @@ def counts(rows: Rows) -> Counts:
 
 
 def online(rows: Rows) -> Release[Answer]:
-    """An answer has no guarantee of its own; the session's stands in its place."""
+    """An answer has no guarantee of its own; it has the session's."""
     data = counts(rows)
     session = OnlineSession.open(data, plan_online(SessionDemand.of(data, queries=1), epsilon="20"))
     return Release(session.ask([1, 0, 0]), session.law, session.guarantee, ())

@@ -18,7 +18,9 @@ for name in ("click", "deniable_aggregator", "deniable_client", "flask", "httpx"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["README.md", "aggregator/estimators/README.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/explanation/how-it-works.md", "aggregator/estimators/README.md"]
+)
 def test_the_first_examples_need_no_service(page: str) -> None:
     examples = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
     code = BLOCKED + "".join(examples if "estimators" in page else examples[:1])

@@ -94,7 +94,7 @@ def test_a_variance_wrong_by_three_percent_is_seen(factor: float) -> None:
 
 
 @pytest.mark.statistical
-def test_the_variance_given_the_sample_is_not_taken_for_that_of_the_population() -> None:
+def test_the_variance_given_the_sample_is_not_that_of_the_population() -> None:
     law = law_of("rr/1", "4", 1)
 
     def mutant(frequencies: Floats, n: Counts) -> Floats:

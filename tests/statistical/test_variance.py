@@ -17,7 +17,7 @@ SAMPLED = laws(("0.5", "1", "4"), (1, 2, 4))
 
 
 def is_usual(law: MessageLaw) -> bool:
-    return law.mechanism.epsilon == 4 and law.labels == 3
+    return law.mechanism.epsilon == 4 and law.labels == 2
 
 
 @pytest.mark.parametrize("law", grid(EXACT, by_default=is_usual), ids=label)
@@ -26,17 +26,17 @@ def test_the_exact_variance_over_all_messages_is_the_formulas(law: MessageLaw) -
     true = law.frequencies(population)
     squares, chances = _nothing(law, 3), _nothing(law, 3)
     for chance, tally in law.outcomes(population, 2):
-        for place, told, off in _errors(law, tally, 2, true):
-            squares[told][place] += chance * off**2
-            chances[told][place] += chance
-    for told in (1, 2):
-        claimed = law.channel.std_errors(np.array([float(f) for f in true]), told) ** 2
-        for square, chance, claim in zip(squares[told], chances[told], claimed, strict=True):
+        for place, result, off in _errors(law, tally, 2, true):
+            squares[result][place] += chance * off**2
+            chances[result][place] += chance
+    for result in (1, 2):
+        claimed = law.channel.std_errors(np.array([float(f) for f in true]), result) ** 2
+        for square, chance, claim in zip(squares[result], chances[result], claimed, strict=True):
             assert chance == 0 or float(square / chance) == pytest.approx(claim, rel=1e-12)
 
 
 @pytest.mark.parametrize("law", grid(EXACT, by_default=is_usual), ids=label)
-def test_given_the_sample_the_variance_is_smaller_by_f_times_one_minus_f_over_n(
+def test_given_the_sample_the_variance_is_smaller_by_that_of_the_people(
     law: MessageLaw,
 ) -> None:
     first, second = law.inputs[0], law.inputs[-1]
@@ -63,9 +63,9 @@ def _variance_given(law: MessageLaw, senders: list[Value]) -> list[Fraction]:
         chance = Fraction(1)
         for row, message in zip(rows, drawn, strict=True):
             chance *= row[law.messages[message]]
-        for place, told, off in _errors(law, law.tallies[list(drawn)].sum(axis=0), n, shares):
-            squares[told][place] += chance * off**2
-            chances[told][place] += chance
+        for place, result, off in _errors(law, law.tallies[list(drawn)].sum(axis=0), n, shares):
+            squares[result][place] += chance * off**2
+            chances[result][place] += chance
     return [square / chance for square, chance in zip(squares[n], chances[n], strict=True)]
 
 
@@ -74,10 +74,10 @@ def _errors(
 ) -> Iterator[tuple[int, int, Fraction]]:
     """(label, how many reports tell of it, f̂ − f) where any does."""
     hits, trials = law.supports(tally).tolist(), law.trials(tally, n).tolist()
-    for place, (hit, told) in enumerate(zip(hits, trials, strict=True)):
-        if told:
-            debiased = (Fraction(hit, told) - law.channel.q) / law.channel.gap
-            yield place, told, debiased - true[place]
+    for place, (hit, result) in enumerate(zip(hits, trials, strict=True)):
+        if result:
+            debiased = (Fraction(hit, result) - law.channel.q) / law.channel.gap
+            yield place, result, debiased - true[place]
 
 
 def _nothing(law: MessageLaw, rows: int) -> list[list[Fraction]]:

@@ -154,7 +154,7 @@ def test_a_release_promises_a_report_an_installation_and_its_true_values() -> No
     assert float(said.true_values.epsilon or 0) == pytest.approx(expected, rel=1e-12)
 
 
-def test_three_reports_of_randomized_response_and_a_release_reach_the_promise() -> None:
+def test_three_randomized_reports_and_a_release_reach_the_promise() -> None:
     said = promise(
         Guarantee.pure(HALF, REPLACE),
         Installation.fresh(epochs=3, report=1, lifetime=3),

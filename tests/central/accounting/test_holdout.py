@@ -38,7 +38,7 @@ def fair(size: int) -> Bits:
     return np.frombuffer(os.urandom(size), dtype=np.uint8) & np.uint8(1)
 
 
-def test_given_any_outcome_the_population_is_within_the_gap_and_it_is_reached() -> None:
+def test_the_population_is_within_the_gap_for_any_outcome_and_reaches_it() -> None:
     check_gap(transfer_gap)
 
 
@@ -78,6 +78,7 @@ def test_a_holdout_is_private_whatever_is_asked(overfits: int, scale: int) -> No
     check_sparse_vector(plan.decays, plan.threshold, overfits, epsilon=2.0, scale=scale)
 
 
+@pytest.mark.slow
 def test_the_epsilon_of_a_holdout_is_reached() -> None:
     check_sparse_vector(PLAN.decays, PLAN.threshold, 1, epsilon=2.0, tight=0.95)
 
@@ -101,6 +102,7 @@ def test_flags_follow_the_law() -> None:
     check_follows(draw, Pmf(tuple(law), bounds, bounds), draws=4_000)
 
 
+@pytest.mark.slow
 def test_a_guess_that_agrees_is_answered_by_itself_and_costs_nothing() -> None:
     plan = plan_holdout(rows=10_000, epsilon=1, tolerance=Fraction(1, 20), overfits=3, queries=100)
     holdout = Holdout(fair(10_000), plan)
@@ -147,6 +149,7 @@ def test_answers_are_within_the_error_as_often_as_said() -> None:
     assert failed < 39
 
 
+@pytest.mark.slow
 def test_an_adaptive_analyst_is_misled_by_rows_and_not_by_the_holdout() -> None:
     """400 attributes of noise: the vote of those that look good on the rows looks good on them."""
     rows, attributes = 1_000, 400

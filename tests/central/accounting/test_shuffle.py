@@ -87,6 +87,7 @@ def test_real_histograms_hide_more_than_the_bound_says(local: str, reports: int)
     assert hockey_stick(*histogram_pair(float(local), reports - 1), bound) <= 1e-6
 
 
+@pytest.mark.slow
 def test_more_reports_hide_no_less_and_alone_nobody_is_hidden() -> None:
     bounds = [shuffled_epsilon(local=1, reports=10**k, delta=MICRO) for k in range(10)]
     assert all(more <= fewer for fewer, more in itertools.pairwise(bounds))

@@ -70,7 +70,7 @@ def test_welfare_and_demand_keep_their_bounds_where_these_say_something() -> Non
 
 
 @pytest.mark.parametrize("buyers", [100, 10_000])
-def test_the_bound_falls_to_one_that_does_not_know_how_many_buyers_there_are(buyers: int) -> None:
+def test_the_bound_falls_to_one_without_the_number_of_buyers(buyers: int) -> None:
     """√2·B·k/√ρ, for σ² = T/ρ and T as large as a course may be."""
     rho, rounds, supply = 0.5, 10**9, np.full(GOODS, buyers // 10)
     course = PriceUpdates(Menu.singles(GOODS), supply, buyers, rounds, rounds / rho)
@@ -97,7 +97,7 @@ def test_in_no_round_does_anybody_prefer_what_others_took() -> None:
         assert (taken >= surplus.max(axis=1) - 1e-6).all()  # worths are rounded at 2^−24
 
 
-def test_everyone_gets_what_they_took_in_a_round_of_the_second_half_at_its_prices() -> None:
+def test_each_buyer_gets_their_choice_of_one_later_round_at_its_prices() -> None:
     worths, menu = uniform(200, 3), Menu.singles(3)
     buyers, got = Buyers(worths, menu), allocate(worths, 20, rho=Fraction(1), rounds=21)
     late = got.release.result[10:21]

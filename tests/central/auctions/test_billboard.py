@@ -1,4 +1,4 @@
-"""The billboard: what moves it, what it costs, and that nobody learns about one from all others."""
+"""The billboard: what moves it, what it costs, and that others learn nothing about one player."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MOVED = [
 def test_one_player_moves_the_demand_by_the_menu_and_some_that_far(
     menu: Menu, moves: int, squared: int
 ) -> None:
-    """Every choice of one player exchanged for every other, beside a player who stays."""
+    """Every choice of one player exchanged for every other, with a player who stays."""
     pairs = itertools.product(range(menu.size), repeat=2)
     moved = [
         np.abs(menu.demand(np.array([a, 1])) - menu.demand(np.array([b, 1]))) for a, b in pairs
@@ -90,6 +90,7 @@ def test_the_variance_of_geometric_noise_is_its_formula() -> None:
     assert GeometricNoise(Fraction(3, 10)).variance == pytest.approx(2 * z / (1 - z) ** 2)
 
 
+@pytest.mark.slow
 def test_what_all_others_see_and_get_hides_one_buyer() -> None:
     check_jointly_private(tiny_plan(2).billboard, epsilon=2.0, tight=0.9)
 

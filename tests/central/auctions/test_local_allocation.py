@@ -61,7 +61,7 @@ def test_an_estimated_demand_is_unbiased() -> None:
     assert plan().demand(many) == pytest.approx([120, 80], rel=1e-9)
 
 
-def test_the_variance_of_an_estimated_demand_is_at_most_what_the_step_allows_for() -> None:
+def test_estimated_demand_varies_at_most_as_the_step_allows() -> None:
     """Exactly, of two reports of every pair of truths, one of four cohorts of eight buyers."""
     few = LocalAllocationPlan(8, Menu.singles(2), np.array([2, 2]), 4, plan().mechanism)
     chances = np.full((3, 3), float(few.mechanism.q))

@@ -99,7 +99,7 @@ def test_the_queries_of_a_collection_give_the_revenue_of_its_bids() -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "3"])
-def test_scores_of_randomized_bids_are_revenues_less_what_other_answers_add(epsilon: str) -> None:
+def test_scores_of_randomized_bids_are_revenues_minus_other_answers(epsilon: str) -> None:
     """(p − q) · revenue on average, exactly, but for the coin that an offset is rounded by."""
     prices, values = PriceGrid.of([1, 2, 3]), (0, 1, 2, 3)
     law = build("grr/1", domain_size=4, epsilon=epsilon)

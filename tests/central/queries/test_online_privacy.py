@@ -78,7 +78,7 @@ def decisions(length: int, teaching: int) -> Iterator[tuple[bool, ...]]:
 def test_the_sparse_vector_hides_any_move_of_any_error(
     updates: int, epsilons: tuple[Fraction, Fraction, Fraction]
 ) -> None:
-    """All errors 0 … 3 of three queries, each beside itself and its neighbours, all decisions."""
+    """All errors 0 … 3 of three queries, each with itself and its neighbours, all decisions."""
     test = ThresholdTest(planned(updates=updates, threshold=2, epsilons=epsilons))
     bound = math.exp(epsilons[0] + epsilons[1]) * (1 + 1e-9)
     for errors in product(range(4), repeat=3):

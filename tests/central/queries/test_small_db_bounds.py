@@ -149,6 +149,7 @@ def test_local_error_is_added_to_the_threshold_and_to_the_error() -> None:
     assert far.error == pytest.approx(near.error + 0.02, abs=0.002)
 
 
+@pytest.mark.slow
 def test_rows_that_are_planned_are_enough_and_1_percent_less_are_not() -> None:
     rows = online_rows("0.1", domain=64, queries=1000, epsilon="1")
     assert plan_online(SessionDemand(rows, 64, 1000), epsilon="1").error <= 0.1

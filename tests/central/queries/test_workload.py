@@ -96,6 +96,7 @@ def test_the_least_error_is_the_inverse_of_the_size() -> None:
     assert least_error(20, sampling_size(20, "0.2") - 1) > 0.2
 
 
+@pytest.mark.slow
 def test_the_size_of_a_class_counts_its_patterns_by_sauer() -> None:
     assert vc_sampling_size(8, 4, "0.35") == sampling_size(1 + 8 + 28 + 56 + 70, "0.35")
     assert vc_sampling_size(8, 8, "0.35") == vc_sampling_size(8, 99, "0.35")

@@ -26,7 +26,7 @@ def test_json_has_the_three_ways_to_answer_and_what_each_gave_away(capsys: Captu
     assert 0 <= private["recovered"] == round(private["share"] * 60) <= 60
 
 
-def test_table_says_what_guessing_recovers_and_what_any_attack_does_at_most(
+def test_table_has_what_guessing_and_what_any_attack_recovers(
     capsys: Capture,
 ) -> None:
     assert main(["--rows", "40", "--queries", "400"]) == 0
@@ -43,6 +43,7 @@ def test_table_says_what_guessing_recovers_and_what_any_attack_does_at_most(
     ]
 
 
+@pytest.mark.slow
 def test_the_module_runs_by_its_name() -> None:
     run = [sys.executable, "-m", "deniable_central.reconstruction", "--rows", "5"]
     output = subprocess.run(run, capture_output=True, text=True, check=True).stdout

@@ -92,7 +92,7 @@ def test_rows_that_no_subset_holds_are_said_to_be_something() -> None:
 
 
 @pytest.mark.parametrize("queries", [1, 2, 3])
-def test_one_bit_moves_all_answers_by_the_sensitivity_at_most_and_some_bit_does(
+def test_one_bit_moves_all_answers_by_at_most_the_sensitivity(
     queries: int,
 ) -> None:
     for cells in product((0, 1), repeat=2 * queries):
@@ -106,7 +106,7 @@ def test_one_bit_moves_all_answers_by_the_sensitivity_at_most_and_some_bit_does(
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
-def test_no_answers_are_likelier_by_more_than_e_to_the_epsilon_and_some_are_by_as_much(
+def test_likelihood_ratios_reach_but_never_exceed_e_to_the_epsilon(
     epsilon: Fraction,
 ) -> None:
     subsets = Subsets(np.array([[1, 0], [1, 1]]))
@@ -156,15 +156,13 @@ def test_private_counts_are_the_counts_and_noise_of_the_declared_decay() -> None
 
 
 @pytest.mark.parametrize(("epsilon", "share"), [("0", 0.5), ("1", 0.7310586), ("2300", 1.0)])
-def test_the_most_that_pure_epsilon_alone_lets_through_is_randomized_response(
-    epsilon: str, share: float
-) -> None:
+def test_pure_epsilon_lets_through_at_most_randomized_response(epsilon: str, share: float) -> None:
     best = best_share(Guarantee(Fraction(epsilon), None, Fraction(0), Adjacency.REPLACE))
     assert float(best) == pytest.approx(share, abs=1e-7)
 
 
 @pytest.mark.parametrize("epsilon", grid(["0.5", "1", "8"], by_default=["1"]))
-def test_no_rule_says_a_row_right_more_often_than_at_most_even_knowing_all_others(
+def test_no_rule_guesses_a_row_above_the_bound_even_knowing_all_others(
     epsilon: str,
 ) -> None:
     mechanism = PrivateCounts.of(Subsets(np.array([[1], [1], [1]])), epsilon=epsilon)
@@ -175,14 +173,14 @@ def test_no_rule_says_a_row_right_more_often_than_at_most_even_knowing_all_other
     assert right <= best_share(mechanism.guarantee)
 
 
-def test_many_counts_at_a_small_epsilon_each_hide_far_more_than_epsilon_in_all_says() -> None:
+def test_many_counts_at_small_epsilon_hide_more_than_their_sum_implies() -> None:
     mechanism = PrivateCounts.of(Subsets(np.ones((400, 1), dtype=int)), epsilon="1")
     assert mechanism.guarantee.rho == pytest.approx(1 / 800, rel=1e-5)
     assert best_share(mechanism.guarantee) < Fraction(52, 100)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7, 200])
-def test_guessing_falls_in_its_range_as_often_as_said_and_in_no_narrower_one(rows: int) -> None:
+def test_guessing_falls_in_its_range_as_often_as_stated(rows: int) -> None:
     low, high = guessing_range(rows)
     inside = [Fraction(comb(rows, hits), 2**rows) for hits in range(low, high + 1)]
     assert low + high == rows
@@ -191,7 +189,7 @@ def test_guessing_falls_in_its_range_as_often_as_said_and_in_no_narrower_one(row
 
 
 @pytest.mark.statistical
-def test_exact_counts_give_every_row_and_noise_that_nobody_adds_up_nearly_every_one() -> None:
+def test_exact_counts_give_every_row_and_unaccounted_noise_nearly_all() -> None:
     """5 × 200 rows.
 
     800 random subsets fail to have full rank with probability below 2^−500; the
@@ -222,7 +220,7 @@ def test_private_counts_give_no_more_than_epsilon_lets_through(epsilon: str) -> 
 def test_private_counts_at_epsilon_one_are_no_better_than_guessing() -> None:
     """The first row of each of 2,000 secrets of 20.
 
-    They are independent, and said right with a probability below 54%, whatever the attack
+    They are independent, and guessed right with a probability below 54%, for every attack
     (√(ρ/2), Δ1 ≥ 40). That binomial exceeds the bound at 1e-6.
     """
     hits = sum(int(hit[0]) for hit in attacked(2_000, rows=20, epsilon="1"))
@@ -256,5 +254,5 @@ def test_what_cannot_be_attacked_is_refused(refused: object) -> None:
 def test_steps_that_run_out_leave_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deniable_central.reconstruction.least_squares._MOST_STEPS", 1)
     queries = Subsets(np.eye(3, dtype=np.int64))
-    found = least_squares(queries, np.array([1.0, 0.0, 1.0]))
-    assert ((found >= 0) & (found <= 1)).all()
+    actual = least_squares(queries, np.array([1.0, 0.0, 1.0]))
+    assert ((actual >= 0) & (actual <= 1)).all()

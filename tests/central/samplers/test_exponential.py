@@ -125,6 +125,7 @@ def test_the_share_of_draws_in_doubt_is_what_the_module_says() -> None:
     assert 2 * 10**6 * exponential._margin(10**6, 977, BLOCK) < 1e-6
 
 
+@pytest.mark.slow
 def test_the_exponential_of_numpy_is_as_good_as_the_margin_supposes() -> None:
     points = -np.concatenate([np.linspace(0, 700, 400), noise(400, 700_000) / 1000])
     for x, y in zip(points.tolist(), np.exp(points).tolist(), strict=True):
@@ -189,7 +190,7 @@ def work(run: Callable[[], object]) -> dict[str, int]:
             name = frame.f_code.co_qualname if event == "call" else repr(detail)[:40]
             calls[name] = calls.get(name, 0) + 1
 
-    gc.disable()  # a collection in the middle may call whoever asked to be told of it
+    gc.disable()  # a garbage collection in the middle may run callbacks
     sys.setprofile(count)
     try:
         run()

@@ -87,7 +87,7 @@ def test_neighbouring_integers_are_e_to_the_decay_apart(decay: Fraction) -> None
     law = [float(Fraction(one - other, 1 << 600)) for one, other in pairwise(tails)]
     steps = [one / other for one, other in pairwise(law)]
     assert steps == pytest.approx([math.exp(decay)] * len(steps), rel=1e-9)
-    middle = 1 - float(Fraction(tails[0], 1 << 600))  # Pr[N = 0], and 2 Pr[N = 1] stands in law[0]
+    middle = 1 - float(Fraction(tails[0], 1 << 600))  # Pr[N = 0], and law[0] has 2 Pr[N = 1]
     assert middle / (law[0] / 2) == pytest.approx(math.exp(decay), rel=1e-9)
 
 

@@ -5,7 +5,7 @@
     OpenDP       the last one was never randomized             everyone can be drawn
     OpenDP       permute-and-flip charged ε²/8                 ε·tanh(ε/2)
     OpenDP       biased noise                                  no second zero, +0 and −0
-    OpenDP       draws until accepted: time tells the gap      a fixed number of coins
+    OpenDP       draws until accepted: time leaks the gap     a fixed number of coins
     PipelineDP   no shift: NaN above 709                       only differences count
     diffprivlib  probability 0 far below                       every candidate possible
     diffprivlib  measure 0 crashes in the draw                 refused up front
@@ -119,7 +119,7 @@ def test_zero_is_drawn_once() -> None:
 
 
 def check_coins(draw: Callable[[Integers, Coins], object]) -> None:
-    """A hundred draws read as much whatever the gap."""
+    """A hundred draws read equally much for every gap."""
     read = []
     for gap in (0, 12):
         coins = Counted()

@@ -35,6 +35,7 @@ from support.oracles.selection_checks import (
     ratios,
     replaced,
 )
+from support.tiers import grid
 
 EITHER_WAY = (-1, 0, 1)
 TOGETHER = (0, 1)
@@ -51,6 +52,9 @@ SELECTIONS: dict[str, Callable[[PrivacyParameters], Selection]] = {
     "top-2": lambda d: TopK(d, 2),
 }
 each_selection = pytest.mark.parametrize("name", SELECTIONS)
+each_quick_selection = pytest.mark.parametrize(
+    "name", grid(SELECTIONS, by_default=SELECTIONS.keys() - {"geometric noisy max"})
+)
 
 
 def selection(name: str, **declared: Unpack[SelectionArguments]) -> Selection:
@@ -61,7 +65,7 @@ def height(name: str) -> int:
     return 1 if name.startswith("geometric") else 2  # its law takes longer to enclose
 
 
-@each_selection
+@each_quick_selection
 def test_scores_that_each_move_by_the_sensitivity_cost_epsilon(name: str) -> None:
     one = selection(name, epsilon=1, sensitivity=1)
     check_private(one, moved(EITHER_WAY, height=height(name)))
@@ -73,7 +77,7 @@ def test_scores_that_move_the_same_way_cost_epsilon_at_half_the_noise(name: str)
     check_private(one, moved(TOGETHER, height=height(name)))
 
 
-@each_selection
+@each_quick_selection
 def test_scores_that_part_by_the_range_cost_epsilon(name: str) -> None:
     one = selection(name, epsilon=1, range_sensitivity=2)
     check_private(one, moved((3, 4, 5), height=height(name)))

@@ -27,6 +27,8 @@ from support.oracles.neighbour_pmfs import (
 )
 from support.tiers import grid
 
+pytestmark = pytest.mark.slow
+
 Rows = tuple[int, ...]
 Answer = TypeVar("Answer")
 TESTS = [
@@ -51,7 +53,7 @@ def quantile(share: Fraction) -> Callable[[Rows], Proposal[int]]:
 
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("share", grid(QUANTILES, by_default=QUANTILES[:2]))
-def test_a_stable_quantile_of_up_to_five_rows_costs_exactly_epsilon_and_delta(
+def test_a_stable_quantile_of_few_rows_costs_exactly_epsilon_and_delta(
     test: StabilityTest, share: Fraction
 ) -> None:
     pairs = list(exchanged(range(3), range(1, 5)))
@@ -113,9 +115,9 @@ def test_a_stable_argmax_bears_any_move_within_its_range_sensitivity(apart: int)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("overlap", [1, 2])
+@pytest.mark.parametrize("overlap", grid([1, 2], by_default=[1]))
 def test_sample_and_aggregate_costs_exactly_epsilon_and_delta(overlap: int) -> None:
-    """All answers of a few blocks, beside all that a row in `overlap` of them can make of them."""
+    """All answers of a few blocks, with all that a row in `overlap` of them can make of them."""
     test = StabilityTest(Fraction(1), 1)
 
     def propose(answers: Rows) -> Proposal[int | str]:

@@ -78,7 +78,7 @@ def test_each_row_is_in_one_block_of_each_random_partition(partitions: int) -> N
     assert {len(block) for block in blocks.members} == {7, 8}
 
 
-def test_overlap_counts_the_most_blocks_of_any_row_and_a_row_twice_in_one_block_once() -> None:
+def test_overlap_counts_the_most_blocks_of_a_row_each_block_once() -> None:
     blocks = Blocks(3, (np.array([0, 0, 1]), np.array([1, 2]), np.array([1])))
     assert blocks.overlap == 3
     assert Blocks(1, (np.array([0, 0]),)).overlap == 1

@@ -46,7 +46,7 @@ def test_the_median_of_the_notes_is_3_and_two_rows_away_from_changing() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5])
-def test_the_distance_is_the_fewest_rows_that_change_the_median_of_an_open_domain(
+def test_the_distance_is_the_fewest_rows_that_change_the_median(
     rows: int,
 ) -> None:
     for data in product(range(1, 4), repeat=rows):

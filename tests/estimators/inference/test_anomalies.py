@@ -55,7 +55,7 @@ def test_alarms_are_rarer_than_allowed_at_a_level_that_can_be_counted(
 
 
 @pytest.mark.parametrize("id", CODED)
-def test_one_message_again_and_again_is_seen_at_the_codes_that_stand_for_nothing(id: str) -> None:
+def test_a_repeated_message_shows_at_codes_without_a_label(id: str) -> None:
     of = law(id)
     honest = of.draw_tallies({1: Fraction(1)}, N, 1)[0]
     chosen = max(range(len(of.messages)), key=lambda place: _unused(of, place))
@@ -70,7 +70,7 @@ def _unused(of: MessageLaw, place: int) -> int:
 
 
 @pytest.mark.parametrize("id", CODED)
-def test_messages_drawn_without_an_answer_are_seen_at_all_such_codes_together(id: str) -> None:
+def test_messages_without_an_answer_show_at_all_such_codes_together(id: str) -> None:
     of = law(id)
     drawn = generator().multinomial(50 * N, np.full(len(of.messages), 1 / len(of.messages)))
     (oddity,) = [one for one in found(of, drawn @ of.tallies, 50 * N) if one.code is None]

@@ -58,9 +58,7 @@ def test_no_and_yes_are_treated_alike(
     assert upper == pytest.approx(1 - lower_of_no, abs=closeness)
 
 
-def test_clusters_of_one_give_clopper_and_pearsons_limits_but_for_a_few_percent_of_the_width() -> (
-    None
-):
+def test_clusters_of_one_give_nearly_clopper_and_pearsons_limits() -> None:
     """Between low and high; the shares are far inside."""
     built = clusters(1, "1/100", "99/100")
     for n in (100, 10_000):
@@ -84,7 +82,7 @@ def test_a_device_has_no_more_reports_than_there_are() -> None:
     assert at(clusters(30), [1], 3, 0.025) == at(clusters(3), [1], 3, 0.025)
 
 
-def test_shares_beyond_what_any_frequency_gives_reach_to_the_end_of_the_range() -> None:
+def test_impossible_shares_reach_to_the_end_of_the_range() -> None:
     nothing, everything = at(clusters(7), [0, 70_000], 70_000, 0.025)
     assert nothing == (0, 0.25)
     assert everything == (0.75, 1)
@@ -98,7 +96,7 @@ def test_each_count_may_have_trials_of_its_own() -> None:
         assert [limit[place] for limit in together] == [limit[0] for limit in alone]
 
 
-def test_the_spread_is_that_of_independent_reports_outside_and_grows_within() -> None:
+def test_the_spread_is_independent_outside_and_grows_within() -> None:
     support = np.array([0.1, 0.25, 0.5, 0.75])
     spread = clusters(9).spread(support)
     assert spread.tolist() == pytest.approx([0.09, 0.1875, 0.25 + 8 / 16, 0.1875])

@@ -44,9 +44,7 @@ def test_the_standard_error_is_the_formulas() -> None:
 
 
 @pytest.mark.parametrize(("hits", "at"), [(0, 0.25), (10, 0.25), (100, 0.75)])
-def test_the_standard_error_outside_zero_to_one_is_that_of_the_nearest_frequency(
-    hits: int, at: float
-) -> None:
+def test_std_errors_outside_zero_to_one_are_those_of_the_nearest_end(hits: int, at: float) -> None:
     estimate = debias(CHANNEL, counts(hits), 100)
     assert estimate.std_errors[0] == pytest.approx(math.sqrt(at * (1 - at) / 100) / 0.5)
 

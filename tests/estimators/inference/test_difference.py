@@ -65,10 +65,10 @@ def test_independent_periods_are_covered_at_every_small_n(
     n: int, channel: Channel, confidence: float
 ) -> None:
     counts, q, gap = np.arange(n + 1), float(channel.q), float(channel.gap)
-    found = pairs(counts, counts, n, confidence=confidence, channel=channel)
+    actual = pairs(counts, counts, n, confidence=confidence, channel=channel)
     for before, after in product(FREQUENCIES, repeat=2):
         laws = [binom.pmf(counts, n, q + gap * each) for each in (before, after)]
-        for miss in misses(found, after - before, np.outer(*laws).ravel()):
+        for miss in misses(actual, after - before, np.outer(*laws).ravel()):
             assert miss <= (1 - confidence) / 2 * (1 + 1e-9)
 
 
@@ -76,10 +76,10 @@ def test_any_joint_law_of_few_reports_is_covered() -> None:
     """The worst joint law of two counts puts all it can of both marginal laws on the misses."""
     n, tail = 6, 0.05
     counts = np.arange(n + 1)
-    found = pairs(counts, counts, n, confidence=1 - 2 * tail)
+    actual = pairs(counts, counts, n, confidence=1 - 2 * tail)
     for before, after in product(FREQUENCIES, repeat=2):
         laws = [binom.pmf(counts, n, 0.25 + 0.5 * each) for each in (before, after)]
-        missed = (found.lower > after - before + 1e-12).reshape(n + 1, n + 1)
+        missed = (actual.lower > after - before + 1e-12).reshape(n + 1, n + 1)
         assert _most_on(missed, *laws) <= tail * (1 + 1e-9)
 
 
@@ -100,29 +100,36 @@ def around(n: int, chance: float) -> Counts:
     return np.arange(max(0, int(n * chance - reach)), min(n, int(n * chance + reach)) + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", grid([0.8, 0.95, 0.99999], by_default=[0.95]))
-@pytest.mark.parametrize("supports", [(0.5, 0.5), (0.27, 0.4), (0.62, 0.38), (0.06, 0.3)])
+@pytest.mark.parametrize(
+    "supports",
+    grid(
+        [(0.5, 0.5), (0.27, 0.4), (0.62, 0.38), (0.06, 0.3)],
+        by_default=[(0.27, 0.4), (0.06, 0.3)],
+    ),
+)
 def test_roots_of_squares_cover_independent_periods(
     supports: tuple[float, float], confidence: float
 ) -> None:
     n = int(1.2 * MANY / min(supports))
     counts = [around(n, each) for each in supports]
-    found = pairs(counts[0], counts[1], n, confidence=confidence, channel=ONLY_SUPPORTS)
+    actual = pairs(counts[0], counts[1], n, confidence=confidence, channel=ONLY_SUPPORTS)
     laws = [binom.pmf(c, n, each) for c, each in zip(counts, supports, strict=True)]
-    for miss in misses(found, supports[1] - supports[0], np.outer(*laws).ravel()):
+    for miss in misses(actual, supports[1] - supports[0], np.outer(*laws).ravel()):
         assert miss <= (1 - confidence) / 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("frequency", [0.5, 0.4])
+@pytest.mark.parametrize("frequency", grid([0.5, 0.4], by_default=[0.4]))
 def test_devices_in_both_periods_with_opposite_values_are_covered(frequency: float) -> None:
     n, tail = 2_400, 0.025
     hidden = Clusters(CHANNEL.q, CHANNEL.p, Fraction(1))
     supports = [0.25 + 0.5 * frequency, 0.75 - 0.5 * frequency]
     counts = [around(n, each) for each in supports]
-    found = pairs(counts[0], counts[1], n, hidden=hidden)
+    actual = pairs(counts[0], counts[1], n, hidden=hidden)
     truth = 1 - 2 * frequency
-    missed = (found.lower > truth).reshape(len(counts[0]), len(counts[1]))
+    missed = (actual.lower > truth).reshape(len(counts[0]), len(counts[1]))
     chance = 0.0
     for ones in around(n, frequency):  # given how many have it at first, the counts are independent
         first, second = (
@@ -137,12 +144,12 @@ def _sum_of_coins(n: int, ones: int) -> Floats:
     return np.convolve(high, binom.pmf(np.arange(n - ones + 1), n - ones, 0.25))
 
 
-def test_nobody_in_both_is_narrower_than_perhaps_the_same_and_both_than_none_known() -> None:
+def test_intervals_narrow_with_what_is_known_of_the_two_periods() -> None:
     counts, n = np.array([4_000]), 8_000
     widths = []
     for hidden in (None, Clusters(CHANNEL.q, CHANNEL.p, Fraction(1))):
-        found = difference(period(counts, n, hidden=hidden), period(counts, n, hidden=hidden))
-        widths.append(float((found.upper - found.lower)[0]))
+        actual = difference(period(counts, n, hidden=hidden), period(counts, n, hidden=hidden))
+        widths.append(float((actual.upper - actual.lower)[0]))
     known = period(counts, n)
     wide = PeriodEstimate(known.estimate, known.cautious, None, once=False)
     apart = difference(wide, wide)
@@ -156,10 +163,10 @@ def test_few_devices_are_compared_without_a_normal_law() -> None:
 
 
 def test_a_label_that_no_report_tells_of_may_have_changed_in_any_way() -> None:
-    found = difference(period(np.array([0]), 0), period(np.array([9]), 20))
-    assert np.isnan(found.values[0])
-    assert found.lower[0] <= -0.9
-    assert not found.changed[0]
+    actual = difference(period(np.array([0]), 0), period(np.array([9]), 20))
+    assert np.isnan(actual.values[0])
+    assert actual.lower[0] <= -0.9
+    assert not actual.changed[0]
 
 
 @pytest.mark.parametrize("repeat", ["once", "fresh"])
@@ -177,7 +184,7 @@ def test_a_period_of_one_epoch_knows_that_its_devices_may_come_again(repeat: str
 def test_numbers_are_not_compared_label_by_label() -> None:
     mechanism = build("square-wave/1", domain_size=8, epsilon="1")
     tally = np.zeros(mechanism.tally_size, np.int64)
-    with pytest.raises(ParameterError, match="one by one"):
+    with pytest.raises(ParameterError, match="only labels"):
         PeriodEstimate.of(
             estimator_for(mechanism), tally, 0, confidence=0.9, epochs=1, family="all"
         )

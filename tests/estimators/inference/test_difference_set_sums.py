@@ -52,6 +52,7 @@ def test_two_cells_that_hold_all_reports_are_exact(space: tuple[int, int], most:
         assert sums[v] == held[0] * most + held[1] * (most + 3)
 
 
+@pytest.mark.slow
 def test_sums_of_a_million_codes_are_those_of_the_definition() -> None:
     q, t = 2, 20
     codes, members = point_count(q, t), np.array(difference_set(q, t), dtype=np.int64)
@@ -83,7 +84,7 @@ def test_sums_that_are_not_sure_are_never_given(
     if off == 1.0:
         assert shifted_sums(counts, 3, 5).tolist() == by_definition(counts.tolist(), 3, 5)
     else:
-        with pytest.raises(ArithmeticError, match="are not exact: do not use them"):
+        with pytest.raises(ArithmeticError, match="are not exact"):
             shifted_sums(counts, 3, 5)
 
 

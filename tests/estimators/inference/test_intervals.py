@@ -25,7 +25,7 @@ def test_limits_are_clopper_and_pearsons_as_scipy_finds_them(n: int, confidence:
 
 
 @pytest.mark.parametrize("hits", [0, 1, 7, 19, 20])
-def test_at_its_own_limits_a_count_is_exactly_as_extreme_as_the_tail_allows(hits: int) -> None:
+def test_at_its_limits_a_count_is_exactly_as_extreme_as_allowed(hits: int) -> None:
     """Binomial sums in rational arithmetic: P(≥ c; lower) = P(≤ c; upper) = 2.5%."""
     lower, upper = (limit[0] for limit in clopper_pearson(np.array([hits]), 20, 0.025))
     at_least = sum(exact_chance(k, 20, float(lower)) for k in range(hits, 21))

@@ -33,6 +33,7 @@ NUMBERS = [
     ("hadamard/1", {}),
     ("oue/1", {}),
     ("projective/1", {}),
+    ("loloha/1", {}),
     ("subset/1", {"subset_size": 5}),
     ("sue/1", {}),
 ]
@@ -65,8 +66,8 @@ def test_sums_are_unbiased_and_their_error_is_that_of_one_message(name: str) -> 
     values = np.array([of.functionals(rows, tally, 1).values for tally in law.tallies])
     chances = np.array([[float(law.mechanism.pmf(v)[m]) for m in law.messages] for v in law.inputs])
     assert chances @ values == pytest.approx(rows.T, abs=1e-9)
-    told = shares @ chances
-    exact = told @ values**2 - (told @ values) ** 2
+    result = shares @ chances
+    exact = result @ values**2 - (result @ values) ** 2
     n = 10**12
     errors = of.functionals(rows, expected_tally(law, shares, n), n).std_errors
     assert errors**2 * n == pytest.approx(exact, rel=1e-5)
@@ -79,11 +80,11 @@ def test_second_moments_of_supports_are_those_of_all_messages(name: str) -> None
         return
     of = linear(law.mechanism)
     scores = np.array([of.functionals(rows, tally, 1).values for tally in law.tallies])
-    found = second_moments.second_moments(law.estimator, law.mechanism, rows)
+    actual = second_moments.second_moments(law.estimator, law.mechanism, rows)
     for value in law.inputs:
         pmf = law.mechanism.pmf(value)
         chances = np.array([float(pmf[message]) for message in law.messages])
-        assert found[:, value] == pytest.approx(chances @ scores**2, rel=1e-9)
+        assert actual[:, value] == pytest.approx(chances @ scores**2, rel=1e-9)
     low, high = second_moments.scores_range(law.mechanism, rows)
     assert (low <= scores.min(axis=0) + 1e-12).all()
     assert (high >= scores.max(axis=0) - 1e-12).all()
@@ -133,6 +134,7 @@ def test_the_distribution_function_is_that_of_sums_over_all_beginnings(
         assert getattr(band, name) == pytest.approx(getattr(steps, name), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_between_places_limits_are_those_of_the_neighbours_that_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -156,8 +158,8 @@ def test_no_reports_say_nothing(id: str, more: dict[str, int]) -> None:
     built = build(id, domain_size=7, epsilon="1", permanent=None, **more)
     of, domain = linear(built), scale(7)
     nothing = np.zeros(built.tally_size, dtype=np.int64)
-    found = [mean(of, domain, nothing, 0), *quantiles(of, domain, nothing, 0)]
-    for quantity in found:
+    actual = [mean(of, domain, nothing, 0), *quantiles(of, domain, nothing, 0)]
+    for quantity in actual:
         assert quantity is not None
         assert np.isnan(quantity.value)
         assert (quantity.lower, quantity.upper) == (0, 6)
@@ -166,7 +168,7 @@ def test_no_reports_say_nothing(id: str, more: dict[str, int]) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize(("id", "more"), NUMBERS)
 @pytest.mark.parametrize(("epsilon", "n"), [("1", 60), ("4", 3000), ("2", 100_000)])
-def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
+def test_mean_ranges_and_quantiles_are_covered_as_often_as_stated(
     id: str, more: dict[str, int], epsilon: str, n: int
 ) -> None:
     """200 runs at 95%: a right one misses more than 30 times with chance below 4e-8."""
@@ -177,12 +179,12 @@ def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
     wanted = [float(shares @ np.arange(11)), float(shares[3:7].sum()), *at]
     missed = np.zeros(len(wanted))
     for tally in law.draw_tallies(population, n, 200):
-        found = [
+        actual = [
             mean(of, domain, tally, n),
             *ranges(of, domain, tally, n, [(3, 6)]),
             *quantiles(of, domain, tally, n, levels=(0.1, 0.5, 0.9)),
         ]
-        for place, (quantity, value) in enumerate(zip(found, wanted, strict=True)):
+        for place, (quantity, value) in enumerate(zip(actual, wanted, strict=True)):
             assert quantity is not None
             missed[place] += not quantity.lower - 1e-9 <= value <= quantity.upper + 1e-9
     assert (missed <= 30).all()
@@ -207,11 +209,11 @@ def test_thirty_epochs_of_permanent_answers_are_covered_too(id: str) -> None:
     missed = 0
     for _ in range(200):
         kept = generator().multinomial(devices, answers / answers.sum())
-        told = sum(
+        result = sum(
             generator().multinomial(30 * int(k), row / row.sum())
             for k, row in zip(kept, renewed, strict=True)
         )
-        found = mean(of, domain, told @ law.tallies, 30 * devices, epochs=30)
-        assert found is not None
-        missed += not found.lower <= shares @ np.arange(5) <= found.upper
+        actual = mean(of, domain, result @ law.tallies, 30 * devices, epochs=30)
+        assert actual is not None
+        missed += not actual.lower <= shares @ np.arange(5) <= actual.upper
     assert missed <= 30

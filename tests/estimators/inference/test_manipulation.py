@@ -49,8 +49,8 @@ def test_ties_are_decided_exactly(n: int, fortieths: int, percent: int) -> None:
     hits = n * percent // 100
     lower = min(hits / n, fortieths / 40)
     upper = max(hits / n, (20 + fortieths) / 40)
-    found = reports_to_leave(np.array([hits]), n, np.array([lower]), np.array([upper]))
-    assert found.tolist() == [by_brute_force(hits, n, lower, upper)]
+    actual = reports_to_leave(np.array([hits]), n, np.array([lower]), np.array([upper]))
+    assert actual.tolist() == [by_brute_force(hits, n, lower, upper)]
 
 
 def test_that_many_fakes_do_it_and_one_fewer_does_not() -> None:
@@ -60,7 +60,7 @@ def test_that_many_fakes_do_it_and_one_fewer_does_not() -> None:
     assert moved[0] <= estimate.upper[0] < moved[1]
 
 
-def test_an_estimate_outside_zero_to_one_is_not_already_out_of_its_interval() -> None:
+def test_an_estimate_outside_zero_to_one_is_not_out_of_its_interval() -> None:
     estimate = debias(CHANNEL, np.array([0, 200]), 1000)
     assert (estimate.frequencies < 0).all()
     assert (estimate.reports_to_leave >= 2).all()
@@ -78,8 +78,8 @@ def test_limits_of_zero_and_one_are_never_left() -> None:
 def test_large_tallies_are_quick_and_exact() -> None:
     hits, n = np.array([10**11, 5 * 10**11]), 10**12
     lower, upper = clopper_pearson(hits, n, 0.025)
-    found = reports_to_leave(hits, n, lower, upper)
-    for place, fakes in enumerate(found.tolist()):
+    actual = reports_to_leave(hits, n, lower, upper)
+    for place, fakes in enumerate(actual.tolist()):
         limit, low = Fraction(float(upper[place])), Fraction(float(lower[place]))
         out = [leaves(int(hits[place]), n, k, low, limit) for k in (fakes - 1, fakes)]
         assert out == [False, True]
@@ -111,7 +111,7 @@ def test_the_influence_of_the_literature_comes_out() -> None:
     assert 1000 * influence(channel, 1000) == pytest.approx(1 / np.tanh(0.5))
 
 
-def test_a_device_moves_an_estimate_once_an_epoch_and_never_by_more_than_all_reports() -> None:
+def test_a_device_moves_an_estimate_once_an_epoch_and_not_past_all() -> None:
     assert influence(CHANNEL, 1000, epochs=7) == pytest.approx(7 * influence(CHANNEL, 1000))
     assert influence(CHANNEL, 5, epochs=30) == influence(CHANNEL, 1)
 
@@ -127,7 +127,7 @@ def test_nobody_is_pushed_off_by_nobody() -> None:
 def test_honest_people_stay_within_limits_widened_for_the_liars_there_are(
     n: int, data: st.DataObject
 ) -> None:
-    """Whatever k liars send, if the interval of all reports covers their mean, ours covers f."""
+    """For all k fakes, if the interval of all reports covers their mean, ours covers f."""
     k = data.draw(st.integers(0, n - 1))
     lies, f = data.draw(st.integers(0, k)), data.draw(st.floats(0, 1))
     honest = (float(CHANNEL.q) + float(CHANNEL.gap) * f) * (n - k)
@@ -137,7 +137,7 @@ def test_honest_people_stay_within_limits_widened_for_the_liars_there_are(
     assert f - 1e-9 <= upper[0]
 
 
-def test_liars_who_choose_the_label_weigh_more_the_fewer_labels_a_report_tells_of() -> None:
+def test_fakes_that_choose_labels_weigh_more_if_reports_have_few() -> None:
     assert worst_share(0.01, Fraction(1)) == pytest.approx(0.01)
     assert worst_share(0.01, Fraction(1, 8)) == pytest.approx(0.08 / 1.07)
     assert worst_share(0, Fraction(1, 8)) == 0

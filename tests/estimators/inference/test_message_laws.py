@@ -62,14 +62,14 @@ def test_the_likelihood_is_as_near_its_most_as_it_says(id: str) -> None:
     """Against 3,000 plain steps of EM from there; and it is a distribution."""
     law = law_of(id, "1", 9)
     (tally,) = law.draw_tallies({0: Fraction(4, 5), 5: Fraction(1, 5)}, 3000, 1)
-    exact, found = matrix(law), maximum_likelihood(law.estimator, tally)
-    assert found.distribution.min() >= 0
-    assert found.distribution.sum() == pytest.approx(1)
-    best = found.distribution.copy()
+    exact, actual = matrix(law), maximum_likelihood(law.estimator, tally)
+    assert actual.distribution.min() >= 0
+    assert actual.distribution.sum() == pytest.approx(1)
+    best = actual.distribution.copy()
     for _ in range(3000):
         best *= exact.T @ (tally / 3000 / (exact @ best))
-    gain = tally @ np.log(exact @ best) - tally @ np.log(exact @ found.distribution)
-    assert -1e-6 <= gain <= found.short + 1e-6
+    gain = tally @ np.log(exact @ best) - tally @ np.log(exact @ actual.distribution)
+    assert -1e-6 <= gain <= actual.short + 1e-6
 
 
 @pytest.mark.parametrize("id", LIKELIHOODS)
@@ -82,8 +82,8 @@ def test_inside_the_simplex_it_is_near_the_raw_estimate(id: str) -> None:
     law = law_of(id, "4", 3)
     (tally,) = law.draw_tallies(dict.fromkeys(range(3), Fraction(1, 3)), 30_000, 1)
     raw = law.estimator.estimate(tally, 30_000)
-    found = maximum_likelihood(law.estimator, tally).distribution
-    assert (np.abs(found - raw.frequencies) <= 4 * raw.std_errors).all()
+    actual = maximum_likelihood(law.estimator, tally).distribution
+    assert (np.abs(actual - raw.frequencies) <= 4 * raw.std_errors).all()
 
 
 @pytest.mark.parametrize("id", ["affine/1", "oue/1", "rr/1", "subset/1", "sue/1"])

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
+from math import factorial, prod
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from deniable_estimators.inference.channel import Channel
 from deniable_estimators.inference.debias import Estimate, debias
-from deniable_estimators.inference.projection import onto_box, onto_simplex
+from deniable_estimators.inference.projection import limits_around, onto_box, onto_simplex
 from deniable_shared.errors import ParameterError
 
 vectors = st.lists(st.floats(-3, 3), min_size=1, max_size=40).map(np.array)
@@ -80,3 +82,30 @@ def test_both_projections_are_there_under_their_names() -> None:
 def test_another_projection_is_refused(kind: str) -> None:
     with pytest.raises(ParameterError, match="projection must be one of"):
         estimate().projected(kind)
+
+
+def test_limits_around_hold_the_raw_interval_and_the_point() -> None:
+    lower, upper = np.array([0.2, 0.0, 0.5]), np.array([0.4, 0.1, 0.6])
+    least, most = limits_around(np.array([0.1, 0.3, np.nan]), lower, upper)
+    assert least.tolist() == [0.1, 0.0, 0.5]
+    assert most.tolist() == [0.4, 0.3, 0.6]
+
+
+def test_limits_around_cover_where_the_simplex_shifts_points_out() -> None:
+    """Exact: all tallies of 12 reports of grr over four labels, one of which nearly all have."""
+    n, truth = 12, np.array([0.94, 0.02, 0.02, 0.02])
+    channel = Channel(Fraction(1, 2), Fraction(1, 6))
+    law = 1 / 6 + truth * (1 / 2 - 1 / 6)
+    covered = np.zeros(4)
+    for tally in product(range(n + 1), repeat=3):
+        if sum(tally) > n:
+            continue
+        counts = np.array([*tally, n - sum(tally)])
+        ways = factorial(n) / prod(factorial(k) for k in counts.tolist())
+        chance = ways * float(np.prod(law**counts))
+        raw = debias(channel, counts, n)
+        points = raw.projected("simplex")
+        least, most = limits_around(points, raw.lower, raw.upper)
+        assert ((least <= points) & (points <= most)).all()
+        covered += chance * ((least <= truth) & (truth <= most))
+    assert covered.min() >= 0.95

@@ -25,7 +25,7 @@ def made(size: int, epsilon: str = "1", **permanent: str) -> Estimator:
 
 
 @pytest.mark.parametrize("permanent", [{}, {"permanent": "2"}], ids=str)
-def test_sums_over_all_pairs_of_messages_have_the_mean_and_the_variance_that_is_told(
+def test_sums_over_all_pairs_of_messages_have_the_stated_moments(
     permanent: dict[str, str],
 ) -> None:
     """Each estimate is exact, and its squared error at large n is the variance over all pairs."""
@@ -40,8 +40,8 @@ def test_sums_over_all_pairs_of_messages_have_the_mean_and_the_variance_that_is_
         second = second + law[one] * law[other] * values**2
     assert first == pytest.approx(weights @ truth, abs=1e-12)
     n = 10**12
-    told = of.functionals(weights, np.rint(law * n).astype(np.int64), n).std_errors ** 2 * n
-    assert told == pytest.approx(2 * (second - first**2), rel=1e-6)
+    result = of.functionals(weights, np.rint(law * n).astype(np.int64), n).std_errors ** 2 * n
+    assert result == pytest.approx(2 * (second - first**2), rel=1e-6)
 
 
 @pytest.mark.parametrize("permanent", [{}, {"permanent": "2"}], ids=str)
@@ -62,18 +62,18 @@ def test_a_lucky_sample_never_claims_certainty() -> None:
     of, domain = made(5, "20"), scale(5)
     for n in (1, 100, 100_000):
         tally = np.array([0, 0, n, 0, 0])
-        found = mean(of, domain, tally, n)
-        assert found is not None
-        assert found.value == pytest.approx(2)
-        assert found.std_error > 0
-        assert found.lower < 2 - 1 / n
-        assert found.upper > 2 + 1 / n
+        actual = mean(of, domain, tally, n)
+        assert actual is not None
+        assert actual.value == pytest.approx(2)
+        assert actual.std_error > 0
+        assert actual.lower < 2 - 1 / n
+        assert actual.upper > 2 + 1 / n
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("shape", [*SHAPES, "rare"])
 @pytest.mark.parametrize(("epsilon", "n"), [("1", 40), ("8", 3000), ("2", 100_000)])
-def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
+def test_mean_ranges_and_quantiles_are_covered_as_often_as_stated(
     shape: str, epsilon: str, n: int
 ) -> None:
     """300 runs at 95%: a right one misses more than 39 times with chance below 5e-8.
@@ -87,12 +87,12 @@ def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
     missed = np.zeros(len(wanted))
     for _ in range(300):
         tally = drawn_tally(of.mechanism, truth, n)
-        found = [
+        actual = [
             mean(of, domain, tally, n),
             *ranges(linear(of), domain, tally, n, [(5, 10)]),
             *quantiles(of, domain, tally, n, levels=(0.1, 0.5, 0.9)),
         ]
-        for place, (quantity, value) in enumerate(zip(found, wanted, strict=True)):
+        for place, (quantity, value) in enumerate(zip(actual, wanted, strict=True)):
             assert quantity is not None
             missed[place] += not quantity.lower - 1e-9 <= value <= quantity.upper + 1e-9
     assert (missed <= 39).all()
@@ -135,24 +135,24 @@ def test_a_mean_told_as_a_share_is_told_in_the_units_of_the_domain(id: str) -> N
     of = estimator_for(build(id, domain_size=domain.size, epsilon="1"))
     tally = np.full(of.mechanism.tally_size, 20, dtype=np.int64)
     n = 50 if id == "duchi/1" else int(tally.sum())
-    share, found = of.estimate(tally, n), mean(of, domain, tally, n)
-    assert found is not None
-    assert found.value == pytest.approx(1 + 3 * share.frequencies[0])
-    assert found.std_error == pytest.approx(3 * share.std_errors[0])
-    assert (found.lower, found.upper) == (1 + 3 * share.lower[0], 1 + 3 * share.upper[0])
+    share, actual = of.estimate(tally, n), mean(of, domain, tally, n)
+    assert actual is not None
+    assert actual.value == pytest.approx(1 + 3 * share.frequencies[0])
+    assert actual.std_error == pytest.approx(3 * share.std_errors[0])
+    assert (actual.lower, actual.upper) == (1 + 3 * share.lower[0], 1 + 3 * share.upper[0])
     assert quantiles(of, domain, tally, n) == ()
 
 
 def test_quantiles_are_the_least_values_that_the_share_does_not_exceed() -> None:
-    """ε = 20 and a million reports: what is told is what there is."""
+    """ε = 20 and a million reports: the reports are the truth."""
     of, domain = made(5, "20"), Number(*map(scale(99).value, (10, 18, 2)))
     tally = np.array([250_000, 0, 500_000, 150_000, 100_000])
-    found = quantiles(of, domain, tally, 10**6, levels=(0.2, 0.5, 0.9, 0.95))
-    assert [(q.name, q.value) for q in found] == [
+    actual = quantiles(of, domain, tally, 10**6, levels=(0.2, 0.5, 0.9, 0.95))
+    assert [(q.name, q.value) for q in actual] == [
         ("p20", 10), ("p50", 14), ("p90", 16), ("p95", 18),
     ]  # fmt: skip
-    assert all(q.lower <= q.value <= q.upper for q in found)
-    assert (found[1].lower, found[1].upper, found[1].std_error) == (14, 14, 0)
+    assert all(q.lower <= q.value <= q.upper for q in actual)
+    assert (actual[1].lower, actual[1].upper, actual[1].std_error) == (14, 14, 0)
 
 
 def test_without_reports_a_quantity_is_unknown() -> None:

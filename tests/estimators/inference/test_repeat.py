@@ -49,7 +49,7 @@ def test_epochs_of_devices_that_answer_once_change_no_interval() -> None:
     assert width("once", 30) == width("once", 1)
 
 
-def test_the_same_reports_from_more_epochs_say_less_and_a_permanent_answer_less_still() -> None:
+def test_more_epochs_of_the_same_reports_and_permanence_say_less() -> None:
     assert width("once", 30) < width("fresh", 7) < width("fresh", 30)
     assert width("fresh", 30) < width("memoized", 30)
     assert width("memoized", 7) < width("memoized", 30)

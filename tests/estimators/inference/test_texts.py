@@ -1,4 +1,4 @@
-"""Texts nobody listed: supports, the search, the counts of a list, what texts add to each other.
+"""Unlisted texts: supports, the search, the counts of a list, what texts add to each other.
 
 Statistical parts state n and a bound; each false alarm has a chance below 1e-6.
 """
@@ -39,10 +39,10 @@ def test_supports_are_those_that_the_mechanism_counts_report_by_report() -> None
     evidence = TextTally(estimator, estimator.tally(rows))
     texts = [b"tea", b"t", b"mate", b"none"]
     counts, trials = evidence.of(texts, held_out=True)
-    for text, count, told in zip(texts, counts, trials, strict=True):
+    for text, count, result in zip(texts, counts, trials, strict=True):
         answers = [estimator.mechanism.supports(row.tobytes(), text) for row in rows]  # type: ignore[arg-type]  # a text mechanism takes a text
         assert count == sum(answer is True for answer in answers)
-        assert told == sum(answer is not None for answer in answers)
+        assert result == sum(answer is not None for answer in answers)
 
 
 @pytest.mark.parametrize(("base", "digits"), [(2, 5), (3, 3), (7, 2), (139, 1)])
@@ -52,22 +52,22 @@ def test_one_report_of_each_message_supports_every_code_alike(base: int, digits:
     assert (group.supports == estimator.coding.points).all()
 
 
-def test_expected_supports_are_p_for_the_true_code_and_the_same_for_every_other() -> None:
+def test_expected_supports_are_p_for_the_true_code_and_equal_for_others() -> None:
     estimator = estimator_of("2", 2, base=3, digits=2, tables=1, step=0)
     law = estimator.mechanism.pmf(b"ab")
-    told = [Fraction() for _ in range(9)]
+    result = [Fraction() for _ in range(9)]
     held = Fraction()
     for payload, chance in law.items():
         group = estimator.group(estimator.tally(np.frombuffer(payload, np.uint8)[None]), 0)
         if group.trials[0]:
             held += chance
-            told = [t + chance * int(c) for t, c in zip(told, group.supports[0], strict=True)]
+            result = [t + chance * int(c) for t, c in zip(result, group.supports[0], strict=True)]
     own = estimator.coding.code(0, b"ab")
     p = estimator.mechanism.p
     inside = Fraction(9 // 3 - 1, 8)
     other = inside * p + (1 - inside) * (1 - p) / 2
-    assert told[own] / held == p
-    assert {t / held for place, t in enumerate(told) if place != own} == {other}
+    assert result[own] / held == p
+    assert {t / held for place, t in enumerate(result) if place != own} == {other}
 
 
 def test_a_payload_beyond_the_last_message_is_refused() -> None:
@@ -86,9 +86,9 @@ def test_without_reports_nothing_is_found_and_a_list_has_no_frequencies() -> Non
     estimator = estimator_of("1", 4, **SMALL)
     tally = np.zeros(estimator.mechanism.tally_size, np.int64)
     assert find_heavy_hitters(estimator, tally, 0).texts == ()
-    told = estimate_texts(TextTally(estimator, tally), [b"tea"], held_out=False)
-    assert np.isnan(told.estimate.frequencies).all()
-    assert (told.estimate.lower[0], told.estimate.upper[0]) == (0.0, 1.0)
+    result = estimate_texts(TextTally(estimator, tally), [b"tea"], held_out=False)
+    assert np.isnan(result.estimate.frequencies).all()
+    assert (result.estimate.lower[0], result.estimate.upper[0]) == (0.0, 1.0)
 
 
 @pytest.mark.statistical
@@ -98,11 +98,11 @@ def test_what_everybody_says_is_found_and_nothing_else(step: int, epsilon: str) 
     estimator = estimator_of(epsilon, 7, step=step)
     people = np.array([80_000, 60_000, 40_000, 20_000])
     tally = tally_of(estimator, DRINKS, people)
-    told = find_heavy_hitters(estimator, tally, int(people.sum()), confidence=SURE)
-    assert list(told.texts) == DRINKS
-    assert (told.estimate.lower <= people / people.sum()).all()
-    assert (people / people.sum() <= told.estimate.upper).all()
-    assert told.estimate.family == "all"
+    result = find_heavy_hitters(estimator, tally, int(people.sum()), confidence=SURE)
+    assert list(result.texts) == DRINKS
+    assert (result.estimate.lower <= people / people.sum()).all()
+    assert (people / people.sum() <= result.estimate.upper).all()
+    assert result.estimate.family == "all"
 
 
 @pytest.mark.statistical
@@ -115,17 +115,17 @@ def test_nothing_is_found_where_everybody_says_something_else() -> None:
 
 
 @pytest.mark.statistical
-def test_of_a_skewed_list_what_is_above_the_error_is_found_and_all_of_it_is_real() -> None:
+def test_a_skewed_list_gives_the_real_texts_above_the_error() -> None:
     """n = 300,000, ε = 4: 1/rank over 200 texts; each of the top three is 18 errors above 0."""
     estimator = estimator_of("4", 8)
     texts = [f"word{place}".encode() for place in range(200)]
     people = np.floor(300_000 * zipf(200)).astype(np.int64)
-    told = find_heavy_hitters(
+    result = find_heavy_hitters(
         estimator, tally_of(estimator, texts, people), int(people.sum()), confidence=SURE
     )
-    assert set(told.texts) <= set(texts)
-    assert set(texts[:3]) <= set(told.texts)
-    frequencies = told.estimate.frequencies
+    assert set(result.texts) <= set(texts)
+    assert set(texts[:3]) <= set(result.texts)
+    frequencies = result.estimate.frequencies
     assert (np.diff(frequencies) <= 0).all()
 
 
@@ -136,12 +136,12 @@ def test_a_list_given_later_is_told_within_its_errors() -> None:
     texts = [f"w{place}".encode() for place in range(30)]
     people = np.floor(200_000 * zipf(30)).astype(np.int64)
     evidence = TextTally(estimator, tally_of(estimator, texts, people))
-    told = estimate_texts(evidence, [*texts, b"absent"], held_out=False)
-    off = np.abs(told.estimate.frequencies - np.append(people / people.sum(), 0))
-    assert (off < 7 * told.estimate.std_errors).all()
+    result = estimate_texts(evidence, [*texts, b"absent"], held_out=False)
+    off = np.abs(result.estimate.frequencies - np.append(people / people.sum(), 0))
+    assert (off < 7 * result.estimate.std_errors).all()
     alone = estimate_texts(evidence, texts, held_out=True)
-    assert (alone.reports < told.reports[:-1]).all()
-    assert (alone.estimate.std_errors > told.estimate.std_errors[:-1]).all()
+    assert (alone.reports < result.reports[:-1]).all()
+    assert (alone.estimate.std_errors > result.estimate.std_errors[:-1]).all()
 
 
 @pytest.mark.statistical
@@ -157,9 +157,9 @@ def test_what_texts_with_one_code_add_to_each_other_is_taken_out() -> None:
     counts, trials = evidence.of([twin], held_out=True)
     p, q = float(estimator.mechanism.p), float(estimator.mechanism.q)
     raw = (counts[0] / trials[0] - q) / (p - q)
-    told = estimate_texts(evidence, [heavy, twin], held_out=True).estimate
+    result = estimate_texts(evidence, [heavy, twin], held_out=True).estimate
     assert abs(raw) > 0.01
-    assert np.abs(told.frequencies - [1, 0]).max() < 0.01
+    assert np.abs(result.frequencies - [1, 0]).max() < 0.01
 
 
 def test_two_texts_that_nothing_tells_apart_share_what_is_theirs() -> None:
@@ -167,8 +167,8 @@ def test_two_texts_that_nothing_tells_apart_share_what_is_theirs() -> None:
     evidence = TextTally(estimator, np.full(estimator.mechanism.tally_size, 50))
     codes = evidence.codes(0, [bytes((b,)) for b in range(97, 123)])[:, 0]
     same = [i for i in range(1, 26) if (codes[:, i] == codes[:, 0]).all()]
-    told = estimate_texts(evidence, [b"a", bytes((97 + same[0],))], held_out=True)
-    assert told.estimate.frequencies[0] == pytest.approx(told.estimate.frequencies[1])
+    result = estimate_texts(evidence, [b"a", bytes((97 + same[0],))], held_out=True)
+    assert result.estimate.frequencies[0] == pytest.approx(result.estimate.frequencies[1])
 
 
 @pytest.mark.parametrize("repeat", ["fresh", "memoized"])
@@ -197,8 +197,8 @@ def test_there_is_no_search_without_levels() -> None:
     tally = tally_of(estimator, [b"tea"], np.array([10_000]))
     assert search(TextTally(estimator, tally)) == []
     assert find_heavy_hitters(estimator, tally, 10_000).texts == ()
-    told = estimate_texts(TextTally(estimator, tally), [b"tea"], held_out=False)
-    assert told.reports[0] == 10_000
+    result = estimate_texts(TextTally(estimator, tally), [b"tea"], held_out=False)
+    assert result.reports[0] == 10_000
 
 
 def test_tallies_of_two_sets_of_reports_add_up_to_that_of_both() -> None:

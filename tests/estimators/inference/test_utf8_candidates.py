@@ -62,7 +62,7 @@ def test_the_chances_of_all_that_may_follow_a_run_add_up_to_one() -> None:
             assert 0.8 < total <= 1 + 1e-9  # a little is left to what UTF-8 does not allow
 
 
-def test_a_letter_is_likelier_after_a_letter_than_a_sign_and_a_script_goes_on() -> None:
+def test_letters_follow_letters_and_a_script_goes_on() -> None:
     def likelier(prefix: bytes, one: bytes, other: bytes) -> bool:
         tails = np.frombuffer(one + other, np.uint8).reshape(2, -1)
         chances = log_probabilities(class_of(prefix), tails)

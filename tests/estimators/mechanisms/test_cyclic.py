@@ -1,4 +1,4 @@
-"""Cyclic designs as counted: a histogram, correlated exactly whatever the counts."""
+"""Cyclic designs as counted: a histogram, correlated exactly for all counts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_expected_counts_are_estimated_as_the_truth() -> None:
     assert estimate.frequencies == pytest.approx(truth, abs=1e-9)
 
 
-def test_codes_that_nobody_can_send_and_tallies_that_do_not_add_up_are_refused() -> None:
+def test_impossible_codes_and_tallies_with_wrong_sums_are_refused() -> None:
     mechanism = cyclic(9)
     of = estimator_for(mechanism)
     with pytest.raises(DecodeError):

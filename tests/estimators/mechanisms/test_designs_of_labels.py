@@ -1,4 +1,4 @@
-"""Subset selection and affine thresholds as counted: supports, whatever way they are counted."""
+"""Subset selection and affine thresholds as counted: supports, counted in every way."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_codes_that_stand_for_nothing_are_counted_and_show_what_is_made_up() -> 
 
 
 def made_up(mechanism: Mechanism, code: int, n: int) -> np.ndarray:
-    """A message that holds a code nobody can have, n times."""
+    """A message with an impossible code, n times."""
     messages = (number.to_bytes(mechanism.payload_size, "big") for number in range(10**4))
     payload = next(each for each in messages if mechanism.supports(each, code))
     return np.tile(np.frombuffer(payload, dtype=np.uint8), (n, 1))

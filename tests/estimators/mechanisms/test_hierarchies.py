@@ -51,10 +51,10 @@ def all_ranges(size: int) -> Floats:
 
 @pytest.mark.parametrize("permanent", CHAINS, ids=str)
 @pytest.mark.parametrize(("id", "size", "parameters"), SMALL, ids=str)
-def test_over_all_reports_ranges_have_the_mean_and_the_variance_that_is_told(
+def test_over_all_reports_ranges_have_the_stated_moments(
     id: str, size: int, parameters: dict[str, int], permanent: str | None
 ) -> None:
-    """One report a level, all of them enumerated; what is told of a million times as many."""
+    """One report a level, all of them enumerated; the estimate from a million times as many."""
     of, shares = hierarchy(id, size, "1", permanent, **parameters), uneven(size)
     rows, each = all_ranges(size), 10**12
     first, second = np.zeros(len(rows)), np.zeros(len(rows))
@@ -62,9 +62,9 @@ def test_over_all_reports_ranges_have_the_mean_and_the_variance_that_is_told(
         values = of.functionals(rows, tally, n).values
         first, second = first + chance * values, second + chance * values**2
     assert first == pytest.approx(rows @ shares, abs=1e-9)
-    told = of.functionals(rows, *expected_tally(of, shares, each))
-    assert told.values == pytest.approx(rows @ shares, abs=1e-9)
-    assert told.std_errors**2 * each == pytest.approx(second - first**2, rel=1e-6)
+    result = of.functionals(rows, *expected_tally(of, shares, each))
+    assert result.values == pytest.approx(rows @ shares, abs=1e-9)
+    assert result.std_errors**2 * each == pytest.approx(second - first**2, rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "6"])
@@ -72,7 +72,7 @@ def test_over_all_reports_ranges_have_the_mean_and_the_variance_that_is_told(
     ("id", "size", "fan_out"),
     [("tree/1", 16, 4), ("tree/1", 8, 2), ("tree/1", 9, 9), ("haar/1", 16, 2)],
 )
-def test_the_mean_variance_of_ranges_is_the_formula_that_chooses_the_fan_out(
+def test_the_mean_variance_of_ranges_is_the_formula_of_the_fan_out(
     id: str, size: int, fan_out: int, epsilon: str
 ) -> None:
     """Uniform answers over a whole tree, as many reports of each level."""
@@ -81,10 +81,10 @@ def test_the_mean_variance_of_ranges_is_the_formula_that_chooses_the_fan_out(
     tally = _expected_of_uniform(of, 10**12)
     rows, n = all_ranges(size)[:-1], 10**12 * int(1 / of.mechanism.sampling_fraction)
     errors = of.functionals(rows, tally, n).std_errors
-    found = n * float((errors**2).sum()) / (size * (size + 1) / 2)
+    actual = n * float((errors**2).sum()) / (size * (size + 1) / 2)
     report = Fraction(epsilon)
     expected = tree_error(size, fan_out, report) if tree else haar_error(size, report)
-    assert found == pytest.approx(expected, rel=1e-6)
+    assert actual == pytest.approx(expected, rel=1e-6)
 
 
 def _expected_of_uniform(of: HierarchyEstimator, each: int) -> Counts:
@@ -104,22 +104,22 @@ def _expected_of_uniform(of: HierarchyEstimator, each: int) -> Counts:
 
 def test_the_two_passes_are_generalized_least_squares() -> None:
     """Against the normal equations with the full covariance of each level, the root known."""
-    fan_out, told = 3, np.array([40.0, 70.0, 90.0])
+    fan_out, result = 3, np.array([40.0, 70.0, 90.0])
     sizes, leaves = (2, 4, 11), 11
     errors = [node_error(size, Fraction(1)) for size in sizes]
     sums = [
         np.array([[float(v // fan_out**up == node) for v in range(leaves)] for node in range(size)])
         for up, size in zip((2, 1, 0), sizes, strict=True)
     ]
-    precision = [n / e for n, e in zip(told, errors, strict=True)]
+    precision = [n / e for n, e in zip(result, errors, strict=True)]
     normal = sum(w * s.T @ s for w, s in zip(precision, sums, strict=True))
     bordered = np.block([[normal, np.ones((leaves, 1))], [np.ones((1, leaves)), np.zeros((1, 1))]])
     inverse = np.linalg.inv(bordered)
     constant, nodes = coefficients(np.eye(leaves), fan_out, list(precision))
-    for weight, total, found in zip(precision, sums, nodes, strict=True):
+    for weight, total, actual in zip(precision, sums, nodes, strict=True):
         expected = inverse[:leaves, :leaves] @ (weight * total.T)
         expected -= expected.mean(axis=1, keepdims=True)  # a level adds up to 1 by itself
-        assert found - found.mean(axis=1, keepdims=True) == pytest.approx(expected, abs=1e-12)
+        assert actual - actual.mean(axis=1, keepdims=True) == pytest.approx(expected, abs=1e-12)
     offsets = constant + sum(g.mean(axis=1) for g in nodes)
     direct = inverse[:leaves, leaves] + sum(
         (inverse[:leaves, :leaves] @ (w * s.T)).mean(axis=1)
@@ -142,7 +142,7 @@ def test_coefficients_on_the_way_to_a_leaf_add_up_to_its_weight(
 
 
 @pytest.mark.parametrize(("id", "size", "parameters"), SMALL, ids=str)
-def test_values_ranges_and_the_distribution_function_agree_and_add_up_to_one(
+def test_values_ranges_and_distribution_function_agree_and_sum_to_one(
     id: str, size: int, parameters: dict[str, int]
 ) -> None:
     of, n = hierarchy(id, size, "1", **parameters), 5_000
@@ -179,7 +179,7 @@ def test_a_tally_adds_up_over_any_split_and_refuses_what_no_sender_gives() -> No
         ("haar/1", "0.5", 30_000),
     ],
 )
-def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
+def test_mean_ranges_and_quantiles_are_covered_as_often_as_stated(
     shape: str, id: str, epsilon: str, n: int
 ) -> None:
     """300 runs at 95%: a right one misses more than 39 times with chance below 5e-8."""
@@ -190,12 +190,12 @@ def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
     missed = np.zeros(len(wanted))
     for _ in range(300):
         tally = simulated_tally(of.mechanism, np.arange(48), generator().multinomial(n, truth))
-        found = [
+        actual = [
             mean(of, domain, tally, n),
             *ranges(of, domain, tally, n, [(10, 20), (30, 30)]),
             *quantiles(of, domain, tally, n, levels=(0.1, 0.5, 0.9)),
         ]
-        for place, (quantity, value) in enumerate(zip(found, wanted, strict=True)):
+        for place, (quantity, value) in enumerate(zip(actual, wanted, strict=True)):
             assert quantity is not None
             missed[place] += not quantity.lower - 1e-9 <= value <= quantity.upper + 1e-9
     assert (missed <= 39).all()
@@ -211,8 +211,8 @@ def test_quantiles_of_a_family_hold_together(id: str) -> None:
     missed = 0
     for _ in range(300):
         tally = simulated_tally(of.mechanism, np.arange(48), generator().multinomial(n, truth))
-        found = quantiles(of, domain, tally, n, levels=levels, confidence=0.99)
-        missed += not all(q.lower <= v <= q.upper for q, v in zip(found, at, strict=True))
+        actual = quantiles(of, domain, tally, n, levels=levels, confidence=0.99)
+        missed += not all(q.lower <= v <= q.upper for q, v in zip(actual, at, strict=True))
     assert missed <= 39
 
 
@@ -251,7 +251,7 @@ def test_a_made_up_report_moves_a_value_by_no_more_than_the_influence(id: str, s
             one = of.tally(np.frombuffer(payload, np.uint8)[None, :])
             after = of.estimate(tally + one, n + 1).frequencies
             moved = max(moved, float(np.abs(after - before.frequencies).max()))
-    assert 0 < moved <= before.influence * 1.05  # weights follow how many told of each level
+    assert 0 < moved <= before.influence * 1.05  # weights follow the reports of each level
 
 
 def test_a_level_that_nobody_told_of_leaves_nothing_known() -> None:
@@ -260,10 +260,10 @@ def test_a_level_that_nobody_told_of_leaves_nothing_known() -> None:
         payload = of.mechanism.randomize(3, Coins.derive(b"k"))
         tally = of.tally(np.frombuffer(payload, np.uint8)[None, :])
         for counts, n in ((tally, 1), (0 * tally, 0)):
-            found = of.estimate(counts, n)
-            assert np.isnan(found.frequencies).all()
-            assert (found.lower == 0).all()
-            assert (found.upper == 1).all()
+            actual = of.estimate(counts, n)
+            assert np.isnan(actual.frequencies).all()
+            assert (actual.lower == 0).all()
+            assert (actual.upper == 1).all()
             for quantity in (mean(of, domain, counts, n), *quantiles(of, domain, counts, n)):
                 assert quantity is not None
                 assert math.isnan(quantity.value)
@@ -283,7 +283,7 @@ def test_a_tally_that_cannot_be_is_refused() -> None:
         TreeEstimator(haar.mechanism).tally(np.zeros((1, 1), dtype=np.uint8))
 
 
-def test_top_down_is_the_nearest_share_of_each_parent_and_of_one_level_the_simplex() -> None:
+def test_top_down_is_the_nearest_share_of_each_parent() -> None:
     for _ in range(50):
         leaves = generator().normal(1 / 7, 0.3, 7)
         leaves += (1 - leaves.sum()) / 7

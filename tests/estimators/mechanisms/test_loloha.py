@@ -67,8 +67,8 @@ def test_values_fall_into_the_cells_that_devices_tell(g: int, t: int) -> None:
 def test_many_pairs_are_hashed_as_one(g: int, t: int) -> None:
     mechanism = whole(g, t)
     functions, codes = np.indices((mechanism.public_outcomes, mechanism.codes))
-    found = hashed(functions.reshape(-1), codes.reshape(-1), g, t)
-    assert found.tolist() == cells(mechanism).reshape(-1).tolist()
+    actual = hashed(functions.reshape(-1), codes.reshape(-1), g, t)
+    assert actual.tolist() == cells(mechanism).reshape(-1).tolist()
 
 
 def test_the_two_sums_are_each_other_s_transpose_in_floats_too() -> None:
@@ -137,12 +137,12 @@ def test_codes_that_stand_for_nothing_show_reports_made_up() -> None:
     form = whole(4, 3)
     for function in range(form.public_outcomes):
         made_up[4 * function + form.hashed(function, 63)] += 200
-    found = find_anomalies(of, mechanism, made_up, int(made_up.sum()))
-    assert {each.kind for each in found} >= {"unused-code"}
-    assert next(each.code for each in found if each.kind == "unused-code") == 63
+    actual = find_anomalies(of, mechanism, made_up, int(made_up.sum()))
+    assert {each.kind for each in actual} >= {"unused-code"}
+    assert next(each.code for each in actual if each.kind == "unused-code") == 63
 
 
-def test_the_likeliest_frequencies_are_near_the_raw_ones_where_there_are_many_reports() -> None:
+def test_most_likely_frequencies_are_near_raw_ones_for_many_reports() -> None:
     mechanism = build("loloha/1", domain_size=16, epsilon="2")
     people = np.arange(16) * 10_000 + 10_000
     tally = simulated_tally(mechanism, np.arange(16), people)

@@ -90,7 +90,7 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(id: str, rep
 
 
 class Fresh:
-    """Devices whose value is an end, told anew each epoch."""
+    """Devices whose value is an end, reported again each epoch."""
 
     def __init__(self, id: str) -> None:
         self.mechanism = build(id, domain_size=STEPS + 1, epsilon="2")
@@ -100,8 +100,8 @@ class Fresh:
         rng = generator()
         high = rng.binomial(devices, share)
         low, top = self.laws
-        told: Counts = rng.multinomial(epochs * (devices - high), low)
-        return told + rng.multinomial(epochs * high, top)
+        result: Counts = rng.multinomial(epochs * (devices - high), low)
+        return result + rng.multinomial(epochs * high, top)
 
 
 class Memoized:
@@ -119,8 +119,8 @@ class Memoized:
         high = rng.binomial(devices, share)
         low, top = self.laws
         permanents = rng.multinomial(devices - high, low) + rng.multinomial(high, top)
-        told: Counts = rng.multinomial(epochs * permanents, self.renewed).sum(axis=0)
-        return told
+        result: Counts = rng.multinomial(epochs * permanents, self.renewed).sum(axis=0)
+        return result
 
 
 A_MONTH: dict[str, type[Fresh] | type[Memoized]] = {"fresh": Fresh, "memoized": Memoized}

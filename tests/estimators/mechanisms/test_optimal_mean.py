@@ -14,6 +14,7 @@ from scipy.sparse import coo_matrix
 
 from deniable_shared.mechanisms.discrete_piecewise import best_window, worst_variance
 from deniable_shared.mechanisms.optimal_mean import worst_case
+from support.tiers import grid
 
 ANSWERS, OUTPUTS = 33, 51
 REACH = {"0.1": 26.0, "0.5": 5.4, "1": 2.9, "2": 1.6, "4": 1.26, "6": 1.12}
@@ -23,7 +24,7 @@ ABOVE = {"0.1": 1.001, "0.5": 1.001, "1": 1.01, "2": 1.015, "4": 1.025, "6": 1.0
 """Our worst case over the least, at most."""
 
 PUBLISHED = {"0.5": 16.04, "1": 3.998, "2": 0.868, "4": 0.128, "6": 0.0274}
-"""local-dp §10: 17 answers, 21 outputs, and what lies between the answers added."""
+"""By a linear program of 17 answers and 21 outputs, and what lies between the answers added."""
 
 Array = np.ndarray[Any, Any]
 
@@ -78,8 +79,9 @@ def least(epsilon: str) -> float:
     return Program(float(epsilon), np.linspace(-1, 1, ANSWERS), grid).least()
 
 
-@pytest.mark.parametrize("epsilon", list(REACH))
-def test_the_worst_case_is_at_most_three_percent_above_the_least_of_a_linear_program(
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", grid(REACH, by_default=["0.5", "4"]))
+def test_the_worst_case_is_within_three_percent_of_a_linear_program(
     epsilon: str,
 ) -> None:
     ratio = float(worst_case(Fraction(epsilon))) / least(epsilon)

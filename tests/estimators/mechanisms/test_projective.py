@@ -100,7 +100,7 @@ def sizes(mechanism: GeometricResponse) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("id", ["cyclic/1", "projective/1"])
-def test_frequencies_of_all_codes_add_up_to_one_and_those_of_the_used_ones_are_the_same(
+def test_frequencies_of_all_codes_add_up_to_one(
     id: str,
 ) -> None:
     used, every = (

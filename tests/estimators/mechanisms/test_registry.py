@@ -36,6 +36,7 @@ def test_a_mechanism_without_estimator_is_refused_by_name() -> None:
         estimator_for(cast(Mechanism, Unheard()))
 
 
+@pytest.mark.slow
 def test_importing_the_estimators_does_not_load_scipy() -> None:
     script = "import sys, deniable_estimators.mechanisms; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -34,15 +34,15 @@ def test_the_tally_counts_tellings_and_ones_of_each_bit(shape: tuple[int, int], 
     m, t = shape
     mechanism, width = sampled(m, t), 1 if m <= 128 else 2
     payloads = [mechanism.randomize([1, *[0] * (m - 1)], Coins.system()) for _ in range(n)]
-    told, ones = [0] * m, [0] * m
+    result, ones = [0] * m, [0] * m
     for payload in payloads:
         for at in range(0, len(payload), width):
             code = int.from_bytes(payload[at : at + width], "big")
-            told[code >> 1] += 1
+            result[code >> 1] += 1
             ones[code >> 1] += code & 1
     tally = estimator(m, t).tally(rows_of(payloads, t * width))
     assert tally.dtype == np.int64
-    assert tally.tolist() == told + ones
+    assert tally.tolist() == result + ones
 
 
 def test_batches_longer_than_a_slice_are_counted_whole_and_parts_add_up() -> None:
@@ -80,8 +80,8 @@ def test_a_frequency_is_the_share_among_the_reports_that_tell_of_the_bit() -> No
     mechanism = sampled(3, 1, "4")
     one = mechanisms.build("rr/1", domain_size=1, epsilon="4")
     estimate = estimator_for(mechanism).estimate(np.array([10, 40, 50, 4, 10, 49]), 100)
-    for place, (told, ones) in enumerate([(10, 4), (40, 10), (50, 49)]):
-        alone = estimator_for(one).estimate(np.array([ones]), told)
+    for place, (result, ones) in enumerate([(10, 4), (40, 10), (50, 49)]):
+        alone = estimator_for(one).estimate(np.array([ones]), result)
         for name in ("frequencies", "std_errors", "lower", "upper", "reports_to_leave"):
             assert getattr(estimate, name)[place] == getattr(alone, name)[0]
 
@@ -103,7 +103,7 @@ def test_one_device_moves_most_the_bit_of_which_fewest_tell() -> None:
 
 
 def test_liars_all_tell_of_the_same_bit() -> None:
-    """b_j = b/(b + (1 − b)·t/m): 1% of the reports is 7.5% of what is told of one bit of eight."""
+    """b_j = b/(b + (1 − b)·t/m): 1% of the reports is 7.5% of those about one bit of eight."""
     estimate = estimator(8, 1).estimate(np.array([1000] * 8 + [500] * 8), 8000)
     one = mechanisms.build("rr/1", domain_size=1, epsilon="1")
     alone = estimator_for(one).estimate(np.array([500]), 1000)
@@ -113,7 +113,7 @@ def test_liars_all_tell_of_the_same_bit() -> None:
 
 
 def test_the_error_is_that_of_the_best_sample_of_the_reference() -> None:
-    """m = 8, ε = 4: n·Var = (m/t)(σ² + ¼) at f = ½, 1.72 with two bits told (local-dp §1)."""
+    """m = 8, ε = 4: n·Var = (m/t)(σ² + ¼) at f = ½, 1.72 with two bits."""
     mechanism = mechanisms.build("rr-sampled/1", domain_size=8, epsilon="4")
     n = 40_000
     tally = np.array([n // 4] * 8 + [n // 8] * 8)

@@ -48,7 +48,7 @@ def reports(estimator: TextEstimator, texts: list[bytes]) -> npt.NDArray[np.uint
     return np.frombuffer(sent, np.uint8).reshape(len(texts), -1)
 
 
-def told(estimator: TextEstimator, people: dict[bytes, int], asked: list[bytes]) -> TextEstimates:
+def stated(estimator: TextEstimator, people: dict[bytes, int], asked: list[bytes]) -> TextEstimates:
     rows = reports(estimator, [text for text, count in people.items() for _ in range(count)])
     return estimate_texts(TextTally(estimator, estimator.tally(rows)), asked, held_out=False)
 
@@ -99,7 +99,7 @@ def test_a_payload_that_names_no_table_is_refused(id: str) -> None:
 def test_a_list_is_told_within_its_errors(id: str, permanent: str | None) -> None:
     """n = 6,000: |f̂ − f| < 7 standard errors for four texts, below 1e-10."""
     estimator = estimator_of(id, permanent=permanent, tables=16, cells=64)
-    answer = told(estimator, {b"tea": 3_000, b"coffee": 2_000, b"mate": 1_000}, [*DRINKS, b"no"])
+    answer = stated(estimator, {b"tea": 3_000, b"coffee": 2_000, b"mate": 1_000}, [*DRINKS, b"no"])
     off = np.abs(answer.estimate.frequencies - [1 / 2, 1 / 3, 1 / 6, 0])
     assert (off < 7 * answer.estimate.std_errors).all()
     assert (answer.reports == 6_000).all()
@@ -109,7 +109,7 @@ def test_a_list_is_told_within_its_errors(id: str, permanent: str | None) -> Non
 @pytest.mark.statistical
 @pytest.mark.parametrize("id", IDS)
 def test_what_other_texts_add_by_collisions_is_taken_out(id: str) -> None:
-    """ε = 8, eight cells: without the correction one in eight is added to what nobody has.
+    """ε = 8, eight cells: without the correction one in eight is added to absent texts.
 
     n = 4,000: coins and the choice of tables make errors below 0.009; 0.06 is seven of them.
     """
@@ -132,14 +132,14 @@ def test_what_other_texts_add_by_collisions_is_taken_out(id: str) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("id", IDS)
 def test_the_error_shown_is_the_error_made_over_hashes_and_coins(id: str) -> None:
-    """160 texts that nobody has, n = 4,000: the mean of z² within 0.3 … 1.9.
+    """160 absent texts, n = 4,000: the mean of z² within 0.3 … 1.9.
 
     Measured over ten runs each: 0.83 to 0.98, standard deviation 0.10, which is that of a χ² of
     160. That leaves the limits with a chance below 1e-9.
     """
     estimator = estimator_of(id, "2", tables=64, cells=64)
     absent = [f"no{number}".encode() for number in range(160)]
-    answer = told(estimator, {b"tea": 2_000, b"coffee": 1_000, b"mate": 1_000}, absent)
+    answer = stated(estimator, {b"tea": 2_000, b"coffee": 1_000, b"mate": 1_000}, absent)
     z = answer.estimate.frequencies / answer.estimate.std_errors
     assert 0.3 < float((z**2).mean()) < 1.9
 

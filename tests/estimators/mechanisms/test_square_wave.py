@@ -54,7 +54,7 @@ def test_expected_tallies_give_each_frequency_itself(size: int, epsilon: str) ->
     assert of.estimate(tally, n).frequencies == pytest.approx(shares, abs=1e-8)
 
 
-def test_a_tally_adds_up_over_any_split_and_supports_are_those_of_each_payload() -> None:
+def test_tallies_add_up_and_supports_are_those_of_each_payload() -> None:
     of = made(11, "1")
     rows = [of.mechanism.randomize(k % 11, Coins.derive(b"k", bytes([k]))) for k in range(200)]
     payloads = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(200, -1)
@@ -96,18 +96,18 @@ def test_the_certificate_bounds_what_any_distribution_can_gain(shape: str) -> No
 
 
 @pytest.mark.parametrize("size", [3, 17])
-def test_at_the_maximum_the_gradient_is_one_where_there_is_anybody_and_no_more_elsewhere(
+def test_at_the_maximum_the_gradient_is_one_for_values_with_people(
     size: int,
 ) -> None:
     of = made(size, "3")
     tally = drawn_tally(of.mechanism, SHAPES["bimodal"](size), 5_000)
-    found = fit(of.law, tally, tolerance=1e-6)
-    gradient = of.law.back(tally / tally.sum() / of.law.messages(found.distribution))
+    actual = fit(of.law, tally, tolerance=1e-6)
+    gradient = of.law.back(tally / tally.sum() / of.law.messages(actual.distribution))
     assert gradient.max() <= 1 + 1e-6
-    assert gradient[found.distribution > 1e-2] == pytest.approx(1, abs=1e-4)
+    assert gradient[actual.distribution > 1e-2] == pytest.approx(1, abs=1e-4)
 
 
-def test_where_every_output_is_a_value_an_interior_maximum_is_the_raw_estimate() -> None:
+def test_an_interior_maximum_is_the_raw_estimate_if_outputs_are_values() -> None:
     of, n = made(4, "6"), 10**6
     assert of.mechanism.tally_size == 4
     tally = drawn_tally(of.mechanism, np.array([0.1, 0.4, 0.3, 0.2]), n)
@@ -122,15 +122,15 @@ def test_smoothing_gives_a_distribution_near_the_truth(shape: str) -> None:
     """n = 200,000 at ε = 2: 40 runs of each shape differed by at most 0.017 in F on average."""
     of, n = made(64, "2"), 200_000
     truth = SHAPES[shape](64)
-    found = fit_smoothed(of.law, drawn_tally(of.mechanism, truth, n))
-    assert found.sum() == pytest.approx(1)
-    assert np.abs(np.cumsum(found - truth)).mean() < 0.04
+    actual = fit_smoothed(of.law, drawn_tally(of.mechanism, truth, n))
+    assert actual.sum() == pytest.approx(1)
+    assert np.abs(np.cumsum(actual - truth)).mean() < 0.04
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("epsilon", "n"), [("1", 300), ("1", 20_000), ("4", 20_000)])
-def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
+def test_mean_ranges_and_quantiles_are_covered_as_often_as_stated(
     shape: str, epsilon: str, n: int
 ) -> None:
     """300 runs at 95%: a right one misses more than 39 times with chance below 5e-8."""
@@ -142,12 +142,12 @@ def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
     missed = np.zeros(len(wanted))
     for _ in range(300):
         tally = drawn_tally(of.mechanism, truth, n)
-        found = [
+        actual = [
             mean(of, domain, tally, n),
             *ranges(of, domain, tally, n, [(10, 20)]),
             *quantiles(of, domain, tally, n, levels=(0.1, 0.5, 0.9)),
         ]
-        for place, (quantity, value) in enumerate(zip(found, wanted, strict=True)):
+        for place, (quantity, value) in enumerate(zip(actual, wanted, strict=True)):
             assert quantity is not None
             missed[place] += not quantity.lower - 1e-9 <= value <= quantity.upper + 1e-9
     assert (missed <= 39).all()

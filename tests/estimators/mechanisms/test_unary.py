@@ -77,7 +77,10 @@ def test_everybody_alike_is_estimated_as_one_and_the_others_as_zero(id: str, eps
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
 @pytest.mark.parametrize("frequency", [Fraction(tenths, 10) for tenths in (0, 1, 5, 10)])
 def test_standard_errors_are_those_of_the_closed_forms(epsilon: str, frequency: Fraction) -> None:
-    """local-dp §3, with f(1 − f) for drawing the people: sue 1/(4 sinh²(ε/4)), oue V0 + f."""
+    """sue 1/(4 sinh²(ε/4)), oue V0 + f, and f(1 − f) for drawing the people.
+
+    docs/mathematics/direct-answers.md, Unary encodings.
+    """
     n, e = 10**12, math.exp(float(epsilon))
     forms = {"sue/1": 1 / (4 * math.sinh(float(epsilon) / 4) ** 2)}
     forms["oue/1"] = 4 * e / (e - 1) ** 2 + float(frequency)
