@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from deniable_client.opt_outs import CI_MARKERS
 from deniable_client.testing import FakeClock
 from deniable_shared.manifest.model import Manifest
 from support.builders.client_world import START, Aggregator, Device, MakeDevice, Operator, manifest
@@ -23,7 +24,7 @@ def operator() -> Operator:
 @pytest.fixture(autouse=True)
 def nobody_objects(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The machine that runs the tests may have its own opinion on telemetry."""
-    for switch in ("DO_NOT_TRACK", "DENIABLE_DISABLE", "DENIABLE_POLICY"):
+    for switch in ("DO_NOT_TRACK", "DENIABLE_DISABLE", "DENIABLE_POLICY", *CI_MARKERS):
         monkeypatch.delenv(switch, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 

@@ -109,7 +109,7 @@ def test_an_accepted_report_is_emptied_and_its_row_kept(device: Device) -> None:
     assert [tuple(row) for row in rows] == [("done", None, None)]
 
 
-def test_a_report_goes_alone_to_its_collection_in_the_protocol_s_media_type(
+def test_a_report_goes_alone_to_its_collection_in_the_media_type(
     make_device: MakeDevice,
 ) -> None:
     device = make_device(manifest("a"), manifest("b"))
@@ -227,6 +227,7 @@ def test_a_dropped_report_says_the_aggregator_s_reason(device: Device) -> None:
     assert problem.problem == "collection-closed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body", [b"", b"[", b"[" * 10_000, b'{"type": 5}', b'{"type": "urn:x"}', b"<html>"]
 )

@@ -1,4 +1,4 @@
-"""`record()` called from an event loop: whoever else holds the file, the loop goes on turning."""
+"""`record()` called from an event loop, which goes on turning while others hold the file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def many(make_device: MakeDevice) -> Device:
 
 
 def longest_gap(work: Callable[[], Awaitable[object]]) -> float:
-    """The longest time in which a loop that does this work turned to nobody else."""
+    """The longest time in which a loop that does this work ran nothing else."""
     gaps = [0.0]
 
     async def watch() -> None:

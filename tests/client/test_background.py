@@ -1,4 +1,4 @@
-"""The background thread: lazy, daemonic, and silent whatever happens."""
+"""The background thread: lazy, daemonic, and always silent."""
 
 from __future__ import annotations
 
@@ -69,11 +69,22 @@ def test_a_transport_that_breaks_is_told_and_does_not_end_the_thread(device: Dev
     client = restarted_when_due(device)
     assert requested.wait(PATIENCE)
     deadline = threading.Event()
-    while not client._notes and not deadline.wait(0.005):
+    while not client._notices.problems and not deadline.wait(0.005):
         pass
     assert uploaders() != []
-    assert "RuntimeError" in str(client._notes[0])
+    assert "RuntimeError" in str(client._notices.problems[0])
     client.close()
+
+
+def test_what_goes_wrong_on_the_thread_waits_for_the_next_flush(device: Device) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    device.clock.advance(1.5 * DAY)
+    device.transport.answer = lambda request: Reply(502, b"", {})
+    client._wake_up()
+    client.consent("denied")  # the flush itself sends nothing
+    [problem] = client.flush().problems
+    assert "the answer was 502" in str(problem)
 
 
 def test_closing_during_an_upload_does_not_wait_for_the_network(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -15,9 +16,10 @@ def test_a_report_charges_its_name_exactly_once(make_device: MakeDevice) -> None
     assert client.record("settings", SETTINGS) is Outcome.QUEUED
     assert client.record("settings", SETTINGS) is Outcome.ALREADY_ANSWERED
     spent, lifetime = Fraction("0.123456"), Fraction("0.5")
-    assert client.budget() == Budget(
-        Fraction(8), spent, 8 - spent, {"settings": Budget(lifetime, spent, lifetime - spent)}
-    )
+    inner = Budget.of(lifetime, spent, Fraction(8))
+    whole = Budget.of(Fraction(8), spent, Fraction(8))
+    assert client.budget() == replace(whole, collections={"settings": inner})
+    assert (inner.left.exact, whole.left.exact) == (lifetime - spent, 8 - spent)
 
 
 def test_the_ceiling_bounds_the_sum_over_the_app(make_device: MakeDevice) -> None:
@@ -56,7 +58,7 @@ def test_a_new_collection_of_the_same_name_may_use_what_is_left(make_device: Mak
     later = manifest(epsilon='"0.5"', epsilon_lifetime='"1.5"')
     client = make_device(later).open()
     assert client.record(later.collection, SETTINGS) is Outcome.QUEUED
-    assert client.budget().collections["settings"] == Budget(
+    assert client.budget().collections["settings"] == Budget.of(
         Fraction(3, 2), Fraction(3, 2), Fraction(0)
     )
 

@@ -1,4 +1,4 @@
-"""What the developer must fix is told at once, by name, with the cure."""
+"""What the developer must fix is reported at once, by name, with the cure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def build(operator: Operator, **changes: Any) -> Client:
         "trust": operator.trust,
         "state": ":memory:",
         "ceiling": CEILING,
+        "strict": True,
     }
-    return Client(**(given | {"ceiling": CEILING} | changes))
+    return Client(**(given | changes))
 
 
 @pytest.mark.parametrize(

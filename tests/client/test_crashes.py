@@ -22,7 +22,7 @@ pytestmark = pytest.mark.deeper
 
 @dataclass
 class Life:
-    """What one app did and was told until its process ended."""
+    """What one app did, and the replies it got, until its process ended."""
 
     device: Device
     outcomes: list[Outcome] = field(default_factory=list)
@@ -113,6 +113,7 @@ def test_the_ledger_never_shows_less_than_was_charged(
         assert survivor.open().budget().spent == 1
 
 
+@pytest.mark.slow
 def test_a_denial_is_whole_or_did_not_happen(make_device: MakeDevice, tmp_path: Path) -> None:
     for life, survivor in every_death(make_device, tmp_path, "object"):
         client = survivor.open()

@@ -97,7 +97,7 @@ def test_fifty_threads_make_one_report_of_each_question_a_day(crowd: Device) -> 
     assert client.budget().spent == 1 + 3 + 2
 
 
-def test_four_processes_of_thirteen_threads_make_one_report_of_each_question(
+def test_four_processes_of_13_threads_make_one_report_of_each_question(
     crowd: Device, operator: Operator, tmp_path: Path
 ) -> None:
     crowd.granted().close()

@@ -1,4 +1,4 @@
-"""A peer that drips holds nobody: a time limit is that of the whole exchange, and a denial cuts it.
+"""A peer that drips blocks nothing: a limit is that of the whole exchange, and a denial cuts it.
 
 Every listener here drips until the test ends. PATIENCE is for a busy machine alone.
 """

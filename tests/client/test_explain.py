@@ -187,7 +187,7 @@ def test_the_noise_of_a_choice_is_told_by_what_a_report_says(
 
 def test_who_is_left_out_is_told(make_device: MakeDevice) -> None:
     client = make_device(manifest(sampling='"0.25"')).granted()
-    assert "25.0 % of all devices are asked, drawn without looking." in client.explain().text
+    assert "25.0 % of all devices are asked, chosen at random." in client.explain().text
 
 
 def test_a_chance_below_one_is_never_told_as_certain(make_device: MakeDevice) -> None:
@@ -200,3 +200,19 @@ def test_that_every_device_answers_is_told(make_device: MakeDevice) -> None:
     always = manifest(presence='"always"', default="[false, false]")
     text = make_device(always).granted().explain().text
     assert "Every device answers, so that one answered says nothing about you." in text
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_people_read_that_a_question_is_public_before_they_agree(
+    make_device: MakeDevice, public: bool
+) -> None:
+    shipped = manifest(public="true") if public else manifest()
+    explained = make_device(shipped).open().explain()
+    assert explained.consent == "unknown"
+    assert ("are public: anyone may read these totals" in explained.text) is public
+    assert [each.public for each in explained.collections] == [public]
+
+
+def test_people_read_which_pages_ask_the_same(make_device: MakeDevice) -> None:
+    client = make_device(manifest(web_origins='["https://shop.example.org"]')).open()
+    assert "Pages of https://shop.example.org may ask this, too." in client.explain().text

@@ -7,6 +7,7 @@ import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -24,6 +25,8 @@ from support.builders.client_world import (
     manifest,
 )
 from support.tiers import by_tier
+
+pytestmark = pytest.mark.slow
 
 OPERATOR = Operator()
 NAMES = ["a", "b", "c"]

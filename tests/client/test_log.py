@@ -1,4 +1,4 @@
-"""The log: whoever moves it shows an extension, and what is not signed cannot stop anybody."""
+"""The log: moving it needs an extension, and unsigned data cannot stop a device."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_replica_that_lags_is_refused_and_is_no_fork(follower: Device) -> None
     renewed(follower)
     follower.aggregator.key_list = old
     client, problems = renewed(follower, "c")
-    assert "fell from version 3 to 2: a replica that lags" in str(problems[0])
+    assert "fell from version 3 to 2: a replica lags" in str(problems[0])
     assert client.explain().forked is None
     follower.clock.advance(DAY)
     assert client.flush(early=True).accepted == 1

@@ -32,7 +32,12 @@ from support.builders.manifest_text import manifest_of
 def build(operator: Operator, envelope: bytes | str | Path) -> Client:
     """A client that ships this."""
     return Client(
-        URL, trust=operator.trust, manifests=[envelope], state=":memory:", ceiling=CEILING
+        URL,
+        trust=operator.trust,
+        manifests=[envelope],
+        state=":memory:",
+        ceiling=CEILING,
+        strict=True,
     )
 
 
@@ -110,6 +115,7 @@ def test_a_single_manifest_is_not_mistaken_for_a_list(operator: Operator) -> Non
             manifests=operator.sign(manifest()),  # type: ignore[arg-type]  # a wrong type is the point
             state=":memory:",
             ceiling=CEILING,
+            strict=True,
         )
 
 
@@ -209,6 +215,7 @@ FORBIDDEN: Mapping[str, Mapping[str, str]] = {
     "lifetime may only be lowered": {"epsilon_lifetime": '"3"'},
     "min_batch may only be raised": {"min_batch": "1"},
     "retention_days may only be lowered": {"retention_days": "500"},
+    "public may only be withdrawn": {"public": "true"},
 }
 
 
@@ -265,7 +272,7 @@ def test_what_one_trust_verified_is_not_believed_under_another(device: Device) -
     assert device.open().record("settings", SETTINGS) is Outcome.UNKNOWN_COLLECTION
 
 
-def test_an_envelope_verified_under_one_trust_is_verified_again_under_another(
+def test_an_envelope_is_verified_again_under_another_trust(
     device: Device,
 ) -> None:
     device.granted().close()
@@ -277,6 +284,7 @@ def test_an_envelope_verified_under_one_trust_is_verified_again_under_another(
             manifests=[envelope],
             state=device.path,
             ceiling=CEILING,
+            strict=True,
         )
 
 

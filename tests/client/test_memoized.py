@@ -170,7 +170,7 @@ def test_a_rotation_between_the_days_of_a_hold_changes_no_byte_inside(memoized: 
 
 
 def sampled() -> Manifest:
-    """Half of 64 bits, which ones is told openly."""
+    """Half of 64 bits; which ones is public."""
     return wide(mechanism='"rr-sampled/1"', sampled="32")
 
 

@@ -118,6 +118,7 @@ def attempt(act: Callable[[], object], killer: Killer) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_migration_is_whole_or_did_not_happen(path: Path, tmp_path: Path) -> None:
     at, versions = 0, set()
     while True:

@@ -8,20 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from deniable_client import Outcome, Reply, opt_outs, outbox
+from deniable_client import Outcome, Reply, outbox
+from deniable_client.opt_outs import OptOuts, policy_files
 from deniable_client.testing import Request
 from support.builders.client_world import SETTINGS, Device, MakeDevice, manifest
+
+
+def denial(environ: dict[str, str]) -> str | None:
+    return OptOuts(environ=environ).denial()
 
 
 @pytest.mark.parametrize("switch", ["DO_NOT_TRACK", "DENIABLE_DISABLE"])
 @pytest.mark.parametrize("value", ["1", "true", "yes", "2"])
 def test_a_switch_that_is_set_denies(switch: str, value: str) -> None:
-    assert opt_outs.denial({switch: value}) == f"{switch} is set"
+    assert denial({switch: value}) == f"{switch} is set"
 
 
 @pytest.mark.parametrize("value", ["", "0", "false", "False", " 0 "])
 def test_a_switch_that_is_off_does_not_deny(value: str) -> None:
-    assert opt_outs.denial({"DO_NOT_TRACK": value, "DENIABLE_DISABLE": value}) is None
+    assert denial({"DO_NOT_TRACK": value, "DENIABLE_DISABLE": value}) is None
 
 
 @pytest.mark.parametrize(
@@ -30,21 +35,21 @@ def test_a_switch_that_is_off_does_not_deny(value: str) -> None:
 def test_a_policy_file_denies_unless_it_says_otherwise(tmp_path: Path, text: str) -> None:
     file = tmp_path / "policy.json"
     file.write_text(text)
-    assert opt_outs.denial({"DENIABLE_POLICY": str(file)}) == f"the policy file {file} denies"
+    assert denial({"DENIABLE_POLICY": str(file)}) == f"the policy file {file} denies"
 
 
 def test_a_policy_file_may_allow(tmp_path: Path) -> None:
     file = tmp_path / "policy.json"
     file.write_text('{"disabled": false, "note": "reviewed"}')
-    assert opt_outs.denial({"DENIABLE_POLICY": str(file)}) is None
+    assert denial({"DENIABLE_POLICY": str(file)}) is None
 
 
 def test_a_policy_file_that_cannot_be_read_denies(tmp_path: Path) -> None:
-    assert opt_outs.denial({"DENIABLE_POLICY": str(tmp_path)}) is not None
+    assert denial({"DENIABLE_POLICY": str(tmp_path)}) is not None
 
 
 def test_a_policy_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
-    assert opt_outs.denial({"DENIABLE_POLICY": str(tmp_path / "none.json")}) is None
+    assert denial({"DENIABLE_POLICY": str(tmp_path / "none.json")}) is None
 
 
 def test_an_allowing_policy_does_not_outweigh_a_denying_one(tmp_path: Path) -> None:
@@ -54,7 +59,7 @@ def test_an_allowing_policy_does_not_outweigh_a_denying_one(tmp_path: Path) -> N
     allowing = tmp_path / "policy.json"
     allowing.write_text('{"disabled": false}')
     environ = {"XDG_CONFIG_HOME": str(tmp_path), "DENIABLE_POLICY": str(allowing)}
-    assert opt_outs.denial(environ) is not None
+    assert denial(environ) is not None
 
 
 def test_every_platform_looks_in_the_machine_s_and_the_person_s_place(
@@ -63,7 +68,7 @@ def test_every_platform_looks_in_the_machine_s_and_the_person_s_place(
     homes = {"HOME": "/home/ada", "APPDATA": r"C:\Users\ada", "DENIABLE_POLICY": "/other.json"}
     for platform in ("linux", "darwin", "win32"):
         monkeypatch.setattr(sys, "platform", platform)
-        assert len(opt_outs.policy_files(homes)) == 3
+        assert len(policy_files(homes)) == 3
 
 
 def test_a_denial_pauses_and_its_end_resumes(

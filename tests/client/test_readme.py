@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable_client import Outcome
+from deniable_shared.manifest.app_file import AppFile
 from support.builders.client_world import Operator, manifest
 
 README = Path(__file__).parent.parent.parent / "client" / "README.md"
@@ -22,12 +23,15 @@ def test_the_first_example_runs_as_printed(
 ) -> None:
     today = datetime.now(UTC).date()
     valid = manifest(valid_from=str(today), expires=str(today + timedelta(days=90)))
-    (tmp_path / "settings.manifest").write_bytes(operator.sign(valid))
+    envelopes = (operator.sign(valid),)
+    file = AppFile(("https://telemetry.example.org",), (operator.trust,), envelopes)
+    (tmp_path / "app.deniable").write_bytes(file.encode())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (example, *_) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     promised = re.findall(r"print\(.*\)  # (.*)", example)
-    exec(example.replace("ed25519:…", operator.trust), {})  # noqa: S102  (our own README)
+    exec(example, {})  # noqa: S102  (our own README)
     assert capsys.readouterr().out.split() == promised
 
 

@@ -121,7 +121,7 @@ def test_a_name_means_its_newest_collection_that_is_not_over(make_device: MakeDe
     assert device.aggregator.received[0].collection == old.collection
 
 
-def test_a_newest_collection_over_the_ceiling_does_not_fall_back_to_an_older_one(
+def test_a_newest_collection_over_the_ceiling_has_no_older_fallback(
     make_device: MakeDevice,
 ) -> None:
     newer = manifest(valid_from="2026-12-15", epsilon='"3"')

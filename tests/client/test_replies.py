@@ -1,4 +1,4 @@
-"""Whoever answers an upload: only the aggregator's own reply takes a report away."""
+"""Replies to an upload: only the aggregator's own reply takes a report away."""
 
 from __future__ import annotations
 

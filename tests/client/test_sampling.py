@@ -35,7 +35,7 @@ def test_who_is_not_asked_once_is_never_asked_and_pays_nothing(make_device: Make
             outcomes[1:]
             == [outcomes[0] if outcomes[0] == "not-sampled" else "already-answered"] * 2
         )
-        assert client.budget().spent == (outcomes[0] == "queued") * ONCE.epsilon_report
+        assert client.budget().spent.exact == (outcomes[0] == "queued") * ONCE.epsilon_report
         seen.add(outcomes[0])
     assert seen == {"queued", "not-sampled"}
 
@@ -45,7 +45,7 @@ def test_each_epoch_of_fresh_is_drawn_anew(make_device: MakeDevice) -> None:
     client = device.granted()
     outcomes = record_days(device, 60)
     assert set(outcomes) == {"queued", "not-sampled"}
-    assert client.budget().spent == outcomes.count(Outcome.QUEUED) * FRESH.epsilon_report
+    assert client.budget().spent.exact == outcomes.count(Outcome.QUEUED) * FRESH.epsilon_report
 
 
 def test_the_same_epoch_is_not_drawn_twice(make_device: MakeDevice) -> None:
@@ -66,7 +66,7 @@ def test_a_hold_is_drawn_whole(make_device: MakeDevice) -> None:
     holds = [tuple(outcomes[at : at + HOLD]) for at in range(0, len(outcomes), HOLD)]
     assert set(holds) == {("queued", *["held"] * (HOLD - 1)), ("not-sampled",) * HOLD}
     paid = sum(hold[0] == "queued" for hold in holds)
-    assert client.budget().spent == paid * (MEMOIZED.epsilon_permanent or 0)
+    assert client.budget().spent.exact == paid * (MEMOIZED.epsilon_permanent or 0)
 
 
 @pytest.mark.parametrize("value", [SETTINGS, OTHER])

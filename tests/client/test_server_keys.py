@@ -209,7 +209,7 @@ def test_a_list_that_another_process_overtook_is_not_stored(pair: Device) -> Non
     pair.aggregator.pages = overtaken
     result = client.flush(early=True)
     assert (result.accepted, result.waiting) == (0, 1)
-    assert "another process learned of a newer key list" in str(result.problems[0])
+    assert "another process has stored a newer key list" in str(result.problems[0])
 
 
 def under_a_new_operator_key(pair: Device) -> Device:

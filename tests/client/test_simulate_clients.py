@@ -52,6 +52,7 @@ def run(aggregator: Aggregator, users: int, **changes: object) -> Totals:
     return simulate_clients.run(build(aggregator, **changes), answers, lambda totals: None)
 
 
+@pytest.mark.slow
 def test_every_user_is_a_device_of_its_own(aggregator: Aggregator) -> None:
     totals = run(aggregator, 40)
     assert totals.to_json() == {

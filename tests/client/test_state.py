@@ -217,6 +217,7 @@ def test_a_manifest_that_is_wrong_is_the_developer_s_even_without_a_disk(
             manifests=[device.aggregator.operator.sign(manifest())[:-9]],
             state=device.path,
             ceiling=Ceiling(2, 4, 8),
+            strict=True,
         )
 
 
@@ -281,7 +282,7 @@ def test_a_system_without_users_opens_the_file(
 def test_a_row_that_contradicts_another_is_not_written(device: Device) -> None:
     client = device.granted()
     with (
-        pytest.raises(StorageError, match="the state file is beyond use: UNIQUE"),
+        pytest.raises(StorageError, match="the state file cannot be used: UNIQUE"),
         client._state.transaction() as db,
     ):
         db.execute("INSERT INTO manifest SELECT * FROM manifest")

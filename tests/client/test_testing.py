@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from deniable_client import Client, Outcome, TransportError
-from deniable_client.testing import FakeClock, Recorded, RecordingTransport, recorded
-from support.builders.client_world import SETTINGS, Device
+from deniable_client import Client, ConfigurationError, Outcome, TransportError
+from deniable_client.pytest_plugin import telemetry
+from deniable_client.testing import (
+    ClientForTests,
+    FakeClock,
+    Recorded,
+    RecordingTransport,
+    client,
+    recorded,
+)
+from deniable_shared.manifest.app_file import AppFile
+from support.builders.client_world import SETTINGS, START, URL, Device, Operator, manifest
+
+__all__ = ["telemetry"]
 
 
 def test_recorded_catches_what_the_app_answers(device: Device) -> None:
@@ -56,3 +67,44 @@ def test_a_fake_clock_moves_only_when_it_is_moved() -> None:
     clock = FakeClock(100.0)
     clock.advance(-50)
     assert (clock(), clock()) == (50.0, 50.0)
+
+
+def test_an_app_is_tested_without_a_file() -> None:
+    with client() as app:
+        assert app.record("settings", SETTINGS) is Outcome.QUEUED
+        assert app.record("settings", SETTINGS) is Outcome.ALREADY_ANSWERED
+        assert app.record("theme", "dark") is Outcome.QUEUED
+        app.consent("denied")
+        assert app.record("sound", True) is Outcome.NO_CONSENT
+    outcomes = [(each.collection, each.outcome.value) for each in app.answers]
+    assert outcomes == [
+        ("settings", "queued"),
+        ("settings", "already-answered"),
+        ("theme", "queued"),
+        ("sound", "no-consent"),
+    ]
+
+
+def test_an_app_is_tested_against_what_it_ships(operator: Operator) -> None:
+    shipped = AppFile((URL,), (operator.trust,), (operator.sign(manifest()),)).encode()
+    with client(shipped, clock=FakeClock(START)) as app:
+        assert app.record("settings", SETTINGS) is Outcome.QUEUED
+        assert app.record("settings", SETTINGS) is Outcome.ALREADY_ANSWERED
+        assert app.record("settings", {"dark": True}) is Outcome.INVALID_VALUE
+        assert app.record("setings", SETTINGS) is Outcome.UNKNOWN_COLLECTION
+    with pytest.raises(ConfigurationError, match="app file"):
+        client(b"{}")
+
+
+def test_a_test_on_a_build_server_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    with client() as app:
+        assert app.record("settings", SETTINGS) is Outcome.QUEUED
+    with client(consent="unknown") as app:
+        assert app.record("settings", SETTINGS) is Outcome.NO_CONSENT
+
+
+def test_the_fixture_is_a_client_of_someone_who_agreed(telemetry: ClientForTests) -> None:
+    assert telemetry.status().consent == "granted"
+    telemetry.record("settings", SETTINGS)
+    assert telemetry.answers[0].outcome is Outcome.QUEUED

@@ -1,4 +1,4 @@
-"""HTTP: one connection a request, nothing that tells devices apart, nothing followed."""
+"""HTTP: one connection a request, nothing that distinguishes devices, nothing followed."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_proxies_of_the_environment_are_not_asked(
 @pytest.mark.usefixtures("sockets")
 def test_a_port_nobody_listens_on_is_a_transport_error() -> None:
     with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))  # and nobody else can listen while it does not
+        silent.bind(("127.0.0.1", 0))  # and no other socket can listen there meanwhile
         port = silent.getsockname()[1]
         with pytest.raises(TransportError, match="ConnectError"):
             HttpTransport().request("GET", f"http://127.0.0.1:{port}/", timeout=60.0)
@@ -208,7 +208,7 @@ def test_a_port_nobody_listens_on_is_a_transport_error() -> None:
 
 @pytest.mark.usefixtures("sockets")
 def test_the_bytes_of_a_request_do_not_show_which_library_sends_them() -> None:
-    """Devices look alike, whatever else the app installs."""
+    """Devices look alike with all other packages of the app."""
     seen: list[bytes] = []
 
     def speak(connection: socket.socket) -> None:

@@ -215,7 +215,7 @@ def test_a_person_is_told_that_reports_are_not_anonymous(device: Device) -> None
     client = device.granted()
     [explanation] = client.explain().collections
     assert explanation.identified
-    assert "the operator can tell which report is yours" in explanation.text
+    assert "the operator can see which report is yours" in explanation.text
 
 
 def test_other_collections_carry_no_extension_and_ask_nobody(

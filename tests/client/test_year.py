@@ -48,6 +48,8 @@ from support.doubles.dying_connections import Fuse, Killed, mortal_clients
 from support.oracles.coin_witness import Witness, watched
 from support.tiers import by_tier
 
+pytestmark = pytest.mark.slow
+
 BITS = 64
 LABELS = [f"l{index}" for index in range(BITS)]
 VALUES = (0xDEADBEEFCAFEF00D, 0x0123456789ABCDEF, 0xFEEDFACE8BADF00D)
@@ -108,7 +110,7 @@ class Backup:
 
 
 numbers = count()
-"""What stands for chance, so that a history that fails fails again."""
+"""The seed in place of chance, so that a history that fails fails again."""
 
 
 def numbered_key() -> bytes:
@@ -242,8 +244,8 @@ class Year(RuleBasedStateMachine):
         for name, each in budget.collections.items():
             manifest = BY_NAME[name]
             price = manifest.schedule.price
-            assert each.spent <= manifest.epsilon_lifetime
-            assert each.spent >= self.tosses(manifest) * price
+            assert each.spent.exact <= manifest.epsilon_lifetime
+            assert each.spent.exact >= self.tosses(manifest) * price
 
     @invariant()
     def a_report_waits_once(self) -> None:

@@ -24,6 +24,7 @@ print(*{name.partition(".")[0] for name in sys.modules})
 """
 
 
+@pytest.mark.slow
 def test_no_module_imports_anything_heavy() -> None:
     code = [sys.executable, "-c", IMPORT_ALL]
     answer = subprocess.run(code, capture_output=True, text=True, check=True)
@@ -43,7 +44,7 @@ def test_status_counts_what_became_of_reports(
 
 def test_a_queue_that_is_no_database_is_an_error_of_its_own(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"no database" * 100)
-    with pytest.raises(QueueError, match="the relay's file refuses"):
+    with pytest.raises(QueueError, match="the relay's file cannot be used"):
         ReportQueue(tmp_path / NAME)
 
 
