@@ -31,7 +31,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         yield service
 
 
-def test_a_stolen_database_shows_no_token_no_cookie_no_password_no_address_no_answer(
+def test_a_stolen_database_has_no_secret_no_address_and_no_answer(
     service: World,
 ) -> None:
     collection = service.register(authored())

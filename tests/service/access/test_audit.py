@@ -161,7 +161,7 @@ def test_the_command_refuses_a_log_that_is_not_the_noted_one(
     deniable: Deniable, noted: str
 ) -> None:
     said = deniable.refused("access", "audit", "--verify", "--since", noted)
-    assert "is not the one of" in said
+    assert "does not continue the one of" in said
 
 
 def test_a_label_that_looks_like_a_line_of_the_log_is_shown_on_its_own(
@@ -182,16 +182,22 @@ def test_people_are_added_listed_and_removed_by_the_command(deniable: Deniable) 
         0,
         "Added ana, who may sign in at /sign-in as analyst\n",
     )
+    (deniable.folder / "password").write_text(f"{PASSWORD}\n")
+    from_file = [*arguments[:3], "eva", *arguments[4:-1], "--password-file"]
+    assert run.invoke(main, [*from_file, str(deniable.folder / "password")]).exit_code == 0
+    assert run.invoke(main, [*from_file, "-", "--password-stdin"]).exit_code == 2
+    assert deniable.done("access", "users", "remove", "eva", "--yes") == "Removed eva\n"
     asked = run.invoke(main, arguments[:-1], input="short\nshort\n")
     assert asked.exit_code == 1
     again = run.invoke(main, arguments, input=f"{PASSWORD}\n")
-    assert "there is a user 'ana' already" in again.output
+    assert "there is already a user 'ana'" in again.output
     [row] = deniable.json("access", "users", "list")["users"]
     assert (row["name"], row["role"]) == ("ana", "analyst")
     assert deniable.done("access", "users", "remove", "ana", "--yes") == "Removed ana\n"
     assert deniable.json("access", "users", "list")["users"] == []
 
 
+@pytest.mark.slow
 def test_a_link_of_the_command_leads_to_the_sign_in_page(deniable: Deniable) -> None:
     made = deniable.json("access", "users", "link", "--name", "Ana", "--role", "viewer")
     assert made["address"] == "http://127.0.0.1:8000" + made["path"]

@@ -1,4 +1,4 @@
-"""Acts done beside the API, sign-ins that fail, an audit log whose end is taken away."""
+"""Acts outside the API, failed sign-ins, and an audit log without its end."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ def failures(service: World) -> list[str]:
     return [each["actor"] for each in entries(service) if each["act"] == "sign-in-failed"]
 
 
+@pytest.mark.slow
 def test_a_failed_sign_in_has_an_entry_that_names_nobody_unknown(service: World) -> None:
     service.running.users.add("ana", "viewer", PASSWORD, audit=None)
     browser = Browser.at(service.app)
@@ -62,6 +63,7 @@ def test_a_failed_sign_in_has_an_entry_that_names_nobody_unknown(service: World)
     assert not [text for text in ("wrong field", "right one", "127.0.0.1") if text in written]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_failed_sign_ins_cannot_fill_the_log(service: World) -> None:
     browser = Browser.at(service.app)
@@ -74,7 +76,7 @@ def test_failed_sign_ins_cannot_fill_the_log(service: World) -> None:
     assert len(failures(service)) == throttle.ENTRIES_OF_ALL + throttle.ENTRIES_OF_NAME
 
 
-def test_another_delegation_has_an_entry_once_a_key_list_is_signed_under_it(service: World) -> None:
+def test_a_new_delegation_has_an_entry_with_its_first_key_list(service: World) -> None:
     service.clock.now += 3 * DAY
     data, now = service.running.settings.data, service.clock()
     renew_delegation(data, operator_seed=service.operator_seed, now=now)
@@ -100,6 +102,7 @@ def test_an_older_schema_that_is_migrated_has_an_entry(tmp_path: Path) -> None:
     assert newest(settings).at == 7
 
 
+@pytest.mark.slow
 def test_a_restored_database_says_so_and_where_the_log_was_known_to_end(tmp_path: Path) -> None:
     settings = prepared(tmp_path)
     saved = copying.back_up(settings, tmp_path / "saved.zip", None, 0)
@@ -140,7 +143,7 @@ def deniable(tmp_path: Path) -> Deniable:
 
 
 def last_taken_away(data: Path) -> None:
-    """As somebody does who has the database in hand."""
+    """An attacker with access to the database does this."""
     with closing(sqlite3.connect(data / "deniable.db")) as db:
         named = db.execute("select name from sqlite_master where type = 'trigger'").fetchall()
         for (name,) in named:
@@ -160,9 +163,10 @@ def test_an_entry_taken_from_the_end_is_missed(
     last_taken_away(tmp_path / "data")
     said = deniable(*command)
     assert said.exit_code == 1
-    assert "the end that heads.json has seen, 3:" in " ".join(said.output.split())
+    assert "the end that heads.json has noted, 3:" in " ".join(said.output.split())
 
 
+@pytest.mark.slow
 def test_a_log_that_lost_its_end_goes_on_and_says_so(deniable: Deniable, tmp_path: Path) -> None:
     data = tmp_path / "data"
     seen = heads_file.read(data)

@@ -58,7 +58,7 @@ def test_a_token_works_everywhere_at_once_and_nowhere_once_it_is_revoked(server:
     assert statuses(server, "/v1/tokens", headers) == {401}
 
 
-def test_the_printed_link_lets_one_in_and_the_session_ends_everywhere_at_once(
+def test_the_printed_link_works_once_and_its_session_ends_everywhere(
     server: Server,
 ) -> None:
     assert server.link is not None
@@ -79,7 +79,7 @@ def test_the_printed_link_lets_one_in_and_the_session_ends_everywhere_at_once(
 
 
 def known(server: Server, cookie: str) -> set[bool]:
-    """Whether pages take the cookie for a session's: whoever has none gets one for the form."""
+    """Whether pages accept the cookie as a session's; without one the form sets one."""
     headers = {"Cookie": f"deniable-session={cookie}"}
     pages = [
         httpx.get(f"{server.address}/sign-in", headers=headers, trust_env=False, timeout=PATIENCE)

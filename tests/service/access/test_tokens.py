@@ -125,7 +125,7 @@ def test_a_token_ends_in_the_second_it_expires(tokens: Tokens, clock: Moment) ->
 
 
 def test_an_expiry_in_the_past_is_refused(tokens: Tokens) -> None:
-    with pytest.raises(ValueError, match="expires must lie after now"):
+    with pytest.raises(ValueError, match="expires must be after now"):
         tokens.create("viewer", "x", expires=NOW, audit=None)
     assert list(tokens.list()) == []
 
@@ -161,7 +161,7 @@ def test_roles_rise_from_viewer_to_admin_and_machines_stand_apart() -> None:
 
 def test_a_store_that_answers_with_another_token_is_not_believed(store: AnyStore) -> None:
     class Confused:
-        """A store whose index is broken: it finds somebody, whatever is asked."""
+        """A store with a broken index: it returns the same token for every hash."""
 
         def add_token(self, token: Token, *, audit: AuditEntry | None) -> None: ...
         def tokens(self) -> list[Token]:

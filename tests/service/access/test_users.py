@@ -40,6 +40,7 @@ def test_what_is_kept_is_scrypt_of_32_mib_with_a_salt_of_its_own() -> None:
     assert (len(salt), output) == (16, wanted)
 
 
+@pytest.mark.slow
 def test_the_name_and_the_password_recognize_a_user(known: Users) -> None:
     assert known.add("ana", "viewer", PASSWORD, audit=None)
     assert known.recognize("ana", PASSWORD) == known.list()[0]
@@ -52,6 +53,7 @@ def test_every_way_to_write_an_accent_is_the_same_password(known: Users) -> None
     assert known.recognize("ana", "cafe\u0301 cafe\u0301 cafe\u0301") is not None
 
 
+@pytest.mark.slow
 def test_a_name_nobody_has_costs_what_a_wrong_password_costs(
     known: Users, monkeypatch: pytest.MonkeyPatch
 ) -> None:

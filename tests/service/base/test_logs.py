@@ -65,7 +65,7 @@ def test_a_line_break_forges_no_line() -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_what_an_exception_says_is_left_out_and_its_type_and_place_are_told(
+def test_a_log_line_has_type_and_place_of_an_exception_not_its_message(
     error: Exception,
 ) -> None:
     said = line(

@@ -1,4 +1,4 @@
-"""Settings: where they come from, which of them wins, what a mistake is told."""
+"""Settings: their sources, their precedence, and the errors of mistakes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.base.settings_sources import REMOVED, keep
 from deniable_gateway.errors import SettingsError
 
-MOVED = (Path(__file__).parents[3] / "docs/moved-settings.md").read_text(encoding="utf-8")
+MOVED = (Path(__file__).parents[3] / "docs/reference/moved-settings.md").read_text(encoding="utf-8")
 
 
 def written(folder: Path, text: str) -> Path:

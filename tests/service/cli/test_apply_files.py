@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.operations.doctor import addresses
 from support.processes.deniable_command import SETTINGS_TOML, Deniable
+
+pytestmark = pytest.mark.slow
 
 OTHER_TOML = SETTINGS_TOML.replace('"settings"', '"theme"')
 
@@ -41,7 +44,39 @@ def test_one_wrong_file_keeps_all_out_and_is_named(deniable: Deniable) -> None:
 
 def test_two_files_of_one_collection_are_refused(deniable: Deniable) -> None:
     files = deniable.write("a.toml"), deniable.write("b.toml")
-    assert "two files are of the collection 'settings'" in deniable.refused(
+    assert "two files define the collection 'settings'" in deniable.refused(
         "collections", "apply", *files
     )
     assert registered(deniable) == []
+
+
+CLEAN_TOML = (
+    SETTINGS_TOML.replace("privacy@example.org", "privacy@deniable.test").replace(
+        'epsilon = "1"', 'epsilon = "2"'
+    )
+    + "\n"
+)
+
+
+def test_a_file_without_a_warning_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(addresses, "findings", lambda ingest, client: [])  # as if it were reached
+    deniable = Deniable(tmp_path)
+    deniable.done("init", "--public-url", "https://telemetry.deniable.test")
+    files = [
+        deniable.write(f"{name}.toml", CLEAN_TOML.replace('"settings"', f'"{name}"'))
+        for name in ("settings", "theme")
+    ]
+    said = [line for line in deniable.done("collections", "apply", *files).splitlines() if line]
+    assert [line.endswith("is registered") for line in said] == [True, True], said
+    again = deniable.done("collections", "apply", *files).splitlines()
+    assert [line.endswith("is registered already") for line in again] == [True, True]
+    shown = deniable.done("collections", "apply", "--dry-run", *files)
+    assert "note" in shown
+
+
+def test_a_warning_is_shown_without_the_notes(deniable: Deniable) -> None:
+    said = deniable.done("collections", "apply", deniable.write("settings.toml"))
+    assert "  warning owner: privacy@example.org is an example" in said
+    assert "  note" not in said

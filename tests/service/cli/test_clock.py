@@ -27,7 +27,7 @@ def deniable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deniable:
     return command
 
 
-def test_a_command_that_cannot_be_undone_is_refused_until_the_clock_is_confirmed(
+def test_an_irreversible_command_waits_for_a_confirmed_clock(
     deniable: Deniable,
 ) -> None:
     said = deniable.refused("keys", "rotate", code=75)
@@ -60,4 +60,6 @@ def test_what_it_writes_is_for_its_owner_alone(deniable: Deniable) -> None:
 
 
 def test_without_a_data_directory_it_says_how_to_name_one(tmp_path: Path) -> None:
-    assert "name the service's by --data" in Deniable(tmp_path).refused("doctor", "confirm-clock")
+    assert "name the service's directory with --data" in Deniable(tmp_path).refused(
+        "doctor", "confirm-clock"
+    )

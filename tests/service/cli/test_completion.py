@@ -31,10 +31,10 @@ def completed(*words: str) -> list[str]:
     ("words", "found"),
     [
         (["es"], ["estimates"]),
-        (["collections", "a"], ["apply", "archive"]),
+        (["collections", "a"], ["apply", "alerts", "archive"]),
         (["collections", "epochs", ""], ["list", "close"]),
         (["access", "tokens", "r"], ["revoke"]),
-        (["releases", "make", "m"], ["median", "mwem"]),
+        (["releases", "make", "m"], ["mean", "median", "mwem"]),
         (["releases", "make", "top-k", "--e"], ["--epsilon"]),
         (["ledger", ""], ["show", "reconcile"]),
         (["doctor", "ver"], ["verify-log"]),
@@ -81,3 +81,60 @@ def test_where_no_service_answers_no_name_is_completed(
     monkeypatch.setenv("DENIABLE_DATA", str(tmp_path))
     assert completed("estimates", "") == []
     assert completed("estimates", "--url", "http://127.0.0.1:9", "") == []
+
+
+PLACES = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions/deniable.fish"}
+
+
+@pytest.fixture
+def home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("SHELL", "ZDOTDIR", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("shell", PLACES)
+def test_one_command_installs_completion_once(
+    home_folder: Path, monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+    place = home_folder / PLACES[shell]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("# mine, without an end of line")
+    first = CliRunner().invoke(main, ["--install-completion"])
+    second = CliRunner().invoke(main, ["--install-completion", shell])
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert "Open a new shell" in first.output
+    assert second.output == f"{place} already completes `deniable`\n"
+    mine, line = place.read_text().splitlines()
+    assert mine == "# mine, without an end of line"
+    assert f"_DENIABLE_COMPLETE={shell}_source deniable" in line
+
+
+def test_folders_that_a_shell_names_are_used(
+    home_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ZDOTDIR", str(home_folder / "zsh"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home_folder / "conf"))
+    for shell in ("zsh", "fish"):
+        assert CliRunner().invoke(main, ["--install-completion", shell]).exit_code == 0
+    assert (home_folder / "zsh" / ".zshrc").is_file()
+    assert (home_folder / "conf/fish/completions/deniable.fish").is_file()
+
+
+@pytest.mark.parametrize("shell", ["", "/bin/tcsh"])
+def test_a_shell_without_completion_is_named(
+    home_folder: Path, monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    monkeypatch.setenv("SHELL", shell)
+    result = CliRunner().invoke(main, ["--install-completion"])
+    assert result.exit_code == 1
+    assert "name one, like --install-completion bash" in result.output
+
+
+def test_a_file_that_cannot_be_written_leaves_the_line_to_the_person(home_folder: Path) -> None:
+    (home_folder / ".bashrc").mkdir()
+    result = CliRunner().invoke(main, ["--install-completion", "bash"])
+    assert result.exit_code == 1
+    assert "add this line yourself: eval" in result.output

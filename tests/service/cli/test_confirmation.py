@@ -82,7 +82,7 @@ def test_on_a_terminal_only_y_goes_on(
     else:
         with pytest.raises(click.Abort):
             require_yes("This ends it", yes=False)
-    assert "This ends it. This cannot be undone. Go on? [y/N]" in capsys.readouterr().err
+    assert "This ends it. This cannot be undone. Continue? [y/N]" in capsys.readouterr().err
 
 
 def test_a_pipe_that_says_y_is_no_person(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_a_person_at_a_real_terminal_is_asked(tmp_path: Path, typed: bytes, stat
     )
     for each in (person, terminal):
         os.close(each)
-    assert b"Go on?" in ended.stderr
+    assert b"Continue?" in ended.stderr
     assert ended.returncode == (0 if state == "closed" else 1)
     [listed] = deniable.json("collections", "list")["collections"]
     assert (listed["state"] == "closed") == (state == "closed")

@@ -10,7 +10,7 @@ import pytest
 
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.store.opening import open_store
-from support.processes.deniable_command import SETTINGS_TOML, Deniable
+from support.processes.deniable_command import NOWHERE, SETTINGS_TOML, Deniable
 
 THEME_TOML = SETTINGS_TOML.replace('"settings"', '"theme"')
 
@@ -39,6 +39,7 @@ def found(deniable: Deniable, what: str, level: str) -> list[str]:
 
 
 def test_a_fresh_installation_is_well(deniable: Deniable) -> None:
+    deniable.environ["DENIABLE_PUBLIC_URL"] = NOWHERE
     answer = deniable("doctor")
     assert answer.exit_code == 0
     assert "fail" not in answer.stdout
@@ -46,6 +47,7 @@ def test_a_fresh_installation_is_well(deniable: Deniable) -> None:
         assert f"  {what} " in answer.stdout
 
 
+@pytest.mark.slow
 def test_a_spool_that_nobody_counts_is_told_of_until_it_is_given_up(deniable: Deniable) -> None:
     spool = deniable.folder / "spool"
     spool.mkdir()
@@ -109,6 +111,7 @@ def test_a_service_that_does_not_answer_fails(deniable: Deniable) -> None:
     assert "nothing answers at http://127.0.0.1:9" in answer.stdout
 
 
+@pytest.mark.slow
 def test_it_runs_the_checks_of_readyz_where_no_server_runs(deniable: Deniable) -> None:
     assert found(deniable, "ready", "ok") == ["database, keys, disk, clock"]
     path = deniable.data / "deniable.db"

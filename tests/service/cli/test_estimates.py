@@ -15,6 +15,8 @@ from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.randomness.coins import Coins
 from support.processes.deniable_command import SETTINGS_TOML, Deniable
 
+pytestmark = pytest.mark.slow
+
 TODAY = int(time.time()) // 86_400
 
 

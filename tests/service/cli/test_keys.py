@@ -71,4 +71,4 @@ def test_delegate_renews_the_operators_word(deniable: Deniable) -> None:
 def test_delegate_takes_the_operators_key_only(deniable: Deniable) -> None:
     other = deniable.folder / "other"
     Deniable(other).done("init", "--data", other / "data", "--operator-key", other / "o.key")
-    assert "is not the one" in deniable.refused("keys", "delegate", "--key", other / "o.key")
+    assert "does not match" in deniable.refused("keys", "delegate", "--key", other / "o.key")

@@ -113,7 +113,7 @@ def test_a_refused_file_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_two_forms_at_once_are_wrong_usage(words: list[str]) -> None:
     result = run("estimates", "settings", *words)
     assert result.exit_code == 2
-    assert "exclude each other" in result.stderr
+    assert "cannot be combined" in result.stderr
 
 
 @pytest.mark.parametrize(

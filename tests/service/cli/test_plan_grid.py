@@ -37,28 +37,30 @@ def deniable(tmp_path: Path) -> Deniable:
     return Deniable(tmp_path)
 
 
+@pytest.mark.slow
 def test_every_size_and_epsilon_has_a_choice_within_5_percent_of_the_least(
     deniable: Deniable,
 ) -> None:
-    told = deniable.json("plan", "--explore")
-    assert [(cell["domain"], cell["epsilon"]) for cell in told["choices"]] == [
+    reply = deniable.json("plan", "--explore")
+    assert [(cell["domain"], cell["epsilon"]) for cell in reply["choices"]] == [
         (size, epsilon) for size in SIZES for epsilon in EPSILONS
     ]
-    assert max(cell["ratio_to_optimum"] for cell in told["choices"]) <= 1.05
+    assert max(cell["ratio_to_optimum"] for cell in reply["choices"]) <= 1.05
     shown = deniable.done("plan", "--explore")
     assert "total error over the least there is" in shown
     assert "60,000" in shown
     assert "grr/1" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "asks"), rows(ASKED, by_default=[("number", "mean")]))
 @pytest.mark.parametrize("repeat", grid(["once", "memoized"], by_default=["memoized"]))
 def test_a_cell_is_what_a_plan_says(deniable: Deniable, kind: str, asks: str, repeat: str) -> None:
     """For many users: for few, what shows the narrowest interval of a mean may be another one."""
     ways = ("--type", kind, "--asks", asks, "--repeat", repeat)
-    told = deniable.json("plan", "--explore", *ways)
-    assert (told["type"], told["asks"], told["repeat"]) == (kind, asks, repeat)
-    cells = told["choices"]
+    reply = deniable.json("plan", "--explore", *ways)
+    assert (reply["type"], reply["asks"], reply["repeat"]) == (kind, asks, repeat)
+    cells = reply["choices"]
     assert len(cells) == len(sizes_of(kind, asks)) * len(EPSILONS)
     for cell in cells[:: len(cells) // 7]:
         domain = record_of(tuple(cell["attributes"])) if cell["attributes"] else cell["domain"]
@@ -81,13 +83,18 @@ def test_records_are_named_by_their_attributes_and_errors_by_one_report(
     ][:: len(EPSILONS)] == [list(radices) for radices in RECORDS]
 
 
+@pytest.mark.slow
 def test_what_may_be_linked_is_chosen_from_more(deniable: Deniable) -> None:
     asked = ("plan", "--explore", "--repeat", "memoized")
     apart, linked = (deniable.json(*asked, *more) for more in ((), ("--linkable",)))
-    ratios = [[cell["ratio_to_optimum"] for cell in told["choices"]] for told in (apart, linked)]
+    ratios = [
+        [cell["ratio_to_optimum"] for cell in result["choices"]] for result in (apart, linked)
+    ]
     assert max(ratios[1]) <= 1.05 < max(ratios[0])
 
 
+@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "asks"), rows(ASKED, by_default=ASKED[:1]))
 def test_plot_draws_a_tile_for_every_size_and_epsilon(
     deniable: Deniable, tmp_path: Path, kind: str, asks: str

@@ -48,6 +48,7 @@ def applied(deniable: Deniable) -> str:
     return deniable.done("collections", "apply", path, "--key", deniable.key)
 
 
+@pytest.mark.slow
 def test_init_keeps_the_address_where_only_the_owner_reads_it(
     deniable: Deniable, address: str
 ) -> None:
@@ -57,6 +58,7 @@ def test_init_keeps_the_address_where_only_the_owner_reads_it(
     assert not (deniable.data / "deniable.db").exists()
 
 
+@pytest.mark.slow
 def test_init_again_is_refused(deniable: Deniable) -> None:
     assert "is prepared already" in deniable.refused("init")
 
@@ -124,8 +126,9 @@ def test_workers_serve_one_directory_and_one_that_is_killed_is_replaced(
     assert running_server.read(deniable.data) is None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
-def test_any_worker_tells_the_counters_of_all_and_forgets_those_of_the_last_server(
+def test_any_worker_shows_the_counters_of_all_workers_of_this_server(
     deniable: Deniable,
 ) -> None:
     for _ in range(2):
@@ -137,9 +140,9 @@ def test_any_worker_tells_the_counters_of_all_and_forgets_those_of_the_last_serv
             assert [asked(collections).status_code for _ in range(20)] == [200] * 20
             bearer = {"Authorization": f"Bearer {live.token}"}
             for _ in range(6):
-                told = asked(f"{live.address}/metrics", bearer).text
+                text = asked(f"{live.address}/metrics", bearer).text
                 labels = 'operation="collections.collections",status="200"'
-                assert f"deniable_requests_total{{{labels}}} 20.0" in told
+                assert f"deniable_requests_total{{{labels}}} 20.0" in text
             assert asked(f"{live.address}/metrics").status_code == 401
 
 

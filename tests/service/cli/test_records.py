@@ -13,6 +13,8 @@ from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.randomness.coins import Coins
 from support.processes.deniable_command import Deniable
 
+pytestmark = pytest.mark.slow
+
 TODAY = int(time.time()) // 86_400
 TOML = """
 name = "fleet"
@@ -84,7 +86,7 @@ def test_a_table_and_its_test_are_shown(deniable: Deniable) -> None:
 def test_a_table_of_too_few_reports_says_that_the_test_is_not_known(deniable: Deniable) -> None:
     count(deniable, 20)
     text = shown(deniable, "--marginal", "os,browser")
-    assert "Whether os and browser go together is not known: too few reports" in text
+    assert "Whether os and browser are related is not known: too few reports" in text
 
 
 def test_several_tables_and_their_tests_are_in_one_document(deniable: Deniable) -> None:

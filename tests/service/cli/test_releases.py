@@ -78,25 +78,27 @@ def test_the_price_stands_before_and_after_and_nothing_is_charged(deniable: Deni
     assert lines_with(shown, "the epoch with least", "ε", "1", "0.5")
     assert lines_with(shown, "one installation", "ε", "2", "1.5")
     assert lines_with(shown, "true answers below the most frequent label, central part")
-    assert lines_with(shown, "True answers: local ε = 1, against everybody.")
+    assert lines_with(shown, "True answers: local ε = 1, against everyone.")
     assert "Nothing was charged." in shown
     assert "Nothing was released yet" in deniable.done("releases", "list", "theme")
 
 
+@pytest.mark.slow
 def test_a_price_and_its_release_show_the_same_typical_error(deniable: Deniable) -> None:
     shown = " ".join(deniable.done(*QUOTE, *MODE).split())
     [quoted] = deniable.json(*QUOTE, *MODE)["typical_errors"]
-    told = " ".join(deniable.done(*MAKE, *MODE).split())
+    output = " ".join(deniable.done(*MAKE, *MODE).split())
     made = deniable.json(*MAKE, *MODE)
     assert made["typical_errors"] == [quoted]
     assert 0 < quoted["p95"] < made["error_bars"][-1]["upper"]
-    for text in (shown, told):
-        assert "Typical error, simulated for made-up people" in text
+    for text in (shown, output):
+        assert "Typical error, for simulated people" in text
         assert f"{quoted['p95']:,.4g} or less in 95 of 100" in text
         assert "No guarantee" in text
     assert "typical_errors" not in deniable.json(*QUOTE, *COUNTS)
 
 
+@pytest.mark.slow
 def test_json_is_the_services_document_and_nothing_else(deniable: Deniable) -> None:
     quote = deniable.json(*QUOTE, *MODE)
     assert (quote["after"]["epoch"]["left"]["epsilon"], quote["refusal"]) == ("0.5", None)
@@ -111,6 +113,7 @@ def test_json_is_the_services_document_and_nothing_else(deniable: Deniable) -> N
     assert [(row["first"], row["last"]) for row in account["epochs"]] == [(FIRST, LAST)]
 
 
+@pytest.mark.slow
 def test_the_same_request_again_is_free_and_is_said_to_be(deniable: Deniable) -> None:
     made = deniable.json(*MAKE, *MODE)
     assert deniable.json(*MAKE, *MODE, "--score", "mode") == made
@@ -129,11 +132,12 @@ def test_a_histogram_is_a_table_with_bars_that_holds_what_was_drawn(deniable: De
     assert lines_with(shown, f"Release {id}, charged", "ε = 0.5", f"to epochs {FIRST} to {LAST}")
 
 
+@pytest.mark.slow
 def test_each_mechanism_there_is_can_be_asked_and_shown(tmp_path: Path) -> None:
     """With the arguments that it needs: made, or refused in one sentence and not charged."""
     deniable = prepared(tmp_path, delta="0.01", more="cohorts = 64\n")
     needed = {"epsilon": "0.05", "delta": "1e-6", "k": "2", "alpha": "0.4", "workload": "points"}
-    needed |= {"supply": "100", "none": "auto"}
+    needed |= {"supply": "100", "none": "auto", "ranges": "2", "attributes": "a", "texts": "a"}
     made = set()
     for mechanism in kinds.RELEASE_KINDS:
         taken = [p.name for p in kinds.parameters(mechanism) if p.default in (None, "none")]
@@ -148,7 +152,8 @@ def test_each_mechanism_there_is_can_be_asked_and_shown(tmp_path: Path) -> None:
     assert {row["mechanism"] for row in listed} == made
 
 
-def test_a_refusal_says_spent_asked_left_and_who_and_its_price_says_it_first(
+@pytest.mark.slow
+def test_a_refusal_names_spent_and_left_budget_and_so_does_its_price(
     deniable: Deniable,
 ) -> None:
     first = deniable.json(*MAKE, *MODE)
@@ -162,11 +167,12 @@ def test_a_refusal_says_spent_asked_left_and_who_and_its_price_says_it_first(
     assert first["release"] in refused
 
 
+@pytest.mark.slow
 def test_open_epochs_and_too_few_reports_end_with_75(deniable: Deniable, tmp_path: Path) -> None:
     assert "takes reports until" in deniable.refused(*MAKE, *MODE, "--to", str(TODAY), code=75)
     (tmp_path / "few").mkdir()
     few = prepared(tmp_path / "few", people=20)
-    assert "hold 40 reports and 100 are needed" in few.refused(*MAKE, *MODE, code=75)
+    assert "have 40 reports, but 100 are needed" in few.refused(*MAKE, *MODE, code=75)
 
 
 @pytest.mark.parametrize(
@@ -176,11 +182,11 @@ def test_open_epochs_and_too_few_reports_end_with_75(deniable: Deniable, tmp_pat
         (["quote", "histogram", "theme"], "Missing option '--epsilon'. It takes a decimal text"),
         (["make", "histogram", "theme", "--epsilon", "1", "--k", "2"], "No such option '--k'"),
         (["make", "histogram", "theme", "--epsilom", "1"], "--epsilon"),
-        (["make", "allocate", "theme", "--supply", "[1", "--epsilon", "1"], "is no JSON list"),
+        (["make", "allocate", "theme", "--supply", "[1", "--epsilon", "1"], "is not a JSON list"),
         (["make", "histogram"], "Missing argument 'COLLECTION'"),
         (["ask", "theme", "0" * 16], "Missing option '--labels'"),
         (["ask", "theme", "0" * 16, "--labels", "a", "--epsilon", "1"], "--epsilon"),
-        (["ask", "theme", "0" * 16, "--labels", "[a"], "is no JSON list"),
+        (["ask", "theme", "0" * 16, "--labels", "[a"], "is not a JSON list"),
     ],
     ids=" ".join,
 )
@@ -226,6 +232,7 @@ def test_values_stay_text_and_lists_are_json() -> None:
     assert read_labels('["a,b", "c"]') == ["a,b", "c"]
 
 
+@pytest.mark.slow
 def test_a_ledger_of_nothing_says_so_and_one_of_several_epochs_shows_each(
     tmp_path: Path,
 ) -> None:
@@ -306,14 +313,15 @@ def test_the_answer_of_a_session_is_shown_with_its_bars(
     assert "New questions left: 1,234" in shown
 
 
-def test_where_only_releases_are_read_n_is_shown_and_small_epochs_are_named(
+@pytest.mark.slow
+def test_with_releases_only_n_is_shown_and_small_epochs_are_named(
     tmp_path: Path,
 ) -> None:
     deniable = prepared(tmp_path, more='read = "releases"\nmin_batch = 150\n')
     days = ("--from", str(FIRST - 2), "--to", str(LAST))
     priced = deniable.done(*QUOTE, *COUNTS, *days)
     assert f"from epochs {FIRST} to {LAST}, 300 reports." in priced
-    small = f"Too few reports to be read: epochs {FIRST - 2} to {FIRST - 1}."
+    small = f"Too few reports to read: epochs {FIRST - 2} to {FIRST - 1}."
     assert small in priced
     assert small in deniable.done(*MAKE, *COUNTS, *days)
     listed = deniable.done("collections", "epochs", "list", "theme")

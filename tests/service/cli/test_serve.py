@@ -18,7 +18,7 @@ import pytest
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.operations.process import running_server
 from deniable_aggregator.operations.process.serving import free_port, granian_arguments, running
-from support.processes.deniable_command import Deniable, wait_until
+from support.processes.deniable_command import NOWHERE, Deniable, wait_until
 
 pytestmark = pytest.mark.processes
 
@@ -139,6 +139,7 @@ def test_nothing_outlives_it_when_it_is_killed(
     wait_until("the child drains", lambda: not Path(f"/proc/{live.pid}").exists())
     assert running_server.find(deniable.data) is None
     assert deniable.json("collections", "list") == {"collections": []}
+    deniable.environ["DENIABLE_PUBLIC_URL"] = NOWHERE
     checks = deniable.json("doctor")["checks"]
     assert any("left over" in check["message"] for check in checks)
 
@@ -151,7 +152,7 @@ def test_a_server_that_is_killed_ends_the_command_with_1(
     os.kill(live.pid, signal.SIGKILL)
     assert process.wait(timeout=PATIENCE) == 1
     assert process.stderr is not None
-    assert "the service stopped by itself" in process.stderr.read()
+    assert "the service stopped unexpectedly" in process.stderr.read()
 
 
 def test_a_directory_full_of_strange_modules_changes_nothing(

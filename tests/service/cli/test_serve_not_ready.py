@@ -53,12 +53,12 @@ def test_what_readyz_said_last_is_in_the_error(child: subprocess.Popen[bytes]) -
         server = Server(child, address=address, token="")
         with pytest.raises(ServingError) as caught:
             server.await_ready(deadline=0.0)
-    assert "after 90 s: not ready: disk is full. Mend that" in str(caught.value)
+    assert "after 90 s: not ready: disk is full. Repair that" in str(caught.value)
     assert "deniable doctor" in str(caught.value)
 
 
 def test_a_suspended_service_serves_and_says_what_to_do(child: subprocess.Popen[bytes]) -> None:
-    detail = "not ready: database is not the one that heads.json knows"
+    detail = "not ready: database does not match heads.json"
     with answering({"detail": detail, "suspended": ["database"]}) as address:
         server = Server(child, address=address, token="")
         server.await_ready(deadline=0.0)

@@ -156,8 +156,8 @@ def test_new_writes_a_collection_of_each_domain_that_can_be_applied(
     [
         (("bits", "--label", "a", "--low", "1"), "--low belongs to --type number, not to bits"),
         (("number", "--low", "1", "--high", "2"), "--type number needs --step"),
-        (("number", "--low", "x", "--high", "2", "--step", "1"), "--low must be a decimal"),
-        (("number", "--low", "0", "--high", "1/3", "--step", "1"), "--high must be a decimal"),
+        (("number", "--low", "x", "--high", "2", "--step", "1"), "--low must be a number"),
+        (("number", "--low", "0", "--high", "1/3", "--step", "1"), "--high must be a number"),
         (("record", "--attribute", "os"), "--attribute must be NAME=LABEL,LABEL…, got os"),
         (("choice",), "--type choice needs --label"),
     ],
@@ -222,9 +222,39 @@ def test_export_takes_an_id_and_a_version(deniable: Deniable) -> None:
     assert by_id == deniable.done("collections", "export", "settings")
 
 
+@pytest.mark.slow
 def test_an_unknown_collection_is_said_to_be_unknown(deniable: Deniable) -> None:
     for command in (("estimates",), ("collections", "epochs", "list"), ("collections", "export")):
-        assert "No collection has this id or name" in deniable.refused(*command, "nothing")
+        refusal = deniable.refused(*command, "nothing")
+        assert "no collection has the id or name 'nothing'" in refusal
+        assert "`deniable collections list` lists them" in refusal
+        assert "No collection has" not in refusal
+
+
+def test_an_empty_service_says_how_to_make_a_collection(deniable: Deniable) -> None:
+    for command in (("collections", "list"), ("ledger",)):
+        assert "`deniable collections new` writes one" in deniable.done(*command)
+
+
+@pytest.mark.parametrize(
+    ("command", "lists"),
+    [
+        ("releases show settings none", "`deniable releases list ID` lists"),
+        ("access tokens revoke none", "`deniable access tokens list` lists"),
+        ("access sessions end none", "`deniable access sessions list` lists"),
+        ("access users remove none --yes", "users list` and `deniable access sessions list` list"),
+        ("access links end settings none", "`deniable access links list ID` lists"),
+        ("collections notes remove settings none", "`deniable collections notes list ID` lists"),
+        ("collections alerts end settings none", "`deniable collections alerts list ID` lists"),
+    ],
+)
+def test_what_is_unknown_comes_with_the_command_that_lists_it(
+    deniable: Deniable, command: str, lists: str
+) -> None:
+    (made,) = apply(deniable)["collections"]
+    refusal = " ".join(deniable.refused(*command.split()).split())
+    assert f"{lists} them".replace("ID", made["collection"]) in refusal
+    assert "at this address" not in refusal
 
 
 def test_a_closed_collection_is_listed_as_closed(deniable: Deniable) -> None:

@@ -24,9 +24,7 @@ def deniable(tmp_path: Path) -> Deniable:
 
 
 @pytest.mark.processes
-def test_a_tally_says_what_it_counted_and_a_second_one_that_nothing_was_left(
-    deniable: Deniable, tmp_path: Path
-) -> None:
+def test_a_second_tally_says_that_nothing_was_left(deniable: Deniable, tmp_path: Path) -> None:
     made = prepare(tmp_path, 24, 3)
     arguments = ["spool", "tally", "--spool", str(made.spool), "--processes", "2"]
     said = deniable.json(*arguments)
@@ -48,13 +46,13 @@ def held_up(spool: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # nobody waits
+        with suppress(OSError):  # no process waits
             os.close(os.open(middle, os.O_WRONLY | os.O_NONBLOCK))
         aside.replace(middle)
 
 
 @pytest.mark.processes
-def test_a_driver_killed_in_the_middle_leaves_no_process_and_the_next_run_ends_the_job(
+def test_after_a_killed_driver_the_next_run_ends_the_job(
     deniable: Deniable, tmp_path: Path
 ) -> None:
     made = prepare(tmp_path, 400, 100)
@@ -73,6 +71,7 @@ def test_a_driver_killed_in_the_middle_leaves_no_process_and_the_next_run_ends_t
     assert made.counted() == made.expected()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_a_killed_worker_is_an_error_that_says_what_to_do(
     deniable: Deniable, tmp_path: Path
@@ -84,11 +83,12 @@ def test_a_killed_worker_is_an_error_that_says_what_to_do(
         os.kill(descendants(process.pid)[-1], signal.SIGKILL)
         _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert "a worker process died: give the same command again" in said
+    assert "a worker process died: run the same command again" in said
     deniable.done(*arguments)
     assert made.counted() == made.expected()
 
 
+@pytest.mark.slow
 def test_a_damaged_block_is_named_and_the_rest_is_counted(
     deniable: Deniable, tmp_path: Path
 ) -> None:
@@ -97,15 +97,15 @@ def test_a_damaged_block_is_named_and_the_rest_is_counted(
     path.write_bytes(b"damaged")
     result = deniable("spool", "tally", "--spool", made.spool, "--processes", "1")
     assert result.exit_code == 1
-    assert f"of 1 blocks nothing was counted, the first: {path}" in result.stderr
+    assert f"1 damaged blocks are not counted, first: {path}" in result.stderr
     assert "Counted 2 of 2 reports" in result.stdout
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--engine", "local", "--master", "local[2]"], "--master goes with --engine spark"),
-        (["--engine", "spark", "--processes", "2"], "--processes goes with --engine local"),
+        (["--engine", "local", "--master", "local[2]"], "--master needs --engine spark"),
+        (["--engine", "spark", "--processes", "2"], "--processes needs --engine local"),
     ],
 )
 def test_an_option_of_the_other_engine_is_wrong_usage(

@@ -51,6 +51,7 @@ def test_revoking_nothing_is_refused(deniable: Deniable) -> None:
     deniable.refused("access", "tokens", "revoke", "0123456789ab")
 
 
+@pytest.mark.slow
 def test_an_expiry_is_shown_as_a_moment(deniable: Deniable) -> None:
     deniable.done(
         "access", "tokens", "new", "--role", "viewer", "--label", "short", "--expires", "1"

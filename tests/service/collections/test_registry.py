@@ -149,7 +149,7 @@ def test_bytes_that_are_no_envelope_are_refused(bare_service: World, rubbish: by
 def test_a_name_moves_to_another_collection_only_on_request(bare_service: World) -> None:
     registry, other = bare_service.running.registry, authored(SAME_NAME)
     with pytest.raises(
-        Problem, match=f"'settings' means {bare_service.manifest.collection}"
+        Problem, match=f"'settings' belongs to {bare_service.manifest.collection}"
     ) as refusal:
         registry.apply(bare_service.signed(other), audit=None)
     assert refusal.value.status == 409
@@ -158,13 +158,13 @@ def test_a_name_moves_to_another_collection_only_on_request(bare_service: World)
     assert registry.get(bare_service.manifest.collection).manifest == bare_service.manifest
 
 
-def test_after_the_move_the_old_collections_next_version_needs_the_same_request(
+def test_after_a_move_the_old_collection_needs_replace_to_return(
     bare_service: World,
 ) -> None:
     registry = bare_service.running.registry
     registry.apply(bare_service.signed(authored(SAME_NAME)), replace=True, audit=None)
     newer = bare_service.signed(next_version(bare_service.manifest))
-    with pytest.raises(Problem, match="means"):
+    with pytest.raises(Problem, match="belongs to"):
         registry.apply(newer, audit=None)
     registry.apply(newer, replace=True, audit=None)
     assert registry.get("settings").id == bare_service.manifest.collection
@@ -211,7 +211,7 @@ def test_every_manifest_is_an_entry_of_the_log(bare_service: World) -> None:
     assert entries[1:] == [("manifest", bare_service.manifest.digest), ("manifest", newer.digest)]
 
 
-def test_a_manifest_that_was_put_into_the_database_by_hand_stops_the_service(
+def test_a_manifest_written_by_hand_into_the_database_stops_the_service(
     bare_service: World,
 ) -> None:
     forged = authored(OTHER)

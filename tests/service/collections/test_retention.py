@@ -127,9 +127,7 @@ def settle(service: World) -> None:
 
 
 @pytest.mark.parametrize("read", ["live", "closed", "releases"])
-def test_the_tick_deletes_tallies_when_their_days_are_over_and_not_a_second_before(
-    service: World, read: str
-) -> None:
+def test_the_tick_deletes_tallies_not_a_second_before_their_time(service: World, read: str) -> None:
     manifest = authored(read, read=read, more=f"retention_days = {DAYS}\n")
     collection = service.register(manifest)
     service.count(collection, [BITS] * 4)
@@ -148,6 +146,7 @@ def test_the_tick_deletes_tallies_when_their_days_are_over_and_not_a_second_befo
     assert (listed["state"], listed["expired"], listed.get("n")) == ("closed", True, None)
 
 
+@pytest.mark.slow
 def test_a_lowered_retention_holds_for_what_is_there(service: World) -> None:
     collection = service.register(authored("settings", more="retention_days = 400\n"))
     service.count(collection, [BITS] * 4)

@@ -146,6 +146,12 @@ def _administer(world: World, settings: Collection) -> None:
     world.send("POST", "/v1/tokens", json={"role": "viewer", "label": "notebook"})
     person = {"name": "ada", "role": "viewer", "password": "correct horse battery"}
     world.send("POST", "/v1/users", json=person)
+    world.send("POST", f"{at}/links", json={"label": "board"})
+    world.get(f"{at}/links", "admin")
+    world.send("POST", f"{at}/alerts", json={"url": "https://hook.example.org/"})
+    world.get(f"{at}/alerts", "admin")
+    world.send("POST", f"{at}/notes", json={"day": "2027-01-15", "text": "released 2.0"})
+    world.get(f"{at}/notes")
     world.get("/v1/users", "admin")
     world.send("POST", "/v1/sign-in-links", json={"name": "ada"})
     asking = world.register(authored("asking", more='requires = ["voucher/1"]\n'))
@@ -168,11 +174,13 @@ def _decoded(data: bytes, structs: Structs) -> set[str]:
     return whole
 
 
+@pytest.mark.slow
 def test_every_answer_is_decoded_and_encoded_to_the_same_json(heard: Heard) -> None:
     for path, structs, data in heard.answers:
         assert not structs or _decoded(data, structs), (path, data)
 
 
+@pytest.mark.slow
 def test_every_struct_that_an_operation_names_was_among_the_answers(heard: Heard) -> None:
     met = {name for _, structs, data in heard.answers for name in _decoded(data, structs)}
     assert met == heard.named

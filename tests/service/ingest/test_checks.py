@@ -99,7 +99,7 @@ def test_an_epoch_is_open_up_to_the_last_second_of_its_grace(bare_service: World
     assert code(bare_service, report) == ReportError.EPOCH_CLOSED
 
 
-def test_an_epoch_after_the_collections_life_is_refused_and_the_last_one_in_it_is_not(
+def test_an_epoch_after_the_collections_last_one_is_refused(
     bare_service: World,
 ) -> None:
     last, after = (bare_service.report(bare_service.header(epoch=FEBRUARY - n)) for n in (1, 0))
@@ -120,7 +120,7 @@ def test_a_report_to_an_unknown_key_is_outdated(bare_service: World) -> None:
         assert code(bare_service, report) == ReportError.OUTDATED_KEY
 
 
-def test_an_unknown_extension_in_the_header_is_refused_before_anything_is_opened(
+def test_an_unknown_header_extension_is_refused_before_opening(
     bare_service: World,
 ) -> None:
     class Untouchable(Opener):
@@ -260,7 +260,7 @@ def test_headers_that_share_their_terms_are_checked_once_and_each_opened(
     assert [arrival.payload[0] >> 5 for arrival in checked.accepted] == list(range(8))
 
 
-def test_uploads_that_are_checked_together_share_what_is_found_for_their_terms(
+def test_uploads_checked_together_share_the_checks_of_their_terms(
     bare_service: World,
 ) -> None:
     asked: list[int] = []

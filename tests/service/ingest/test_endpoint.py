@@ -34,7 +34,7 @@ SERVER = {"SERVER_NAME": "localhost", "SERVER_PORT": "80", "wsgi.url_scheme": "h
 
 
 class Unread(io.BytesIO):
-    """A body nobody may look at."""
+    """A body that no code may read."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         raise AssertionError("the body was read")
@@ -74,7 +74,7 @@ class Answer:
 
 
 def post(bare_service: World, body: bytes | io.BytesIO = b"", **environ: str | None) -> Answer:
-    """POST with an honest length and type unless told otherwise; None leaves a variable out."""
+    """POST with the right length and type by default; None leaves a variable out."""
     stream = body if isinstance(body, io.BytesIO) else io.BytesIO(body)
     request: dict[str, object] = {
         "REQUEST_METHOD": "POST",
@@ -118,7 +118,7 @@ def test_a_refused_report_is_answered_with_its_code(bare_service: World) -> None
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
+        "/healthz",
         "/v1/collections/settings/estimates",
         "/v1/collections/settings/reports/",
         "/v1/collections/a/b/reports",
@@ -208,6 +208,7 @@ def test_problems_of_the_whole_request_are_documents(bare_service: World) -> Non
     assert post(bare_service, body).problem == "collection-closed"
 
 
+@pytest.mark.slow
 def test_a_relays_token_lets_many_reports_in_and_no_other_token_does(bare_service: World) -> None:
     body = encode_upload([bare_service.report(), bare_service.report()])
     tokens = {
@@ -259,6 +260,70 @@ def test_no_answer_sets_a_cookie_or_allows_another_origin(bare_service: World) -
         assert not [name for name in names if name.startswith("Access-Control") or "Cook" in name]
 
 
+PAGE = "https://www.example.org"
+READABLE = {
+    "Access-Control-Allow-Origin": PAGE,
+    "Access-Control-Expose-Headers": "Content-Length, Date, Retry-After",
+    "Vary": "Origin",
+}
+
+
+def for_pages(answer: Answer) -> dict[str, str]:
+    """The fields that let a page read an answer."""
+    return {
+        name.title(): value
+        for name, value in answer.headers.items()
+        if name.lower().startswith(("access-control", "vary"))
+    }
+
+
+@pytest.fixture
+def asked_on_a_page(bare_service: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    collection = PATH.split("/")[3]
+    origins = {collection: (PAGE,)}
+    monkeypatch.setattr(bare_service.running, "web_origins", lambda name: origins.get(name, ()))
+    return bare_service
+
+
+def test_a_page_that_the_collection_names_may_read_the_answer(
+    asked_on_a_page: World,
+) -> None:
+    good = post(asked_on_a_page, encode_upload([asked_on_a_page.report()]), HTTP_ORIGIN=PAGE)
+    refused = post(asked_on_a_page, b"x", HTTP_ORIGIN=PAGE)
+    assert [good.status, refused.status] == [200, 400]
+    assert [for_pages(good), for_pages(refused)] == [READABLE, READABLE]
+
+
+def test_a_page_may_ask_first_and_remembers_the_answer(asked_on_a_page: World) -> None:
+    asked = {"REQUEST_METHOD": "OPTIONS", "HTTP_ACCESS_CONTROL_REQUEST_METHOD": "POST"}
+    answer = post(asked_on_a_page, b"", HTTP_ORIGIN=PAGE, **asked)
+    assert (answer.status, answer.body) == (204, b"")
+    assert for_pages(answer) == READABLE | {
+        "Access-Control-Allow-Methods": "POST",
+        "Access-Control-Allow-Headers": "Content-Type",
+        "Access-Control-Max-Age": "86400",
+    }
+    elsewhere = post(asked_on_a_page, b"", HTTP_ORIGIN="https://evil.example", **asked)
+    assert (elsewhere.status, for_pages(elsewhere)) == (405, {})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"HTTP_ORIGIN": "https://evil.example"},
+        {"HTTP_ORIGIN": "null"},
+        {"HTTP_ORIGIN": PAGE + ":8443"},
+        {"HTTP_ORIGIN": PAGE, "HTTP_COOKIE": "a=b"},
+        {"HTTP_ORIGIN": PAGE, "HTTP_AUTHORIZATION": "Bearer x"},
+        {"HTTP_ORIGIN": PAGE, "PATH_INFO": "/v1/collections/other-000000/reports"},
+    ],
+)
+def test_no_other_request_is_for_a_page(asked_on_a_page: World, fields: dict[str, str]) -> None:
+    body = encode_upload([asked_on_a_page.report()])
+    assert for_pages(post(asked_on_a_page, body, **fields)) == {}
+
+
+@pytest.mark.slow
 def test_no_address_and_no_report_is_ever_logged(
     bare_service: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

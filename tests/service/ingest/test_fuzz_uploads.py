@@ -163,6 +163,7 @@ def test_a_body_of_honest_reports_with_edits_is_judged_by_its_bytes(
     relayed.check(reduce(edited, changes, b"".join(reports[number] for number in chosen)))
 
 
+@pytest.mark.slow
 def test_no_bit_of_a_report_can_be_changed_unseen(relayed: Relayed) -> None:
     [report, *_] = relayed.honest
     others = [flipped(report, at, 1 << bit) for at in range(len(report)) for bit in range(8)]
@@ -173,7 +174,7 @@ def test_no_bit_of_a_report_can_be_changed_unseen(relayed: Relayed) -> None:
 
 @quick
 @given(payload=st.sampled_from(PAYLOADS), changes=edits(SIZE), size=st.sampled_from((64, 64, 128)))
-def test_an_inside_with_edits_is_counted_only_if_an_honest_device_can_send_it(
+def test_an_edited_plaintext_counts_only_if_a_device_can_send_it(
     relayed: Relayed, payload: bytes, changes: list[tuple[str, int, int, bytes]], size: int
 ) -> None:
     inside = reduce(edited, changes, Plaintext(payload).encode(size))

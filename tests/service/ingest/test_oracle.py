@@ -102,6 +102,7 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
         yield Subject(world, reports, oracle.CommitOracle(closed=closed))
 
 
+@pytest.mark.slow
 @given(**uploads())
 @settings(max_examples=by_tier(60, 300))
 def test_checks_have_the_oracles_outcomes(

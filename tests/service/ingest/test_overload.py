@@ -94,7 +94,7 @@ def test_half_sent_bodies_of_one_network_take_no_room_from_another(live_service:
 
 
 def test_a_request_that_waits_is_not_cut_for_another_of_its_address(live_service: Live) -> None:
-    """Bodies that never come, and beside them one that comes slowly but in time."""
+    """Bodies that never arrive, and one that arrives slowly but in time."""
     body = sealed_reports(live_service, 1)[0]
     with ExitStack() as stack:
         slow = head(live_service, f"Content-Length: {len(body)}") + body[:-1]
@@ -175,7 +175,7 @@ def upload(live_service: Live, body: bytes) -> tuple[int, str]:
 
 
 def test_a_disk_that_hangs_gives_503_to_some_and_others_are_answered(patient: Live) -> None:
-    """A lock stands for the disk: every commit waits for it, and none is lost."""
+    """A lock simulates the disk: every commit waits for it, and none is lost."""
     before = patient.counted()
     reports = sealed_reports(patient, 3 * UPLOADS)
     with ThreadPoolExecutor(len(reports)) as pool:

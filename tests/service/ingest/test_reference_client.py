@@ -23,6 +23,8 @@ from reference_client.uploading import Question
 from support.builders import api_world
 from support.builders.api_world import DAY, TODAY, World, authored
 
+pytestmark = pytest.mark.slow
+
 MEMOIZED = 'repeat = "memoized"\nepsilon_permanent = "4"\nhold_epochs = 30\nlinkable = true\n'
 VOUCHED = 'requires = ["voucher/1"]\n'
 CHOICE = {"type": "choice", "labels": ("red", "green", "blue")}

@@ -1,4 +1,4 @@
-"""Cohorts: each report in one of 64 groups, for ever, and nobody outside can tell in which."""
+"""Cohorts: each report is always in the same of 64 groups, and outsiders cannot see which."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_a_pending_key_opens_already(bare_service: World) -> None:
 def test_the_entry_of_a_rotation_comes_with_the_list_that_has_the_new_key(
     bare_service: World,
 ) -> None:
-    """A list that happens to be due is signed first, and is nobody's act."""
+    """A list that is due is signed first, without an audit entry."""
     store = bare_service.running.store
     bare_service.clock.now += 8 * DAY
     signed, acts = len(lists(bare_service)), store.audit_head()[0]
@@ -224,6 +224,7 @@ def test_a_key_is_replaced_after_90_days_in_use(bare_service: World) -> None:
     assert states(bare_service)[2] == "active"
 
 
+@pytest.mark.slow
 def test_a_year_of_ticks_makes_a_key_a_quarter_and_destroys_the_old_ones(
     bare_service: World,
 ) -> None:
@@ -319,7 +320,7 @@ def test_another_key_under_a_listed_id_is_refused(folder: Path) -> None:
     path = folder / "data" / "keys" / "report-1.key"
     path.unlink()
     write_private(path, envelope.generate()[0], kind="hpke-1")
-    with pytest.raises(KeyFileError, match="a new key takes a new id"), reopened(folder, NOON):
+    with pytest.raises(KeyFileError, match="give a new key a new id"), reopened(folder, NOON):
         pass
 
 
@@ -369,6 +370,7 @@ def test_a_suite_that_is_not_here_is_refused_with_the_reason(
     assert list(key_file(bare_service, 2).parent.glob("report-2*")) == []
 
 
+@pytest.mark.slow
 def test_256_listed_keys_are_enough(bare_service: World) -> None:
     for key_id in range(256):
         if key_id != 1:

@@ -37,8 +37,8 @@ def test_a_pending_key_waits_a_day() -> None:
 
 
 def test_a_key_is_used_at_once_if_told_so() -> None:
-    told = states(standing(1, "active"), standing(2, "pending"), at_once=2)
-    assert told == {1: "expired", 2: "active"}
+    result = states(standing(1, "active"), standing(2, "pending"), at_once=2)
+    assert result == {1: "expired", 2: "active"}
 
 
 def test_each_suite_has_an_active_key_of_its_own() -> None:
@@ -55,7 +55,7 @@ def test_an_expired_key_stays_expired() -> None:
     assert states(standing(1, "expired"), standing(2, "active"), at_once=1)[1] == "expired"
 
 
-def test_without_an_active_key_the_newest_of_the_oldest_suite_is_used_early() -> None:
+def test_without_an_active_key_the_newest_pending_one_is_used_early() -> None:
     waiting = [standing(2, "pending"), standing(3, "pending"), standing(4, "pending", suite=2)]
     assert states(standing(1, "expired"), *waiting) == {
         1: "expired",

@@ -134,9 +134,9 @@ def test_the_service_shows_and_issues_with_the_key_of_the_epoch(
     assert posted(service, collection, f"voucher-key?epoch={TODAY + 1}") == new
     body = json.dumps({"person": "1042", "epoch": TODAY + 1})
     address = f"/v1/collections/{collection.id}/vouchers"
-    told = service.send("POST", address, data=body, content_type="application/json").get_json()
+    reply = service.send("POST", address, data=body, content_type="application/json").get_json()
     expected = issue(new["key"], collection=collection.id, epoch=TODAY + 1, person="1042")
-    assert told["voucher"] == expected
+    assert reply["voucher"] == expected
 
 
 def test_replacing_is_an_act_that_says_from_when_on_and_not_the_key(
@@ -159,10 +159,10 @@ def test_the_command_prints_the_key_alone_and_says_for_which_epochs(
     # the machine's own clock is not the world's
     CliRunner().invoke(main, ["doctor", "confirm-clock", *data])
     made = CliRunner().invoke(main, ["keys", "vouchers", "replace", "survey", "--yes", *data])
-    told = CliRunner().invoke(main, ["keys", "vouchers", "show", "survey", *data, "--json"])
-    document = json.loads(told.stdout)
+    result = CliRunner().invoke(main, ["keys", "vouchers", "show", "survey", *data, "--json"])
+    document = json.loads(result.stdout)
     again = ["keys", "vouchers", "show", "survey", "--epoch", str(document["next"]), *data]
-    assert (made.exit_code, told.exit_code) == (0, 0)
+    assert (made.exit_code, result.exit_code) == (0, 0)
     assert CliRunner().invoke(main, again).stdout == made.stdout
     assert made.stdout != document["key"] + "\n"
     assert f"epochs from {document['next']} on" in made.stderr

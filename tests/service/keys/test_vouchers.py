@@ -1,4 +1,4 @@
-"""Vouchers of a service: the key a backend is given, issuing here, and what everybody is told."""
+"""Vouchers of a service: the key of a backend, issuing here, and the public notice."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ def test_everybody_is_told_which_collections_are_identified(
 ) -> None:
     service.register(authored())
     rows = service.get("/v1/collections", None).get_json()["collections"]
-    told = {row["name"]: (row["requires"], row["identified"]) for row in rows}
-    assert told == {"settings": ([], False), "survey": (["voucher/1"], True)}
+    result = {row["name"]: (row["requires"], row["identified"]) for row in rows}
+    assert result == {"settings": ([], False), "survey": (["voucher/1"], True)}
     page = service.get("/", None).get_data(as_text=True)
     assert page.count(">identified</span>") == 1
 
@@ -161,7 +161,7 @@ def test_the_commands_print_key_and_voucher_and_say_identified(
     text = issue(key, collection=collection.id, epoch=epoch, person="1042")
     assert (issued.exit_code, issued.stdout) == (0, f"{text}\n")
     listed = CliRunner().invoke(main, ["collections", "list", "--data", str(data)])
-    assert f"{collection.id} is identified: whose report is whose can be told." in listed.stdout
+    assert f"{collection.id} is identified: every report shows whose it is." in listed.stdout
 
 
 class Odd:

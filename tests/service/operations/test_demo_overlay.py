@@ -88,7 +88,7 @@ def test_it_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 )
 def test_it_serves_this_machine_only(tmp_path: Path, reachable: dict[str, str]) -> None:
     write_overlay(tmp_path, overlay())
-    with pytest.raises(SettingsError, match=r"is a demo's.*host must be 127\.0\.0\.1"):
+    with pytest.raises(SettingsError, match=r"is a demo.*host must be 127\.0\.0\.1"):
         read_overlay(Settings(data=tmp_path, **reachable))  # type: ignore[arg-type]  # a wrong type is the point
 
 

@@ -38,7 +38,7 @@ def n(service: World, collection: Collection) -> int:
 
 
 def refused(answer: TestResponse) -> None:
-    """As a device is told to come back: between 5 and 10 seconds, not all at once."""
+    """The Retry-After of devices: between 5 and 10 seconds, not all at once."""
     assert answer.status_code == 503
     assert 5 <= int(answer.headers["Retry-After"]) <= 10
     assert answer.get_json(force=True)["type"] == "urn:deniable:problem:unavailable"
@@ -72,6 +72,7 @@ def writer(service: World) -> Callable[[str], Sequence[tuple[object, ...]]]:
     return lambda sql: connection.execute(sql).fetchall()
 
 
+@pytest.mark.slow
 def test_a_database_that_may_not_grow_refuses_and_goes_on_when_it_may(service: World) -> None:
     found, run = service.register(authored()), writer(service)
 
@@ -126,7 +127,7 @@ def test_a_disk_that_is_full_refuses_and_goes_on_when_there_is_room(tmp_path: Pa
         check_goes_through(service, found, full)
 
 
-def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_come_back(
+def test_with_a_slow_disk_few_uploads_wait_and_the_others_get_503(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(front, "Bounds", lambda: Bounds(uploads=2))

@@ -88,7 +88,7 @@ class Offering:
 
 
 def test_reports_that_need_a_voucher_are_not_made_up() -> None:
-    with pytest.raises(LoadError, match="requires voucher/1, and made-up reports have none"):
+    with pytest.raises(LoadError, match="requires voucher/1, which test reports do not have"):
         fetch_target(cast(ServiceClient, Offering()), "survey")
 
 
@@ -96,7 +96,7 @@ def test_reports_that_need_a_voucher_are_not_made_up() -> None:
 def test_it_is_a_program_of_its_own() -> None:
     program = [sys.executable, "-m", "deniable_aggregator.operations.loadgen", "--help"]
     said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert "Send made-up reports" in said
+    assert "Send simulated reports" in said
     options = ("--rate", "--connections", "--reports-per-request", "--duration", "--other-host")
     assert all(option in said for option in (*options, "--url", "--data", "--json"))
 

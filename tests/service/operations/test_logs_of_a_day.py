@@ -27,7 +27,7 @@ from deniable_aggregator.web.app import create_app
 from deniable_shared.wire.report import MEDIA_TYPE, Report, encode_upload
 from support.builders.api_world import World, authored, opened
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.exhaustive]
 
 READY_SECONDS = 90
 FROM = "203.0.113.77"

@@ -14,6 +14,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+import site_reference
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.operations.metrics.gauges import StoreHealth
@@ -27,7 +28,7 @@ from support.builders.store_reports import arrivals, sums
 from support.processes.deniable_command import wait_until
 from support.processes.installed_programs import program
 
-README = (Path(__file__).parents[3] / "aggregator" / "service" / "README.md").read_text()
+METRICS = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
 REFUSED = 'outcome="epoch-closed"'
 VALUE = {"dark_mode": True, "beta": False}
 
@@ -139,6 +140,7 @@ def test_releases_are_counted_by_outcome_and_prices_are_not(service: World) -> N
         assert numbers[f'deniable_releases_total{{outcome="{outcome}"}}'] == 1
 
 
+@pytest.mark.slow
 def test_closing_is_counted_and_the_housekeeping_says_when_it_led(service: World) -> None:
     found = service.register(authored())
     service.count(found, [VALUE])
@@ -151,7 +153,7 @@ def test_closing_is_counted_and_the_housekeeping_says_when_it_led(service: World
     assert numbers["deniable_housekeeping_led_timestamp_seconds"] == service.clock()
 
 
-def test_a_round_that_fails_is_counted_and_the_store_is_down_until_one_succeeds(
+def test_a_failed_run_is_counted_and_the_store_is_down_until_a_good_one(
     service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone() -> None:
@@ -251,6 +253,7 @@ def test_a_store_that_is_there_answers_a_ping(store: AnyStore) -> None:
         store.ping()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "headers", "peer", "status"),
     [
@@ -265,7 +268,7 @@ def test_a_store_that_is_there_answers_a_ping(store: AnyStore) -> None:
         ("off", {}, "127.0.0.1", 401),
     ],
 )
-def test_without_a_token_only_this_machine_reads_and_only_where_the_setting_says_so(
+def test_without_a_token_only_this_machine_reads_if_the_setting_allows(
     tmp_path: Path, setting: str, headers: dict[str, str], peer: str, status: int
 ) -> None:
     with opened(tmp_path, metrics=setting) as service:
@@ -279,7 +282,7 @@ def test_where_they_are_off_not_even_an_admin_reads_them(tmp_path: Path) -> None
         assert service.get("/metrics", "admin").status_code == 404
 
 
-def test_the_setting_is_checked_and_a_proxy_is_never_taken_for_this_machine() -> None:
+def test_the_setting_is_checked_and_a_proxy_is_not_this_machine() -> None:
     with pytest.raises(SettingsError, match="admin, loopback or off, got 'all'"):
         Settings(metrics="all")  # type: ignore[arg-type]  # a wrong type is the point
     with pytest.raises(SettingsError, match="behind a trusted_proxy"):
@@ -287,12 +290,13 @@ def test_the_setting_is_checked_and_a_proxy_is_never_taken_for_this_machine() ->
 
 
 def documented() -> dict[str, list[str]]:
-    """Metric → labels, as the README lists them."""
-    rows = re.findall(r"^\| `(deniable_\w+)` \| (.*?) ?\|", README, re.M)
+    """Metric → labels, as the reference lists them."""
+    page = site_reference.expanded(METRICS.read_text())
+    rows = re.findall(r"^\| `(deniable_\w+)` \| (.*?) ?\|", page, re.M)
     return {name: sorted(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
 
 
-def test_every_metric_is_in_the_readme_with_its_labels_and_no_other(service: World) -> None:
+def test_every_metric_is_in_the_reference_and_no_other(service: World) -> None:
     found = {}
     for collector in (
         *service.running.metrics._registry._collector_to_names,
@@ -319,6 +323,7 @@ def test_what_is_exposed_is_what_promtool_takes(service: World) -> None:
     assert (said.returncode, said.stdout, said.stderr) == (0, b"", b"")
 
 
+@pytest.mark.slow
 def test_processes_of_one_server_add_up(tmp_path: Path) -> None:
     code = (
         "from deniable_aggregator.operations.metrics import Metrics\n"

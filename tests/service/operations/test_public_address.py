@@ -74,7 +74,7 @@ def applied(deniable: Deniable, *options: str, toml: str = SETTINGS_TOML) -> dic
 
 
 def warnings(document: dict[str, Any]) -> list[str]:
-    """What is said of the address, but for that nobody else's machine reaches it."""
+    """The findings on the address, except that other machines cannot reach it."""
     [collection] = document["collections"]
     found = [each["message"] for each in collection["findings"] if each["field"] == "ingest"]
     return [each for each in found if "only this machine" not in each]
@@ -257,6 +257,7 @@ class TestDoctor:
         assert "another service's keys" in message
         assert deniable("doctor").exit_code == 1
 
+    @pytest.mark.slow
     def test_the_addresses_of_open_collections_are_asked_too(
         self, deniable: Deniable, other_deniable: Deniable, web: Web
     ) -> None:

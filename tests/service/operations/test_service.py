@@ -20,7 +20,10 @@ from support.builders.service_world import NOON, World
 
 
 def test_a_second_service_is_told_who_has_the_directory(bare_service: World) -> None:
-    with pytest.raises(LockedError, match=f"process {os.getpid()} has .* open: stop it, or"):
+    with pytest.raises(
+        LockedError,
+        match=f"process {os.getpid()} has .* open: .* try again in a moment; else stop it, or",
+    ):
         Service.open(bare_service.running.settings)
 
 

@@ -173,6 +173,7 @@ def test_a_link_used_at_one_is_used_up_at_the_other(both: Pair) -> None:
     assert first.running.sessions.use_link(link) is None
 
 
+@pytest.mark.slow
 def test_a_person_removed_by_one_is_out_at_the_other_at_once(both: Pair) -> None:
     first, second = both
     first.running.users.add("ana", "viewer", PASSWORD, audit=None)

@@ -145,7 +145,7 @@ def test_a_name_is_an_act_and_an_outcome_of_closed_lists(traced_day: Day) -> Non
         assert (span.attributes or {})["deniable.outcome"] == outcome
 
 
-def test_no_span_has_an_attribute_besides_the_list_nor_an_event_a_link_or_words(
+def test_no_span_has_another_attribute_an_event_a_link_or_a_message(
     traced_day: Day,
 ) -> None:
     attributes = {"deniable.outcome", "deniable.collection", "deniable.reports"}
@@ -158,11 +158,11 @@ def test_no_span_has_an_attribute_besides_the_list_nor_an_event_a_link_or_words(
 
 
 def test_the_collection_of_a_span_is_a_registered_one(traced_day: Day) -> None:
-    told = [(span.attributes or {}).get("deniable.collection") for span in traced_day.traced.spans]
-    assert set(told) == traced_day.collections | {None}
+    reply = [(span.attributes or {}).get("deniable.collection") for span in traced_day.traced.spans]
+    assert set(reply) == traced_day.collections | {None}
 
 
-def test_no_span_holds_a_person_an_address_a_value_or_what_a_stranger_wrote(
+def test_no_span_has_a_person_an_address_a_value_or_foreign_text(
     traced_day: Day,
 ) -> None:
     text = traced_day.traced.text().lower()

@@ -185,7 +185,7 @@ class Stuck(SpanExporter):
         return SpanExportResult.FAILURE
 
 
-def test_a_collector_that_never_answers_does_not_keep_the_service_from_ending() -> None:
+def test_a_silent_collector_does_not_keep_the_service_from_ending() -> None:
     stuck = Stuck()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(stuck))
@@ -222,6 +222,6 @@ def test_a_process_that_is_told_exports_its_last_spans_before_it_ends(tmp_path: 
     said = served(tmp_path, OTEL_TRACES_EXPORTER="console")
     first, _, spans = said.partition("\n")
     assert first == "loaded True True"
-    told = [json.loads(part) for part in spans.replace("\n}\n{", "\n}\n\0{").split("\0")]
-    names = [each["name"] for each in told]
+    result = [json.loads(part) for part in spans.replace("\n}\n{", "\n}\n\0{").split("\0")]
+    names = [each["name"] for each in result]
     assert names == ["upload unsupported-media-type", "estimate unauthorized"]

@@ -1,4 +1,4 @@
-"""A service whose clock jumped: it does nothing that cannot be undone, whoever asks for it."""
+"""A service whose clock jumped does nothing irreversible, not even on request."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ ACTS = (
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_what_an_admin_does_by_hand_is_refused_with_the_way_out_until_it_is_confirmed(
+def test_acts_of_an_admin_are_refused_until_the_clock_is_confirmed(
     service: World, collection: Collection, act: str
 ) -> None:
     path = f"/v1/{act.format(today=TODAY)}"
@@ -177,7 +177,7 @@ def test_a_spool_is_neither_drained_nor_noted_as_counted(service: World, tmp_pat
 def test_tallies_outlive_a_wrong_clock_that_was_believed_for_an_hour(
     service: World, boot: Moment, collection: Collection
 ) -> None:
-    """As after a start with a clock that nobody set yet: the epoch closes, its counts stay."""
+    """As after a start with a clock that is not yet set: the epoch closes, its counts stay."""
     record.write_confirmed(service.running.settings.data, service.running.clock_watch.read())
     service.clock.now += 400 * DAY
     record.write_confirmed(service.running.settings.data, service.running.clock_watch.read())
@@ -215,5 +215,5 @@ def test_a_process_with_a_wrong_clock_hands_the_lead_to_another(tmp_path: Path) 
 
 
 def leading(*services: Service) -> list[bool]:
-    """Which of them holds the lock of the leader; nobody takes it by being asked."""
+    """The process that holds the leader's lock; reading it takes no lock."""
     return [service.store._leadership._leads for service in services]  # type: ignore[attr-defined]  # only PostgreSQL's store has it

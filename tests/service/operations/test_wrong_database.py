@@ -110,6 +110,7 @@ def emptied(wrong_site: Site) -> None:
         db.commit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [removed, older, emptied])
 def test_uploads_wait_until_the_operator_reconciles(
     tmp_path: Path, damage: Callable[[Site], None]
@@ -229,6 +230,7 @@ def test_a_database_replaced_while_it_is_open_takes_nothing_more(wrong_site: Sit
     assert "restart the service" in wrong_site.ready()
 
 
+@pytest.mark.slow
 def test_a_spool_keeps_the_reports_of_a_lost_collection(wrong_site: Site, tmp_path: Path) -> None:
     world = wrong_site.world
     report = world.report(wrong_site.collection, BITS)
@@ -248,7 +250,7 @@ def test_a_spool_keeps_the_reports_of_a_lost_collection(wrong_site: Site, tmp_pa
     assert [row.n for row in world.running.store.epochs(again.id)] == [1]
 
 
-def test_charges_of_a_lost_collection_cost_its_whole_budget_once_it_is_back(
+def test_a_lost_collection_is_charged_its_whole_budget_on_return(
     wrong_site: Site,
 ) -> None:
     world = wrong_site.world
@@ -346,7 +348,7 @@ def test_another_process_that_makes_the_database_new_stops_this_one(tmp_path: Pa
 
 
 def wait_for_a_look(service: Service) -> None:
-    """Connections that were cut are made anew by the pool: the first tick may meet one of them."""
+    """The pool replaces cut connections: the first tick may still get one of them."""
     from support.processes.deniable_command import wait_until
 
     def looked() -> bool:

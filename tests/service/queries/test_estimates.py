@@ -16,7 +16,7 @@ from deniable_aggregator.documents.comparison import ComparisonArguments
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments, SeriesArguments
 from deniable_aggregator.queries.comparison import comparison
 from deniable_aggregator.queries.estimates import answer, estimates, estimates_by_epoch
-from deniable_aggregator.queries.labels import MEAN, label_series
+from deniable_aggregator.queries.labels import MEAN, MEDIAN, label_series
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.queries.series import series
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
@@ -184,10 +184,14 @@ def test_the_mean_is_the_label_of_numbers(tmp_path: Path) -> None:
         for epoch in WEEK:
             world.count(collection, ["4"] * 30, epoch=epoch)
         store = world.running.store
-        lines = label_series(store, collection, EVERYTHING, labels=[MEAN])
+        lines = label_series(store, collection, EVERYTHING, labels=[MEAN, MEDIAN])
         grouped = estimates_by_epoch(store, collection, EVERYTHING)
     means = [each.mean for each in grouped.epochs]
     assert all(mean is not UNSET for mean in means)
     assert [moment.value for moment in lines.lines[MEAN]] == [
         mean.value for mean in means if mean is not UNSET
+    ]
+    medians = [row for each in grouped.epochs for row in each.quantities if row.name == MEDIAN]
+    assert [(moment.value, moment.lower, moment.upper) for moment in lines.lines[MEDIAN]] == [
+        (row.value, row.lower, row.upper) for row in medians
     ]

@@ -179,6 +179,7 @@ def test_a_label_that_would_forge_a_line_is_refused(reader: Reader) -> None:
         )
 
 
+@pytest.mark.slow
 def test_people_are_added_listed_and_removed(reader: Reader) -> None:
     users = reader.service.users
     ada = NewUser(name="ada", role="viewer", password="correct horse battery")

@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import yaml
 
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.queries import sql_views
@@ -23,12 +24,12 @@ from deniable_shared.manifest.model import Manifest
 from support.builders.api_world import DAY, TODAY, World, authored, opened
 from support.builders.databases import KINDS, Database
 from support.builders.ledgers import admitted, charge_row
-from support.builders.store_reports import COLLECTION, EPOCH, arrivals, sums
 from support.processes import postgres_server
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "aggregator" / "service" / "deniable_aggregator"
-README = (ROOT / "aggregator" / "service" / "README.md").read_text()
+VIEWS_PAGE = (ROOT / "docs" / "reference" / "sql-views.md").read_text("utf-8")
+HOW_TO = ROOT / "docs" / "how-to"
 VIEWS = ("v_estimate", "v_ingest", "v_rejection", "v_ledger")
 BITS = {"dark_mode": True, "beta": False}
 BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001" }\n'
@@ -45,7 +46,7 @@ def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 
 def view(service: World, name: str, collection: Collection) -> list[dict[str, Any]]:
-    """The rows of one collection, beside the service."""
+    """The rows of one collection, read next to the service."""
     with open_read_only(service.running.settings) as db:
         columns = [
             column for (column,) in db.execute(COLUMNS[service.running.settings.shared], (name,))
@@ -107,7 +108,7 @@ def test_estimates_are_the_apis_to_the_last_digit(
         service.count(found, values, epoch=epoch)
     over(service)
     answer = service.get(f"/v1/collections/{found.id}/estimates?group_by=epoch").get_json()
-    told = [
+    result = [
         (*document["epochs"], document["n"], document["confidence"], *cells(row))
         for document in answer["epochs"]
         for row in document["estimates"]
@@ -115,8 +116,8 @@ def test_estimates_are_the_apis_to_the_last_digit(
     rows = sorted(
         view(service, "v_estimate", found), key=lambda row: (row["epoch"], row["position"])
     )
-    assert told == [(row["epoch"], row["n"], row["confidence"], *cells(row)) for row in rows]
-    assert len(told) == 2 * len(found.manifest.domain.labels)
+    assert result == [(row["epoch"], row["n"], row["confidence"], *cells(row)) for row in rows]
+    assert len(result) == 2 * len(found.manifest.domain.labels)
     assert {row["name"] for row in rows} == {manifest.name}
     assert [moment(row["starts"]) for row in rows] == [row["epoch"] * DAY for row in rows]
     assert [moment(row["ends"]) for row in rows] == [(row["epoch"] + 1) * DAY for row in rows]
@@ -155,11 +156,11 @@ def test_what_waits_for_the_roll_up_is_counted_as_the_api_counts_it(service: Wor
 
 
 def check_ingest(service: World, found: Collection) -> None:
-    told = service.get(f"/v1/collections/{found.id}/epochs").get_json()["epochs"]
+    reply = service.get(f"/v1/collections/{found.id}/epochs").get_json()["epochs"]
     rows = sorted(view(service, "v_ingest", found), key=lambda row: row["epoch"])
     assert [
         (each["epoch"], each["start"], each["end"], each.get("n"), each["state"] == "closed")
-        for each in told
+        for each in reply
     ] == [
         (row["epoch"], moment(row["starts"]), moment(row["ends"]), row["n"], bool(row["closed"]))
         for row in rows
@@ -249,9 +250,9 @@ def test_rejections_are_the_apis(service: World) -> None:
     found = service.register(authored())
     service.running.store.count_rejections(found.id, {"cannot-open": 3, "too-early": 1})
     service.running.tick()
-    told = service.get(f"/v1/collections/{found.id}/epochs").get_json()["rejections"]
+    reply = service.get(f"/v1/collections/{found.id}/epochs").get_json()["rejections"]
     rows = view(service, "v_rejection", found)
-    assert {row["reason"]: row["n"] for row in rows} == told == {"cannot-open": 3, "too-early": 1}
+    assert {row["reason"]: row["n"] for row in rows} == reply == {"cannot-open": 3, "too-early": 1}
 
 
 def test_the_ledger_is_the_apis(service: World) -> None:
@@ -262,9 +263,9 @@ def test_the_ledger_is_the_apis(service: World) -> None:
         wanted = {"mechanism": "histogram", "epsilon": epsilon, "epochs": [TODAY]}
         path = f"/v1/collections/{found.id}/releases"
         assert service.send("POST", path, "analyst", json=wanted).status_code == 201
-    told = service.get(f"/v1/collections/{found.id}/releases").get_json()["releases"]
+    reply = service.get(f"/v1/collections/{found.id}/releases").get_json()["releases"]
     rows = sorted(view(service, "v_ledger", found), key=lambda row: row["position"])
-    for each, row in zip(told, rows, strict=True):
+    for each, row in zip(reply, rows, strict=True):
         for name in ("release", "adjacency", "state"):
             assert row[name] == each[name]
         assert moment(row["charged"]) == each["created"]
@@ -310,37 +311,34 @@ def test_a_program_that_reads_views_needs_no_right_to_any_table(tmp_path: Path) 
     postgres_server.drop(address)
 
 
-def section() -> str:
-    return README.split("## Dashboards that read the database\n")[1].split("\n## ")[0]
-
-
 def granted() -> tuple[str, list[str]]:
-    """The role of the README, and what it tells an administrator to run."""
-    [script] = [block for block in blocks() if "grant" in block]
+    """The role of the page, and what an administrator runs to make it."""
+    [script] = [block for block in blocks(VIEWS_PAGE) if "grant" in block]
     [role] = re.findall(r"create role (\w+)", script)
     return role, [part for part in script.split(";") if part.strip()]
 
 
-def blocks() -> list[str]:
-    return re.findall(r"^```sql\n(.*?)^```", section(), re.S | re.M)
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```sql\n(.*?)^```", page, re.S | re.M)
 
 
 def queries(tool: str) -> list[str]:
-    part = section().split(f"**{tool}**")[1].split("\n**")[0]
-    return re.findall(r"^```sql\n(.*?)^```", part, re.S | re.M)
+    """The queries of a tool's page; dbt's names the source in its own way."""
+    page = (HOW_TO / f"{tool}.md").read_text("utf-8")
+    return blocks(page.replace("{{ source('deniable', 'v_estimate') }}", "v_estimate"))
 
 
-@pytest.mark.parametrize("tool", ["Grafana", "Metabase", "Superset"])
-def test_the_query_shown_for_each_tool_runs_and_finds_rows(service: World, tool: str) -> None:
-    found = service.register(authored(type="choice", labels=("a", "b"), more=BUDGET))
+@pytest.mark.parametrize("tool", ["grafana", "metabase", "superset", "dbt"])
+def test_every_query_shown_for_a_tool_runs_and_finds_rows(service: World, tool: str) -> None:
+    found = service.register(authored(type="choice", labels=("a", "beta"), more=BUDGET))
     service.count(found, ["a"] * 5)
     over(service)
     wanted = {"mechanism": "histogram", "epsilon": "0.25", "epochs": [TODAY]}
     service.send("POST", f"/v1/collections/{found.id}/releases", "analyst", json=wanted)
-    [query] = queries(tool)
-    query = query.replace("$__timeFilter(starts)", "starts is not null").strip().rstrip(";")
-    with open_read_only(service.running.settings) as db:
-        assert db.execute(query).fetchall() != []
+    for query in queries(tool):
+        sql = query.replace("$__timeFilter(starts)", "starts is not null").strip().rstrip(";")
+        with open_read_only(service.running.settings) as db:
+            assert db.execute(sql).fetchall() != []
 
 
 def test_every_view_and_each_of_its_columns_is_documented(service: World) -> None:
@@ -348,42 +346,35 @@ def test_every_view_and_each_of_its_columns_is_documented(service: World) -> Non
     service.count(found, [BITS] * 4)
     over(service)
     for name in VIEWS:
-        [row] = [line for line in section().splitlines() if line.startswith(f"| `{name}` |")]
+        [row] = [line for line in VIEWS_PAGE.splitlines() if line.startswith(f"| `{name}` |")]
         with open_read_only(service.running.settings) as db:
             sql = COLUMNS[service.running.settings.shared]
             columns = [column for (column,) in db.execute(sql, (name,))]
         assert [column for column in columns if f"`{column}`" not in row] == []
 
 
-@pytest.mark.slow
-def test_nothing_but_the_views_reads_what_is_made_for_them() -> None:
-    readers = {
-        str(path.relative_to(PACKAGE))
-        for path in PACKAGE.rglob("*")
-        if path.suffix in (".py", ".sql") and re.search(r"\bshown_estimates\b", path.read_text())
+def test_the_bands_of_superset_are_the_intervals_of_the_api(service: World) -> None:
+    found = service.register(authored())
+    for epoch in (TODAY - 1, TODAY):
+        service.count(found, [BITS] * 4, epoch=epoch)
+    over(service)
+    [query] = [each for each in queries("superset") if "share__yhat" in each]
+    with open_read_only(service.running.settings) as db:
+        rows = db.execute(query.strip().rstrip(";")).fetchall()
+    reply = service.get(f"/v1/collections/{found.id}/series?label=beta").get_json()["rows"]
+    assert [tuple(row[1:]) for row in rows] == [
+        (row["n"], row["frequency"], row["lower"], row["upper"]) for row in reply
+    ]
+    assert [moment(row[0]) for row in rows] == [moment(row["time"]) for row in reply]
+
+
+def test_dbt_s_sources_are_the_views_and_their_columns(service: World) -> None:
+    text = (ROOT / "aggregator" / "service" / "docs" / "dbt" / "sources.yml").read_text()
+    [source] = yaml.safe_load(text)["sources"]
+    described = {
+        table["name"]: [column["name"] for column in table["columns"]] for table in source["tables"]
     }
-    folder = "store/migrations"
-    assert readers == {f"{folder}/{kind}/0005_views.sql" for kind in ("sqlite", "postgres")} | {
-        "store/sql_views.py"
-    }
-    assert "select" not in _of("_SHOW_ESTIMATE")
-
-
-def _of(name: str) -> str:
-    from deniable_aggregator.store import sql_views
-
-    return str(getattr(sql_views, name))
-
-
-def test_a_store_shows_nothing_of_an_epoch_that_is_open_or_gone(database: Database) -> None:
-    store = database.open()
-    store.commit(arrivals(range(3)), sums)
-    shown = EpochView(EPOCH, "1/1", 3)
-    assert not store.set_epoch_view(COLLECTION, shown)
-    store.close_epoch(COLLECTION, EPOCH, 1, audit=None)
-    assert store.set_epoch_view(COLLECTION, shown)
-    assert store.epoch_view_makers(COLLECTION) == {EPOCH: "1/1"}
-    store.expire_epoch(COLLECTION, EPOCH, 2)
-    assert not store.set_epoch_view(COLLECTION, shown)
-    assert store.epoch_view_makers(COLLECTION) == {}
-    store.close()
+    sql = COLUMNS[service.running.settings.shared]
+    with open_read_only(service.running.settings) as db:
+        views = {name: [column for (column,) in db.execute(sql, (name,))] for name in VIEWS}
+    assert described == views

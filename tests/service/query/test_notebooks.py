@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import matplotlib as mpl
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import deniable_aggregator.query as deniable
@@ -61,11 +62,11 @@ def query(service: World) -> Service:
 
 
 def test_estimates_are_the_rows_of_the_api(service: World, query: Service) -> None:
-    told = service.get("/v1/collections/theme/estimates?confidence=0.9&family=all").get_json()
+    reply = service.get("/v1/collections/theme/estimates?confidence=0.9&family=all").get_json()
     found = query.estimates("theme", confidence=0.9, family="all")
-    assert list(found) == told["estimates"]
-    assert (found[0], len(found)) == (told["estimates"][0], 3)
-    assert found.about["n"] == told["n"] == 120
+    assert list(found) == reply["estimates"]
+    assert (found[0], len(found)) == (reply["estimates"][0], 3)
+    assert found.about["n"] == reply["n"] == 120
 
 
 def test_a_day_is_given_as_a_date_or_as_its_text(query: Service) -> None:
@@ -120,6 +121,63 @@ def test_an_arrow_table_is_the_same(query: Service) -> None:
     assert found.to_arrow().column("lower").to_pylist() == [row["lower"] for row in found]
 
 
+def test_an_arrow_table_has_every_column_that_some_row_has(query: Service) -> None:
+    found = query.estimates("minutes")
+    table = found.to_arrow()
+    assert set(table.column_names) == {name for row in found for name in row}
+    assert table.column("frequency").to_pylist() == [row.get("frequency") for row in found]
+
+
+def test_rows_are_a_stream_of_arrow(query: Service) -> None:
+    found = query.series("theme")
+    table = pa.RecordBatchReader.from_stream(found).read_all()
+    assert table.to_pylist() == found.to_arrow().to_pylist()
+    assert pa.table(query.epochs("theme")).num_rows == len(query.epochs("theme"))
+
+
+def test_a_comparison_is_the_api_s(service: World, query: Service) -> None:
+    span = f"before_to={TODAY - 1}&from={TODAY}&confidence=0.9"
+    reply = service.get(f"/v1/collections/theme/comparison?{span}").get_json()
+    found = query.comparison(
+        "theme", before=(None, TODAY - 1), after=("2027-01-15", None), confidence=0.9
+    )
+    assert list(found) == reply.pop("differences")
+    assert found.about == reply
+    wanted = query.comparison("theme", before=TODAY - 1, after=TODAY, family="each")
+    assert wanted.about["family"] == "each"
+
+
+@pytest.mark.slow
+def test_a_plot_of_a_comparison_draws_the_differences(query: Service) -> None:
+    ax = query.comparison("theme", before=TODAY - 1, after=TODAY).plot()
+    assert ax.get_xlabel() == "difference"
+    assert ax.xaxis.get_major_formatter()(0.5) == "50%"
+
+
+def test_a_notebook_shows_a_table_with_each_interval_drawn(query: Service) -> None:
+    found = query.estimates("theme")
+    page = found._repr_html_()
+    assert (page.count("<tr>"), page.count("<svg")) == (4, 3)
+    assert f"n {found.about['n']}, confidence 0.95, 3 rows" in page
+    assert "<svg" not in query.epochs("theme")._repr_html_()
+    numbers = query.estimates("minutes")._repr_html_()
+    assert numbers.count("<svg") == 6  # mean and quantiles, in one unit
+    assert "more rows" not in numbers
+    changes = query.comparison("theme", before=TODAY - 1, after=TODAY)._repr_html_()
+    assert changes.count("<svg") == 3
+
+
+def test_a_notebook_shows_labels_as_texts() -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    row = {"label": hostile, "frequency": 0.5, "lower": 0.4, "upper": 0.6}
+    page = deniable.Estimates([row], {"collection": hostile})._repr_html_()
+    assert "<img" not in page
+    assert page.count("&lt;img") == 2
+    assert "… and 2 more rows" in deniable.Rows([{"n": 1}] * 42, {})._repr_html_()
+    assert deniable.Rows([], {})._repr_html_().startswith("<p>0 rows</p>")
+    assert "<svg" not in deniable.Estimates([{"label": "a", "frequency": None}], {})._repr_html_()
+
+
 @pytest.mark.parametrize(
     ("role", "collection", "slug", "cure"),
     [
@@ -151,7 +209,10 @@ def test_what_is_no_service_is_said_so() -> None:
     def silent(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
-    for handler, said in ((answered, "no JSON object"), (silent, "is the service running")):
+    for handler, said in (
+        (answered, "else than a JSON object"),
+        (silent, "is the service running"),
+    ):
         client = httpx.Client(transport=httpx.MockTransport(handler), base_url="http://x")
         with pytest.raises(deniable.UnreachableError, match=said):
             Service(ServiceClient(client, address="http://x")).collections()
@@ -189,6 +250,7 @@ def test_the_token_is_shown_by_nothing(service: World) -> None:
     [
         ("to_pandas", "pandas", "query"),
         ("to_arrow", "pyarrow", "arrow"),
+        ("__arrow_c_stream__", "pyarrow", "arrow"),
         ("plot", "matplotlib", "query"),
     ],
 )
@@ -219,6 +281,7 @@ def test_a_plot_draws_every_interval_from_lower_to_upper(query: Service) -> None
     assert [text.get_text() for text in ax.get_yticklabels()] == ["light", r"\$dark\$", "auto"]
 
 
+@pytest.mark.slow
 def test_a_plot_of_numbers_draws_mean_and_quantiles_in_their_units(query: Service) -> None:
     ax = query.estimates("minutes").plot()
     names = [text.get_text() for text in ax.get_yticklabels()]

@@ -94,7 +94,7 @@ def test_a_release_closes_for_good_what_is_over_before_it_counts_it(tmp_path: Pa
         assert closed == [True, False]
 
 
-def test_a_report_that_slips_in_before_the_closing_is_counted_or_left_to_nobody(
+def test_a_report_just_before_closing_is_counted_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reports of the last moment: the epochs that are read are closed before n is counted."""
@@ -116,7 +116,7 @@ def test_a_report_that_slips_in_before_the_closing_is_counted_or_left_to_nobody(
         ] * 2
 
 
-def test_where_only_releases_are_read_each_epoch_needs_enough_and_n_is_shown(
+def test_with_releases_only_each_epoch_needs_enough_and_n_is_shown(
     tmp_path: Path,
 ) -> None:
     with opened(tmp_path, read="releases", min_batch=5) as world:
@@ -183,6 +183,7 @@ def test_after_a_narrowing_the_newest_version_decides_what_is_read(tmp_path: Pat
         assert caught.value.extra == {"needed": 5}
 
 
+@pytest.mark.slow
 def test_only_where_releases_are_all_there_is_the_contraction_is_promised(tmp_path: Path) -> None:
     for read in ("live", "closed", "releases"):
         with opened(tmp_path / read, read=read) as world:
@@ -216,7 +217,7 @@ def test_an_installation_has_one_report_of_once(tmp_path: Path) -> None:
         assert budget_of(world.collection).reports == 1
 
 
-def test_an_installation_has_a_report_an_epoch_of_fresh_while_its_lifetime_pays(
+def test_fresh_installations_have_one_paid_report_an_epoch(
     tmp_path: Path,
 ) -> None:
     with opened(tmp_path, more=FRESH) as world:
@@ -228,7 +229,7 @@ def test_an_installation_has_a_report_an_epoch_of_fresh_while_its_lifetime_pays(
         assert budget_of(world.collection).reports == 3
 
 
-def test_an_installation_has_a_report_an_epoch_of_memoized_behind_an_answer_a_hold(
+def test_memoized_installations_have_one_report_an_epoch_and_hold(
     tmp_path: Path,
 ) -> None:
     with opened(tmp_path, more=MEMOIZED) as world:
@@ -261,14 +262,14 @@ def test_more_epochs_than_a_release_takes_are_refused(
 
 def test_nothing_is_over_before_the_first_epoch_is(tmp_path: Path) -> None:
     with opened(tmp_path, empty=True, valid_from="2027-01-15") as world:
-        with pytest.raises(Problem, match="0 reports and 3 are needed"):
+        with pytest.raises(Problem, match="0 reports, but 3 are needed"):
             epochs(world, EpochSelection())
         with pytest.raises(Problem, match=f"epoch {TODAY} takes reports"):
             epochs(world, over(TODAY))
 
 
 def test_epochs_without_a_report_are_too_few(tmp_path: Path) -> None:
-    with opened(tmp_path) as world, pytest.raises(Problem, match="hold 0 reports"):
+    with opened(tmp_path) as world, pytest.raises(Problem, match="have 0 reports"):
         context.context_of(world.service.running.store, world.collection, [FIRST - 5])
 
 

@@ -35,7 +35,7 @@ def failures(release_world: ReleaseWorld) -> list[str]:
 
 
 def change(release_world: ReleaseWorld, statement: str) -> None:
-    """As somebody does who first removes what forbids it."""
+    """An attacker does this, who first removes the triggers."""
     path = release_world.service.running.settings.database
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         for (name,) in db.execute("select name from sqlite_master where type = 'trigger'"):
@@ -52,9 +52,9 @@ def test_releases_are_entries_of_the_log_that_verify(release_world: ReleaseWorld
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("update results set document = cast('{}' as blob)", "is not in the log there"),
-        ("update results set salt = zeroblob(32)", "is not in the log there"),
-        ("delete from results", "of what was logged only this is kept"),
+        ("update results set document = cast('{}' as blob)", "is not in the log at its place"),
+        ("update results set salt = zeroblob(32)", "is not in the log at its place"),
+        ("delete from results", "some logged documents are missing, stored are"),
     ],
 )
 def test_a_release_that_was_changed_or_lost_is_missed(
@@ -71,5 +71,6 @@ def test_a_database_from_before_the_ledger_verifies_too(release_world: ReleaseWo
         db.execute("update alembic_version set version_num = '0001'")
         db.commit()
     assert failures(release_world) == [
-        "of what was logged only this is kept: 1 of 1 (manifest), 1 of 1 (keys), 0 of 2 (release)"
+        "some logged documents are missing, stored are: "
+        "1 of 1 (manifest), 1 of 1 (keys), 0 of 2 (release)"
     ]

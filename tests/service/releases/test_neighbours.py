@@ -41,6 +41,8 @@ from support.builders.release_world import (
 )
 from support.doubles.release_plans import Counts
 
+pytestmark = pytest.mark.slow
+
 DRAWN = {"result", "error_bars"}
 LABELS = ("red", "green", "blue")
 REQUESTS = [
@@ -159,7 +161,7 @@ def listed(w: ReleaseWorld) -> tuple[ReleasesDocument, list[AccountDocument]]:
 
 @dataclass(frozen=True, slots=True)
 class Constant(Counts):
-    """Draws the same whatever it reads."""
+    """Draws the same for any data."""
 
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> ReleaseResult:
         return ReleaseResult({"counts": [7]}, ())

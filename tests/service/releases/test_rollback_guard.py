@@ -133,7 +133,7 @@ def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Resta
     assert restarted.refused("0.26") == "budget-exhausted"
     restarted.release("0.2")
     assert restarted.spender.service.running.reconcile(audit=None).charged == ()
-    with pytest.raises(Problem, match="older copy, and is lost"):
+    with pytest.raises(Problem, match="it was lost when the database was restored"):
         stored_release(restarted.spender.service.running.store, restarted.spender.collection, lost)
 
 

@@ -58,6 +58,7 @@ def test_opening_is_charged_once_and_questions_are_free(release_world: ReleaseWo
     assert release_world.charges == 1
 
 
+@pytest.mark.slow
 def test_the_same_question_has_the_same_answer_before_and_after_a_restart(
     release_world: ReleaseWorld,
 ) -> None:
@@ -76,7 +77,7 @@ def test_each_answer_was_kept_before_it_was_shown(release_world: ReleaseWorld) -
     assert store.records(release, 1) == [f"[1, {answer['count']}]".encode()]
 
 
-def test_two_processes_that_take_turns_tell_one_story_and_draw_nothing_in_vain(
+def test_two_processes_in_turn_give_one_history_without_lost_draws(
     release_world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, kept = release_world.service.running.store, []
@@ -167,6 +168,7 @@ def test_a_new_question_past_the_planned_number_is_refused(
     assert len(release_world.service.running.store.records(release)) == 2
 
 
+@pytest.mark.slow
 def test_each_answer_says_how_many_questions_are_left(release_world: ReleaseWorld) -> None:
     release = talk(release_world)
     answers = [
@@ -189,7 +191,7 @@ def test_a_session_with_more_answers_than_planned_goes_on_answering_those(
     assert [ask(restarted(release_world), release, label) for label in (0, 1)] == answers
 
 
-def test_questions_at_once_from_all_processes_do_not_pass_the_planned_number(
+def test_concurrent_questions_never_exceed_the_planned_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Talk, "questions", 3)
@@ -274,13 +276,13 @@ def test_what_breaks_in_a_question_is_answered_with_one_fixed_sentence(
     assert ask(release_world, release, 0)
 
 
-def test_a_crash_before_the_result_leaves_no_record_and_the_session_opens_for_nothing(
+def test_after_a_crash_before_the_result_the_session_opens_for_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(tmp_path) as release_world:
         store = release_world.service.running.store
         monkeypatch.setattr(store, "store_result", _lost)
-        with pytest.raises(Problem, match="at no cost"):
+        with pytest.raises(Problem, match="free of charge"):
             talk(release_world)
         [charge] = store.charges(release_world.collection.id)
         assert store.records(charge.release) == []
@@ -307,7 +309,7 @@ def test_a_session_that_others_ask_all_the_time_is_to_be_asked_again(
         return honest(self, question)
 
     monkeypatch.setattr(Conversation, "ask", overtaken)
-    with pytest.raises(Problem, match="is being asked by others: ask again") as problem:
+    with pytest.raises(Problem, match="other processes are asking release") as problem:
         ask(release_world, release, 0)
     assert (problem.value.slug, problem.value.retry_after) == ("unavailable", 1)
 
@@ -319,5 +321,5 @@ def test_a_session_over_deleted_tallies_takes_no_more_questions(
     ask(release_world, release, 0)
     store, collection = release_world.service.running.store, release_world.collection
     assert store.expire_epoch(collection.id, FIRST, release_world.service.clock())
-    with pytest.raises(Problem, match="reads epochs whose tallies are deleted"):
+    with pytest.raises(Problem, match="read epochs whose tallies are deleted"):
         ask(release_world, release, 1)

@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.releases.kinds import RELEASE_KINDS
 from deniable_aggregator.store.opening import open_read_only
 from support.builders.api_world import TODAY, World, authored
 from support.builders.manifests import next_version
 from support.builders.release_world import ReleaseWorld
 from support.builders.twin_services import Reports, add, equally_drawn, equally_tossed, twins
-from support.oracles.read_surfaces import Answer, by_command, everything
+from support.oracles.read_surfaces import Answer, by_command, everything, forms_of_release
 from support.tiers import by_tier, grid
 
 MIN_BATCH = 100
@@ -50,7 +51,9 @@ REQUESTS: list[dict[str, object]] = [
     {"mechanism": "small-db", "workload": "prefixes", "alpha": "0.5", "epsilon": "0.5"},
     {"mechanism": "top-k", "k": 2, "epsilon": "0.5"},
 ]
-"""One of each family, and more where scores differ."""
+"""One of each kind that reads labels, and more where scores differ."""
+OF_OTHER_DOMAINS = {"mean", "shares", "table", "texts"}
+"""See `test_reading_surfaces`."""
 REFUSED: list[dict[str, object]] = [
     {"mechanism": "queries", "epsilon": "0.000001"},
     {"mechanism": "histogram", "epsilon": "21"},
@@ -86,7 +89,7 @@ def narrowed(world: World) -> Collection:
 
 
 def _begun(world: World, *, read: str) -> Collection:
-    more = f'cohorts = 64\nmechanism = "grr/1"\n{CENTRAL}'
+    more = f'public = true\ncohorts = 64\nmechanism = "grr/1"\n{CENTRAL}'
     manifest = authored(
         "theme", type="choice", labels=LABELS, read=read, min_batch=MIN_BATCH, more=more
     )
@@ -115,13 +118,7 @@ def releases(made: ReleaseWorld, patch: pytest.MonkeyPatch) -> Iterator[Answer]:
     for body, epochs in product([*REQUESTS, *REFUSED], SETS[:5:2]):
         yield posted(made, "", {**body, **epochs})
     for row in made.service.running.store.charges(made.collection.id):
-        page = f"/collections/{made.collection.id}/releases/{row.release}"
-        for form in ("", "?format=json", "?format=csv&table=estimates"):
-            answer = made.service.page(page + form, "viewer")
-            yield Answer(f"{page}{form}", answer.status_code, answer.text)
-        answer = made.service.get(f"/v1{page}", "viewer")
-        yield Answer(f"/v1{page}", answer.status_code, answer.text)
-        yield by_command(made.service, patch, ["releases", "show", made.collection.id, row.release])
+        yield from forms_of_release(made.service, patch, made.collection, row.release)
 
 
 def by_form(made: ReleaseWorld) -> Iterator[Answer]:
@@ -182,6 +179,10 @@ def numbers(answers: Sequence[Answer]) -> set[int]:
     return {int(each) for text in texts for each in re.findall(r"(?<![\w.])\d{1,6}(?![\w.])", text)}
 
 
+def test_every_kind_is_compared() -> None:
+    assert {request["mechanism"] for request in REQUESTS} == {*RELEASE_KINDS} - OF_OTHER_DOMAINS
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("prepare", grid([prepared, narrowed], by_default=[prepared]))
 def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
@@ -198,6 +199,7 @@ def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
     assert sum(each.status == 200 for each in made) > by_tier(20, 100)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("prepare", grid([prepared, narrowed], by_default=[narrowed]))
 def test_how_many_reports_a_small_epoch_has_shows_on_no_surface(

@@ -21,6 +21,8 @@ from support.builders.data_directory import DAY, TODAY
 from support.builders.databases import KINDS, AnyStore
 from support.builders.split_service import Split
 
+pytestmark = pytest.mark.slow
+
 GRACE_ENDS = (TODAY + 1) * DAY + 2 * DAY
 
 
@@ -85,7 +87,7 @@ def test_a_report_to_the_intake_and_to_the_service_is_counted_once(
     assert split.n() == 1
 
 
-def test_a_service_that_keeps_house_closes_no_epoch_before_its_spool_is_counted(
+def test_maintenance_closes_no_epoch_before_its_spool_is_counted(
     split: Split, beside: Service
 ) -> None:
     split.take(1)

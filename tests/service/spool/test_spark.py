@@ -1,4 +1,4 @@
-"""The same integers from a standalone Spark of two workers, whatever dies in the middle.
+"""The same integers from a standalone Spark of two workers, after any process is killed.
 
 A tier of its own; it needs the extra `spark` and Java 17:
 
@@ -78,7 +78,7 @@ def standing() -> Iterator[Standalone]:
 
 @pytest.fixture
 def spark(standing: Standalone) -> Standalone:
-    """Master and two workers, whatever the test before has killed."""
+    """Master and two workers, started again after a test that killed them."""
     standing.complete()
     return standing
 
@@ -157,6 +157,6 @@ def test_what_goes_wrong_on_an_executor_is_said_in_one_line(run: Run, tmp_path: 
     with run.deniable.process(*arguments, "--keys", str(tmp_path / "none")) as process:
         _, errors = process.communicate(timeout=SECONDS)
     assert process.returncode == 1
-    assert "Error: Spark gave up: " in errors
-    assert str(tmp_path / "none") in errors.split("Spark gave up: ")[1].splitlines()[0]
+    assert "Error: Spark failed: " in errors
+    assert str(tmp_path / "none") in errors.split("Spark failed: ")[1].splitlines()[0]
     assert made.counted() == {}

@@ -93,6 +93,7 @@ def test_a_worker_without_pyarrow_stops_the_job_with_the_cure(
         assert cells(bare_service.running, bare_service.manifest.collection) == expected_of(40)
 
 
+@pytest.mark.slow
 def test_a_bucket_that_is_not_there_is_an_error_and_not_an_empty_spool(
     bare_service: World, tmp_path: Path
 ) -> None:
@@ -116,8 +117,9 @@ def test_processes_read_the_address_themselves(
     assert cells(bare_service.running, bare_service.manifest.collection) == expected_of(40)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
-def test_a_driver_killed_over_an_object_store_leaves_the_rest_to_the_next_run(
+def test_a_driver_killed_over_an_object_store_leaves_the_rest(
     tmp_path: Path,
 ) -> None:
     with place_of("s3", tmp_path) as place:

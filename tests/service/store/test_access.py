@@ -67,6 +67,16 @@ def test_nobody_signs_in_with_the_password_of_a_user_who_was_removed(store: AnyS
     assert store.sessions() == []
 
 
+def test_revoking_a_token_ends_the_sessions_that_it_began_and_no_other(store: AnyStore) -> None:
+    for number in (1, 2):
+        store.add_token(token(number), audit=None)
+        assert store.add_session(session(number, via=f"shared t{number}"), audit=None)
+    assert store.revoke_token("t1", 150, audit=act("token-revoked"))
+    assert [row.via for row in store.sessions()] == ["shared t2"]
+    assert not store.add_session(session(3, via="shared t1"), audit=None)
+    assert not store.add_session(session(4, via="shared t9"), audit=None)
+
+
 def test_a_session_is_found_by_its_hash_until_it_is_ended(store: AnyStore) -> None:
     row = session(via="link")
     store.add_session(row, audit=None)
@@ -166,7 +176,7 @@ def test_an_epoch_that_nobody_closes_by_hand_leaves_no_entry(store: AnyStore) ->
 
 
 def test_only_an_act_of_the_list_has_an_entry() -> None:
-    with pytest.raises(ValueError, match="act must be one of clock-confirmed, "):
+    with pytest.raises(ValueError, match="act must be one of alert-ended, "):
         act("nothing-much")
 
 

@@ -60,7 +60,7 @@ def commit(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_each_id_counts_in_the_first_block_that_has_it_however_blocks_are_put_together(
+def test_each_id_counts_in_the_first_block_that_has_it(
     store: AnyStore, found: list[Reports], uploaded: set[int], cuts: set[int]
 ) -> None:
     epoch = next(another)
@@ -85,7 +85,7 @@ def test_each_id_counts_in_the_first_block_that_has_it_however_blocks_are_put_to
     assert epoch + DUE not in counted(store)
 
 
-def test_a_block_that_is_done_gives_nothing_to_a_transaction_that_has_it_again(
+def test_a_counted_block_adds_nothing_to_a_later_transaction(
     store: AnyStore, database: Database
 ) -> None:
     first, second = {(0, 1): (1, 5), (0, 2): (1, 6)}, {(0, 2): (1, 9), (0, 3): (1, 7)}

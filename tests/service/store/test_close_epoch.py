@@ -90,7 +90,7 @@ def test_the_ids_of_an_open_epoch_cannot_be_swept(store: AnyStore) -> None:
         commit.sweep(db, 1, EPOCH)
 
 
-def test_a_closing_that_was_killed_between_slices_is_finished_at_the_next_start(
+def test_a_closing_killed_between_slices_is_finished_at_the_next_start(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(epoch_closing, "SWEEP_IDS", 10)

@@ -1,4 +1,4 @@
-"""Counting: every id once, whatever comes twice."""
+"""Counting: every id once, even if reports come twice."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_tally_that_changes_its_length_is_refused(store: AnyStore) -> None:
     assert counted(store) == {EPOCH: (1, [1])}
 
 
-def test_an_unknown_collection_is_refused_and_the_rest_of_the_batch_with_it(
+def test_an_unknown_collection_is_refused_with_its_whole_batch(
     store: AnyStore,
 ) -> None:
     with pytest.raises(StoreError, match="'other-aaaaaa' has no manifest"):
@@ -139,6 +139,7 @@ def test_a_batch_of_any_size_half_of_it_known_is_told_apart(store: AnyStore, siz
     assert counted(store) == {EPOCH: (size, [size])}
 
 
+@pytest.mark.slow
 def test_a_large_batch_is_one_transaction(store: AnyStore) -> None:
     assert store.commit(arrivals(range(5_000)), sums) == [COUNTED] * 5_000
     assert store.commit(arrivals(range(5_000)), sums) == [DUPLICATE] * 5_000

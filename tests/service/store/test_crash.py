@@ -181,7 +181,7 @@ def test_a_charge_is_there_whole_or_not_at_all(every_kill: EveryKill) -> None:
         assert found == ([] if killed else [charge_row(1)])
 
 
-def test_a_result_appears_with_its_log_entry_and_record_and_behind_its_charge(
+def test_a_result_has_its_log_entry_its_record_and_an_earlier_charge(
     every_kill: EveryKill,
 ) -> None:
     def released(store: AnyStore) -> None:

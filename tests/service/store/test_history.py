@@ -1,10 +1,11 @@
-"""Any history of batches, closings, restarts and kills, beside a model that fits in ten lines."""
+"""Any history of batches, closings, restarts and kills, compared with a model of ten lines."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -21,6 +22,8 @@ from support.builders.store_reports import (
 )
 from support.doubles.kill_switch import Killed, KillSwitch
 from support.tiers import by_tier
+
+pytestmark = pytest.mark.slow
 
 EPOCHS = st.integers(1, 3)
 BATCHES = st.lists(st.tuples(st.integers(0, 12), EPOCHS), max_size=8)

@@ -90,7 +90,7 @@ def test_a_charge_needs_a_collection(store: AnyStore) -> None:
         store.charge(charge_row(1, collection="nothing"), admitted, audit=None)
 
 
-def test_fifty_threads_that_ask_for_more_than_is_left_get_no_more_than_that(
+def test_fifty_threads_get_no_more_than_the_rest_of_a_budget(
     store: AnyStore,
 ) -> None:
     def ask(number: int) -> bool:
@@ -137,14 +137,14 @@ def test_a_decision_waits_for_the_one_that_another_process_is_at(
 
 
 @pytest.mark.processes
-def test_two_processes_that_ask_for_more_than_is_left_get_no_more_than_that(
+def test_two_processes_get_no_more_than_the_rest_of_a_budget(
     store: AnyStore, database: Database
 ) -> None:
     spenders = [_spender(database, first) for first in (100, 200)]
     for spender in spenders:
         assert spender.stdout is not None
         assert spender.stdout.readline() == "ready\n"
-    granted = [line for told in _let_go(spenders) for line in told.split()]
+    granted = [line for result in _let_go(spenders) for line in result.split()]
     assert len(granted) == 30
     assert spent(store.charges(COLLECTION)) == 3
     assert {charge_row(int(number)).release for number in granted} == {

@@ -146,7 +146,7 @@ def test_closing_waits_for_a_commit_under_way_and_folds_it(
 
 
 def await_waiting(database: Postgres) -> None:
-    """Until somebody waits for a lock."""
+    """Wait until a process waits for a lock."""
     asked = "select 1 from pg_locks where not granted and locktype = 'advisory'"
     while not database.execute(asked):
         pass
@@ -237,7 +237,7 @@ def test_a_store_goes_on_after_all_its_connections_were_lost(
     assert first.log_head()[0] == 1
 
 
-def test_a_commit_that_loses_its_connection_counted_nothing_and_may_be_repeated(
+def test_a_commit_that_lost_its_connection_may_be_repeated(
     first: PostgresStore, server_database: Postgres
 ) -> None:
     def cutting(cell: object, payloads: np.ndarray) -> np.ndarray:
@@ -322,6 +322,7 @@ def test_a_delta_comes_back_as_it_was_in_the_shorter_of_two_spellings(tally: lis
     assert len(places or b"") + len(counts) <= 8 * len(tally)
 
 
+@pytest.mark.slow
 def test_a_reload_that_switches_synchronous_commit_off_changes_no_session(tmp_path: Path) -> None:
     with postgres_server.restartable() as server:
         address = server.get_uri()

@@ -1,4 +1,4 @@
-"""Several processes on one PostgreSQL database: each id counts once, whoever is killed when."""
+"""Several processes on one PostgreSQL database: each id counts once after any kill."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shared(tmp_path: Path) -> Iterator[Database]:
 
 
 def told(worker: subprocess.Popen[str]) -> list[tuple[int, int]]:
-    """(counted, first number) of each commit it has told of; waits for its end."""
+    """(counted, first number) of each commit that it has reported; waits for its end."""
     with worker:
         assert worker.stdout is not None
         lines = [line.split() for line in worker.stdout if line.endswith("\n")]
@@ -46,6 +46,7 @@ def test_processes_that_commit_the_same_ids_count_each_once(shared: Database) ->
     assert total == ids_kept(shared) == 302
 
 
+@pytest.mark.exhaustive
 def test_processes_that_redeem_the_same_vouchers_count_each_once(shared: Database) -> None:
     workers = [start(shared, 0, 300, SIZE, offset=offset) for offset in (0, 1_000, 2_000)]
     for worker in workers:
@@ -56,7 +57,7 @@ def test_processes_that_redeem_the_same_vouchers_count_each_once(shared: Databas
     assert total == ids_kept(shared) == rows(shared, "vouchers") == 300
 
 
-def test_what_a_killed_process_had_told_is_counted_and_a_retry_counts_the_rest_once(
+def test_acknowledged_reports_of_a_killed_process_count_once(
     shared: Database,
 ) -> None:
     workers = [start(shared, 0, 10**6, SIZE) for _ in range(2)]
@@ -82,7 +83,7 @@ def test_what_a_killed_process_had_told_is_counted_and_a_retry_counts_the_rest_o
         assert counted(store)[EPOCH][0] == ids_kept(shared)
 
 
-def test_closing_races_processes_that_commit_and_each_report_is_counted_or_refused(
+def test_reports_during_a_closing_are_counted_or_refused(
     shared: Database,
 ) -> None:
     workers = [start(shared, 1_000 * place, 1_000 * place + 400, SIZE) for place in range(2)]

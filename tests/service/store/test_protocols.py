@@ -15,6 +15,7 @@ PARTS = (
     protocols.Reports,
     protocols.Collections,
     protocols.Ledger,
+    protocols.Sharing,
     protocols.Access,
     protocols.Audit,
     protocols.Maintenance,
@@ -30,7 +31,7 @@ def test_a_protocol_has_at_most_20_methods(protocol: type) -> None:
     assert 0 < len(methods(protocol)) <= 20
 
 
-def test_a_store_is_the_six_and_each_method_belongs_to_one() -> None:
+def test_a_store_is_the_seven_and_each_method_belongs_to_one() -> None:
     assert set(PARTS) < set(protocols.Store.__mro__)
     assert len(methods(protocols.Store)) == sum(len(methods(each)) for each in PARTS)
 
@@ -45,6 +46,7 @@ def takers() -> Iterator[tuple[str, ast.arguments]]:
                     yield f"{path.name}:{node.name}", node.args
 
 
+@pytest.mark.slow
 def test_the_entry_of_an_act_is_never_left_out_by_mistake() -> None:
     """An argument with a default could be forgotten, and the act would leave no entry."""
     found = dict(takers())

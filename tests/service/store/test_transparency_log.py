@@ -25,7 +25,7 @@ def test_the_log_of_an_empty_store_has_a_head_of_zeros(unfilled: Database) -> No
     store.close()
 
 
-def test_an_entry_is_the_hash_of_the_head_before_the_type_and_the_body_hash(
+def test_a_head_hashes_the_head_before_the_type_and_the_body_hash(
     store: AnyStore,
 ) -> None:
     before = bytes.fromhex(store.log_head()[1])

@@ -29,9 +29,12 @@ FIXED = {
     "/v1/sessions",
     "/v1/tokens",
     "/v1/users",
+    "/v1/collections/{collection}/alerts",
+    "/v1/collections/{collection}/links",
+    "/v1/collections/{collection}/notes",
 }
 """Addresses that know no report."""
-WAYS_IN = {"/sign-in", "/sign-in/provider", "/sign-in/provider/done"}
+WAYS_IN = {"/shared", "/sign-in", "/sign-in/provider", "/sign-in/provider/done"}
 OPERATORS = {"/metrics"}
 """Addresses that count reports for the operator, whom `read` hides nothing from."""
 OTHER_COMMANDS = {
@@ -44,9 +47,12 @@ OTHER_COMMANDS = {
     *(("keys", verb) for verb in ("list", "rotate", "delegate")),
     *(("keys", "vouchers", verb) for verb in ("show", "issue", "replace")),
     *(("access", "tokens", verb) for verb in ("new", "list", "revoke")),
+    *(("access", "links", verb) for verb in ("new", "list", "end")),
     *(("access", "users", verb) for verb in ("add", "list", "remove", "link")),
     *(("access", "sessions", verb) for verb in ("list", "end")),
     ("access", "audit"),
+    *(("collections", "alerts", verb) for verb in ("new", "list", "end")),
+    *(("collections", "notes", verb) for verb in ("add", "list", "remove")),
     ("releases", "ask"),
     *(("releases", "make", kind) for kind in RELEASE_KINDS),
     *(("releases", "quote", kind) for kind in RELEASE_KINDS),
@@ -68,7 +74,7 @@ def of_estimates(answers: list[Answer]) -> list[Answer]:
 
 def filled(service: World, read: str, more: str = "") -> Collection:
     """20 reports yesterday, closed; 20 today, open."""
-    collection = service.register(authored(read, read=read, more=more))
+    collection = service.register(authored(read, read=read, more="public = true\n" + more))
     for epoch in (TODAY - 1, TODAY):
         service.count(collection, [YES] * 20, epoch=epoch)
     service.running.store.close_epoch(collection.id, TODAY - 1, service.clock(), audit=None)
@@ -95,6 +101,7 @@ def test_releases_show_nothing_that_depends_on_a_report(
     assert all("only central releases may be read" in each.text for each in refused)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_closed_shows_nothing_that_depends_on_a_report_of_an_open_epoch(

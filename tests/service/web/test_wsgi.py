@@ -22,7 +22,7 @@ SOON = 0.001
 
 
 class Ticks:
-    """Counts calls and tells when there were enough."""
+    """Counts calls and signals when there were enough."""
 
     def __init__(self, enough: int, *, failing: bool = False) -> None:
         self.seen = threading.Semaphore(0)
@@ -101,7 +101,7 @@ def test_importing_opens_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-def test_a_factory_and_an_object_are_one_application_and_the_database_is_closed_at_exit(
+def test_factory_and_object_are_one_application_closed_at_exit(
     tmp_path: Path,
 ) -> None:
     settings = prepared_at(tmp_path, time.time())
@@ -116,7 +116,7 @@ def test_a_factory_and_an_object_are_one_application_and_the_database_is_closed_
 
 
 @pytest.mark.processes
-def test_a_process_that_is_still_opening_ends_at_a_sigterm_whatever_it_has_inherited(
+def test_an_opening_process_ends_at_sigterm_with_any_inherited_state(
     tmp_path: Path,
 ) -> None:
     code = (

@@ -39,13 +39,13 @@ step = 5
     ("id", "epsilon", "better"),
     [("tree/1", "1", None), ("tree/1", "0.3", "haar/1"), ("haar/1", "2", "tree/1")],
 )
-def test_the_linter_says_what_ranges_cost_and_which_hierarchy_needs_fewer_reports(
+def test_the_linter_names_the_hierarchy_that_needs_fewer_reports(
     id: str, epsilon: str, better: str | None
 ) -> None:
     manifest = manifest_from_toml(MINUTES.format(id=id, epsilon=epsilon), ingest=("https://x.org",))
     said = [finding.message for finding in lint(manifest, now=0.0)]
     assert any("std_error of a range of values, on average" in message for message in said)
-    assert any("one level of" in message and "which one is open" in message for message in said)
+    assert any("one level of" in message and "which one is visible" in message for message in said)
     worded = [message for message in said if "for a range" in message]
     assert len(worded) == (better is not None)
     assert all(f"times the reports of {better}" in message for message in worded)
@@ -59,11 +59,11 @@ def test_the_error_of_a_chain_is_that_of_its_report() -> None:
     assert range_variance(build("grr/1", domain_size=16, epsilon="1")) is None
 
 
-def test_the_linter_says_how_many_buckets_are_told_and_what_needs_fewer_reports() -> None:
+def test_the_linter_names_buckets_in_a_report_and_a_better_mechanism() -> None:
     text = 'mechanism = "dbitflip/1"\n' + SETTINGS.partition('type = "bits"')[0] + BUCKETS
     manifest = authored(text)
     messages = {each.field: each.message for each in lint(manifest, now=1_800_000_000.0)}
-    assert "tells 1 of 10 buckets, which ones is open" in messages["mechanism.parameters"]
+    assert "contains 1 of 10 buckets; which ones is visible" in messages["mechanism.parameters"]
     assert "times the reports of" in messages["mechanism.id"]
 
 

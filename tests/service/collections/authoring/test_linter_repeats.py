@@ -35,7 +35,7 @@ def notes(manifest: Manifest, field: str, level: str = "note") -> str:
             fresh('epsilon_lifetime = "2.5"\n'),
             "answers 2 epochs",
             "epsilon_lifetime 2",
-            "all it is asked costs 2: 2.5 is never spent",
+            "all its reports cost 2, so 2.5 is never spent",
         ),
         (
             memoized(),
@@ -90,11 +90,11 @@ def test_the_strength_is_that_of_the_permanent_answer() -> None:
 
 
 class TestSampled:
-    """Several bits at a small ε: tell some of them."""
+    """Several bits at a small ε: report some of them."""
 
     def test_it_says_that_sampling_needs_fewer_reports(self) -> None:
         """Split over 5 bits: 1/(4 sinh²(1/10)) = 24.9; one of 5: 5·(0.9207 + ¼) = 5.85."""
-        assert "about 4.3 times the reports of rr-sampled/1, which tells 1 of the 5" in notes(
+        assert "about 4.3 times the reports of rr-sampled/1, which reports 1 of the 5" in notes(
             authored(FIVE), "mechanism.id"
         )
         one = SETTINGS.replace('"dark_mode", "beta"', '"dark_mode"')
@@ -102,7 +102,7 @@ class TestSampled:
 
     def test_it_says_how_many_bits_a_report_tells(self) -> None:
         sampled = authored(SAMPLED + FIVE)
-        assert "a report tells 1 of 5 bits" in notes(sampled, "mechanism.parameters")
+        assert "a report contains 1 of 5 bits" in notes(sampled, "mechanism.parameters")
         assert notes(sampled, "domain.labels", "warning") == ""
         assert "split over 5 bits" in notes(authored(FIVE), "domain.labels", "warning")
 
@@ -128,10 +128,10 @@ OF_A_CHOICE = SETTINGS.partition("[domain]")[0] + CHOICE
 @pytest.mark.parametrize(
     ("mechanism", "among", "why"),
     [
-        ("loloha/1", "about 368", "each says openly which of 341 things it tells of"),
-        ("hadamard/1", "about 1,097", "each says openly which of 1,023 things it tells of"),
-        ("oue/1", "about 114,", "1,000 bits stay alike"),
-        ("affine/1", "about 15", "a message out of 508,536 stays alike"),
+        ("loloha/1", "about 368", "each shows openly which of 341 parts it is about"),
+        ("hadamard/1", "about 1,097", "each shows openly which of 1,023 parts it is about"),
+        ("oue/1", "about 114,", "1,000 bits stay the same"),
+        ("affine/1", "about 15", "one of 508,536 messages stays the same"),
     ],
 )
 def test_it_names_an_identifier_and_what_makes_it_one(mechanism: str, among: str, why: str) -> None:

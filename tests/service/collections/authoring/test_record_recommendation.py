@@ -81,7 +81,7 @@ def test_the_page_has_its_rows() -> None:
     + [law("pairs/1", 2, 3, 2), law("subset/1", 2, 3, 2), law("pairs/1", 2, 2, 2, permanent="2")],
     ids=lambda given: f"{given.mechanism.id}-{given.domain.radices}",
 )
-def test_the_error_compared_is_the_variance_of_the_cells_where_all_are_equal(
+def test_the_compared_error_is_the_cell_variance_of_equal_cells(
     given: RecordLaw,
 ) -> None:
     """n·Var at the expected tally, in which the share that tells of each table is the expected."""
@@ -130,19 +130,19 @@ def test_a_manifest_names_what_was_chosen_and_pins_its_parameters() -> None:
     assert authored(3, 4, 5, more='mechanism = "oue/1"').mechanism_id == "oue/1"
 
 
-def test_a_memoized_record_gets_one_that_does_not_point_to_a_device_if_there_is_one() -> None:
+def test_a_memoized_record_gets_a_mechanism_that_hides_the_device() -> None:
     hidden = authored(2, 2, 2, 2, 2, 2, epsilon="0.5", more='repeat = "memoized"')
     assert hidden.linkage <= 1
-    told = authored(2, 2, 2, 2, 2, 2, epsilon="0.5", more='repeat = "memoized"\nlinkable = true')
-    assert (told.mechanism_id, told.linkage > 1) == ("fourier/1", True)
+    result = authored(2, 2, 2, 2, 2, 2, epsilon="0.5", more='repeat = "memoized"\nlinkable = true')
+    assert (result.mechanism_id, result.linkage > 1) == ("fourier/1", True)
 
 
 def test_the_linter_says_what_a_report_tells_and_what_would_need_fewer() -> None:
     pairs, product = said(authored(3, 4, 5)), said(authored(3, 4, 5, more='mechanism = "grr/1"'))
-    assert any("tells of one of 3 pairs of attributes" in text for text in pairs)
+    assert any("has one of 3 pairs of attributes" in text for text in pairs)
     assert any("a frequency of two attributes together" in text for text in pairs)
     assert not any("times the reports" in text for text in pairs)
-    assert any("tells of all attributes together" in text for text in product)
+    assert any("covers all attributes together" in text for text in product)
     assert any("warning" in text and "times the reports of pairs/1" in text for text in product)
     parities = said(authored(2, 2, 2, 2, 2, 2, more='mechanism = "fourier/1"'))
     assert any("one of 21 parities" in text for text in parities)
@@ -150,19 +150,19 @@ def test_the_linter_says_what_a_report_tells_and_what_would_need_fewer() -> None
 
 @pytest.mark.parametrize("radices", [(3, 4, 5), (2,) * 6, (2,) * 8], ids=str)
 def test_a_record_that_only_releases_read_gets_what_they_read(radices: tuple[int, ...]) -> None:
+    """That is the best there is: releases read the tables of every mechanism."""
     live = authored(*radices)
     read = authored(*radices, more='read = "releases"')
-    assert live.mechanism_id not in releasable_ids()
-    assert read.mechanism_id in releasable_ids()
+    assert read.mechanism_id == live.mechanism_id in releasable_ids()
     assert not any("no release reads" in text or "times the" in text for text in said(read))
     named = said(authored(*radices, more='read = "releases"\nmechanism = "pairs/1"'))
-    assert any("no release reads pairs/1" in text and "grr/1" in text for text in named)
+    assert not any("no release reads" in text for text in named)
 
 
-def test_a_record_that_no_mechanism_of_releases_answers_gets_one_and_a_warning() -> None:
-    told = authored(*[60] * 8, more='read = "releases"')
-    assert told.mechanism_id == "pairs/1"
-    assert any("warning" in text and "no release reads pairs/1" in text for text in said(told))
+def test_a_record_of_very_many_combinations_can_be_released_from_too() -> None:
+    manifest = authored(*[60] * 8, more='read = "releases"')
+    assert manifest.mechanism_id == "pairs/1"
+    assert not any("no release reads" in text for text in said(manifest))
 
 
 def test_the_linter_warns_where_tables_of_two_have_no_error() -> None:
@@ -170,7 +170,7 @@ def test_the_linter_warns_where_tables_of_two_have_no_error() -> None:
     assert any("no one error for sums of choices" in text for text in design)
 
 
-def test_a_manifest_that_names_what_does_not_keep_epsilon_is_refused_with_the_reason() -> None:
+def test_a_mechanism_that_breaks_epsilon_is_refused_with_the_reason() -> None:
     with pytest.raises(ManifestError, match=r"1\.490 for two .* Use pairs/1"):
         authored(2, 2, more='mechanism = "rs+fd/1"')
     with pytest.raises(ManifestError, match=r"many times the error\. Use pairs/1"):

@@ -48,19 +48,18 @@ def test_one_batch_hides_a_report_exactly_as_well_as_claimed() -> None:
 
 
 @pytest.mark.parametrize(("batch", "epochs"), [(2, 3), (2, 6), (5, 4)])
-def test_batches_of_other_people_do_not_hide_a_kept_answer_as_one_batch_does(
-    batch: int, epochs: int
-) -> None:
+def test_several_batches_hide_a_permanent_answer_less_than_one(batch: int, epochs: int) -> None:
     exact = divergence(0.5, batch=batch, epochs=epochs, local=1.0)
     assert exact > 1.3 * shuffled_delta(0.5, local=1, reports=batch)
 
 
-def test_for_kept_answers_nothing_but_the_local_epsilon_is_claimed_over_all_epochs() -> None:
+def test_for_permanent_answers_only_the_local_epsilon_is_claimed() -> None:
     found = shuffle_anonymity(KEPT, batch=10_000, repeat="memoized", lifetime=Fraction(4))
     assert found.epsilon < 0.1
     assert (found.epsilon_all, found.delta_all) == (4.0, 0.0)
 
 
+@pytest.mark.slow
 def test_fresh_answers_add_up_and_never_cost_more_than_without_a_relay() -> None:
     few = shuffle_anonymity(GRR, batch=20_000, repeat="fresh", lifetime=Fraction(40))
     assert (few.epsilon_all, few.delta_all) == (10 * few.epsilon, 10 * few.delta)
@@ -74,6 +73,7 @@ def test_one_answer_is_all_there_is() -> None:
     assert (found.epsilon_all, found.delta_all) == (found.epsilon, found.delta)
 
 
+@pytest.mark.slow
 def test_made_up_reports_hide_nobody() -> None:
     found = [
         shuffle_anonymity(GRR, batch=1_000, liars=liars, repeat="once", lifetime=Fraction(4))
@@ -97,6 +97,7 @@ def test_what_is_no_batch_is_refused(name: str, value: float) -> None:
         shuffle_anonymity(GRR, repeat="once", lifetime=Fraction(4), **given)  # type: ignore[arg-type]  # a wrong type is the point
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("repeat", "whole"), [("once", None), ("fresh", None), ("memoized", 2.0)])
 def test_a_plan_says_what_a_relay_leaves(repeat: str, whole: float | None) -> None:
     without = plan(16, "1", 10_000, repeat=repeat)

@@ -17,9 +17,10 @@ from deniable_shared import mechanisms
 from deniable_shared.domains import Bits, Choice, Number
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from support.tiers import grid, rows
 
 HALF_WIDTHS = (0.05, 0.02, 0.01, 0.005, 0.001)
-OF_A_CHOICE = {  # local-dp §18: reports for 95% half-widths, f = 0.1
+OF_A_CHOICE = {  # docs/mathematics/planning.md, How many reports
     "0.25": (97_985, 612_403, 2.45e6, 9.80e6, 2.45e8),
     "0.5": (24_234, 151_458, 605_829, 2.42e6, 6.06e7),
     "1": (5_813, 36_328, 145_311, 581_243, 1.45e7),
@@ -62,29 +63,33 @@ def sample(domain: int, epsilon: str, half_width: float, **more: object) -> Plan
 
 @pytest.mark.parametrize("epsilon", OF_A_CHOICE)
 def test_the_reports_that_a_choice_needs_are_those_of_the_table(epsilon: str) -> None:
-    for half_width, told in zip(HALF_WIDTHS, OF_A_CHOICE[epsilon], strict=True):
+    for half_width, result in zip(HALF_WIDTHS, OF_A_CHOICE[epsilon], strict=True):
         found = sample(60_000, epsilon, half_width, mechanism="affine/1", frequency=0.1)
-        assert found.users_needed == pytest.approx(told, rel=0.003)
+        assert found.users_needed == pytest.approx(result, rel=0.003)
 
 
 @pytest.mark.parametrize("epsilon", OF_A_BIT)
 def test_the_reports_that_a_bit_needs_are_those_of_the_table(epsilon: str) -> None:
-    for half_width, told in zip(HALF_WIDTHS, OF_A_BIT[epsilon], strict=True):
+    for half_width, result in zip(HALF_WIDTHS, OF_A_BIT[epsilon], strict=True):
         found = sample(1, epsilon, half_width, domain_type="bits", frequency=0.1)
-        assert found.users_needed == pytest.approx(told, rel=0.02, abs=1)
+        assert found.users_needed == pytest.approx(result, rel=0.02, abs=1)
 
 
-@pytest.mark.parametrize(("users", "half_width", "choice", "bit"), EPSILONS_NEEDED)
+@pytest.mark.parametrize(
+    ("users", "half_width", "choice", "bit"),
+    rows(EPSILONS_NEEDED, by_default=EPSILONS_NEEDED[1::4]),
+)
 def test_the_epsilon_that_a_half_width_needs_is_that_of_the_table(
     users: int, half_width: float, choice: float, bit: float
 ) -> None:
     one = plan(65_000, 1, users, mechanism="affine/1", half_width=half_width, population=False)
     assert float(one.epsilon_needed or math.nan) == pytest.approx(choice, abs=0.012)
-    told = plan(1, 1, users, domain_type="bits", half_width=half_width, population=False)
-    assert float(told.epsilon_needed or math.nan) == pytest.approx(bit, abs=0.012)
+    result = plan(1, 1, users, domain_type="bits", half_width=half_width, population=False)
+    assert float(result.epsilon_needed or math.nan) == pytest.approx(bit, abs=0.012)
 
 
-@pytest.mark.parametrize("repeat", ["once", "memoized"])
+@pytest.mark.slow
+@pytest.mark.parametrize("repeat", grid(["once", "memoized"], by_default=["memoized"]))
 def test_what_is_needed_is_enough_and_a_little_less_is_not(repeat: str) -> None:
     found = plan(40, "1", 5_000, half_width=0.04, repeat=repeat)
     assert plan(40, "1", found.users_needed, repeat=repeat).half_width <= 0.04
@@ -96,11 +101,15 @@ def test_what_is_needed_is_enough_and_a_little_less_is_not(repeat: str) -> None:
 
 
 def test_no_epsilon_is_enough_where_people_differ_more_than_that() -> None:
-    """√(¼/100) = 5 points for a share of one half, even if everybody tells the truth."""
+    """√(¼/100) = 5 points for a share of one half, even if all people answer truthfully."""
     assert plan(1, "1", 100, domain_type="bits", half_width=0.05).epsilon_needed is None
 
 
-@pytest.mark.parametrize(("domain", "epsilon"), [(2, "1"), (30, "0.5"), (30, "3"), (1000, "1")])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("domain", "epsilon"),
+    rows([(2, "1"), (30, "0.5"), (30, "3"), (1000, "1")], by_default=[(2, "1"), (30, "3")]),
+)
 def test_its_standard_error_is_that_of_estimates(domain: int, epsilon: str) -> None:
     found = plan(domain, epsilon, 50_000)
     mechanism = mechanisms.build(
@@ -114,6 +123,7 @@ def test_its_standard_error_is_that_of_estimates(domain: int, epsilon: str) -> N
     assert estimate.influence == pytest.approx(found.influence)
 
 
+@pytest.mark.slow
 def test_it_chooses_as_a_manifest_that_names_none() -> None:
     for domain in (Choice(tuple("abcdefghijklmnop")), Bits(tuple("abc"))):
         chosen = recommend(DomainShape(domain.type, domain.size), Fraction(1))
@@ -149,7 +159,8 @@ def test_influence_is_that_of_the_literature_at_many_labels() -> None:
     assert found.influence_of_one_percent == pytest.approx(0.04372, rel=1e-3)
 
 
-def test_asking_again_costs_what_each_way_costs_and_buys_what_its_chains_allow() -> None:
+@pytest.mark.slow
+def test_each_way_to_repeat_has_its_own_cost_and_error() -> None:
     found = plan(4, "1", 10_000, epochs=10)
     once, fresh, memoized = found.repeats
     assert [way.epsilon_lifetime for way in found.repeats] == [1, 10, 2]
@@ -175,12 +186,13 @@ def test_averages_over_a_hold_spread_as_planned() -> None:
     kept, blurred, first = map(float, (chain.keep_probability, chain.redraw_support, chain.first.q))
     draws = np.random.default_rng()  # noqa: TID251  (simulates a fleet)
     permanent = draws.random((400, 2_000)) < first
-    told = draws.random((4, 400, 2_000)) < np.where(permanent, kept + blurred, blurred)
-    shares = told.mean(axis=(0, 2))
+    result = draws.random((4, 400, 2_000)) < np.where(permanent, kept + blurred, blurred)
+    shares = result.mean(axis=(0, 2))
     means = (shares - float(chain.q)) / float(chain.p - chain.q)
     assert means.var() / found.std_error_all**2 == pytest.approx(1, abs=6 * math.sqrt(2 / 400))
 
 
+@pytest.mark.slow
 def test_shuffling_helps_and_more_people_help_more() -> None:
     few, many = (plan(64, "1", users).shuffle_epsilon for users in (1_000, 100_000))
     assert 0 < many < few < 1
@@ -188,12 +200,12 @@ def test_shuffling_helps_and_more_people_help_more() -> None:
 
 
 def test_the_document_is_json_with_what_planners_read() -> None:
-    told = json.loads(json.dumps(plan(16, "1", 1000).to_json()))
+    result = json.loads(json.dumps(plan(16, "1", 1000).to_json()))
     wanted = {
         *("mechanism", "reason", "payload_bytes", "std_error", "users_needed", "epsilon_needed"),
         *("ratio_to_optimum", "smallest_detectable", "influence", "shuffle_epsilon"),
     }
-    assert wanted <= set(told)
+    assert wanted <= set(result)
 
 
 @pytest.mark.parametrize(
@@ -209,11 +221,11 @@ def test_the_document_is_json_with_what_planners_read() -> None:
         ({"domain_type": "colour"}, "type must be bits, choice, number or text"),
         ({"users": 0}, "users must be at least 1, got 0"),
         ({"epochs": 0}, "epochs must be at least 1"),
-        ({"half_width": 0.0}, "half_width must lie strictly between 0 and 1"),
-        ({"confidence": 1.0}, "confidence must lie strictly between"),
-        ({"frequency": 1.5}, r"frequency must lie in \[0, 1\]"),
+        ({"half_width": 0.0}, "half_width must be strictly between 0 and 1"),
+        ({"confidence": 1.0}, "confidence must be strictly between"),
+        ({"frequency": 1.5}, r"frequency must be in \[0, 1\]"),
         ({"repeat": "daily"}, "repeat must be one of once, fresh, memoized"),
-        ({"mechanism": "duchi/1"}, "mechanism must tell frequencies, one of affine/1"),
+        ({"mechanism": "duchi/1"}, "mechanism must measure frequencies, one of affine/1"),
         ({"epsilon": "21"}, "epsilon must lie in"),
         ({"repeat": "memoized", "permanent": "1"}, "permanent must be more than epsilon = 1"),
     ],

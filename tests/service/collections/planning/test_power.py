@@ -28,6 +28,7 @@ def mechanism_of(domain: int, epsilon: str, users: int, type: str = "choice") ->
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", grid([1_000, 20_000, 1_000_000], by_default=[20_000]))
 @pytest.mark.parametrize(
     ("domain", "epsilon"), rows([*LABELS_AND_EPSILON, *MORE], by_default=LABELS_AND_EPSILON[:2])
@@ -52,11 +53,11 @@ def test_so_is_a_bit_that_only_some_reports_speak_of(bits: int) -> None:
     mechanism = mechanism_of(bits, "1", users, "bits")
     least = plan(bits, "1", users, domain_type="bits").smallest_detectable
     assert least is not None
-    p, q, told = float(mechanism.p), float(mechanism.q), float(mechanism.sampling_fraction)
+    p, q, result = float(mechanism.p), float(mechanism.q), float(mechanism.sampling_fraction)
     trials = np.arange(users + 1)
     critical = critical_counts(trials, q, 0.05 / bits)
     power = binom.sf(critical - 1, trials, q + (p - q) * least)
-    assert binom.pmf(trials, users, told) @ power == pytest.approx(0.8, abs=1e-3)
+    assert binom.pmf(trials, users, result) @ power == pytest.approx(0.8, abs=1e-3)
 
 
 @pytest.mark.statistical

@@ -45,6 +45,7 @@ def test_a_mean_is_told_by_what_shows_the_narrowest_interval(epsilon: str, chose
     assert "3%" in found.ratio_unknown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeat", ["once", "memoized"])
 @pytest.mark.parametrize("id", ["optimal-mean/1", "duchi/1"])
 def test_the_error_of_a_mean_is_no_less_than_that_of_any_answer(id: str, repeat: str) -> None:
@@ -74,6 +75,7 @@ def test_the_error_of_a_mean_is_no_less_than_that_of_any_answer(id: str, repeat:
     assert 0.93 * planned.std_error <= math.sqrt(worst) <= planned.std_error * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_ranges_are_told_by_haar_below_nine_tenths_and_by_a_tree_above() -> None:
     below, above = (asked(256, e, domain_type="number", asks="ranges") for e in ("0.5", "1.5"))
     assert (below.mechanism, above.mechanism) == ("haar/1", "tree/1")
@@ -84,6 +86,7 @@ def test_ranges_are_told_by_haar_below_nine_tenths_and_by_a_tree_above() -> None
     assert below.influence is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("radices", [(3, 4, 2), (2, 2, 2, 2, 2, 2), (5, 6, 7, 8)], ids=str)
 def test_a_record_is_planned_by_the_error_of_a_cell_of_two_attributes(
     radices: tuple[int, ...],
@@ -112,8 +115,8 @@ def test_the_error_planned_for_texts_is_that_of_many_reports() -> None:
     seen = []
     for _ in range(400):
         tally = tally_of(estimator, [b"most"], np.array([20_000]))
-        told = estimate_texts(TextTally(estimator, tally), [b"rare"], held_out=True)
-        seen.append(float(told.estimate.frequencies[0]))
+        result = estimate_texts(TextTally(estimator, tally), [b"rare"], held_out=True)
+        seen.append(float(result.estimate.frequencies[0]))
     assert np.std(seen) == pytest.approx(found.std_error, rel=0.2)
 
 

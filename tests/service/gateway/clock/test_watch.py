@@ -32,7 +32,7 @@ def reboot(watched: Watched, monkeypatch: pytest.MonkeyPatch, name: str = "next 
 
 
 @pytest.mark.parametrize("seconds", [400 * DAY, 10 * DAY, LIMIT_SECONDS + 1, -301, -NOON + 1])
-def test_a_step_is_noticed_by_the_next_look_and_forgotten_once_it_is_undone(
+def test_a_clock_step_is_noticed_and_forgotten_after_it_is_undone(
     watched: Watched, seconds: float
 ) -> None:
     watched.clocks.step(seconds)
@@ -75,6 +75,7 @@ def test_small_steps_add_up(watched: Watched) -> None:
     assert watched.watch.tick()
 
 
+@pytest.mark.slow
 def test_time_that_passes_is_no_step(watched: Watched) -> None:
     for _ in range(1_000):
         watched.clocks.pass_time(3 * DAY)

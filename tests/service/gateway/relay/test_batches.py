@@ -39,7 +39,7 @@ def test_a_batch_is_passed_on_in_one_request_and_counted(
     assert relay.running.queue.counts() == {"accepted": BATCH, "forwarded": BATCH}
 
 
-def test_what_waits_beyond_a_batch_goes_with_it_and_a_rest_waits_for_its_own(
+def test_reports_beyond_a_batch_go_with_it_and_a_rest_waits(
     relay: RelayWorld, collection: Collection
 ) -> None:
     sent(relay, collection, BATCH + 2)
@@ -78,6 +78,7 @@ def test_batches_do_not_mix_epochs_versions_keys_sizes_or_collections(
     assert relay.running.queue.waiting() == 5 * less
 
 
+@pytest.mark.slow
 def test_a_large_batch_goes_in_requests_of_at_most_a_thousand_and_256_kib(
     tmp_path: Path,
 ) -> None:
@@ -108,7 +109,7 @@ def test_a_retry_is_no_second_member_of_a_batch_nor_of_a_later_one(
     assert [len(post.reports) for post in relay.wiretap.posts] == [BATCH]
 
 
-def test_what_has_not_come_to_a_batch_when_the_epoch_closes_is_deleted_and_counted(
+def test_reports_without_a_batch_at_closing_are_deleted_and_counted(
     relay: RelayWorld, collection: Collection
 ) -> None:
     sent(relay, collection, BATCH - 1)

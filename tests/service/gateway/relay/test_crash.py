@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 from deniable_gateway.relay.forwarder import Forwarder, UpstreamReply
 from deniable_gateway.relay.queue import NAME, ReportQueue
 from deniable_gateway.upload.gate import Arrival, Sender
@@ -22,6 +24,8 @@ from deniable_shared.wire.report import (
 from support.builders import service_world
 from support.builders.data_directory import TODAY, Moment
 from support.doubles.statement_crashes import Killed, Killer, killed_before
+
+pytestmark = pytest.mark.slow
 
 BATCH = 3
 MANIFEST: Manifest = service_world.authored()
@@ -106,7 +110,7 @@ def kills(folder: Path, life: Callable[[Rig], None]) -> Iterator[tuple[Path, Rig
             yield killer.grave / NAME, made[0], aggregator
 
 
-def test_after_a_kill_anywhere_all_that_was_acknowledged_is_there_or_was_passed_on(
+def test_after_any_kill_all_acknowledged_reports_exist_or_were_sent(
     tmp_path: Path,
 ) -> None:
     for grave, rig, aggregator in kills(tmp_path, lives):
@@ -116,7 +120,7 @@ def test_after_a_kill_anywhere_all_that_was_acknowledged_is_there_or_was_passed_
         assert set().union(*aggregator.requests, set()) <= kept
 
 
-def test_after_a_kill_anywhere_the_next_relay_finishes_and_each_is_counted_once(
+def test_after_any_kill_the_next_relay_finishes_and_each_counts_once(
     tmp_path: Path,
 ) -> None:
     for grave, _rig, aggregator in kills(tmp_path, lives):
@@ -132,7 +136,7 @@ def test_after_a_kill_anywhere_the_next_relay_finishes_and_each_is_counted_once(
         again.queue.close()
 
 
-def test_after_a_kill_anywhere_no_request_adds_fewer_new_reports_than_a_batch(
+def test_after_any_kill_no_request_has_fewer_new_reports_than_a_batch(
     tmp_path: Path,
 ) -> None:
     for grave, _rig, aggregator in kills(tmp_path, lives):

@@ -1,4 +1,4 @@
-"""A service that is busy, silent or refuses: nothing is lost and nobody joins a batch."""
+"""A service that is busy, silent or refuses: nothing is lost and no report joins a batch."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def test_waits_grow_while_nothing_answers(relay: RelayWorld, collection: Collect
     assert 5 <= len(relay.wiretap.posts) <= 8  # waits of 5…10 s, then 10…20, 20…40 and so on
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_sent_in_part_is_finished_without_newcomers(tmp_path: Path) -> None:
     with relay_world.opened(tmp_path, batch=1_001) as relay:
         found = relay.aggregator.register(api_world.authored())
@@ -94,7 +95,7 @@ def test_reports_of_a_collection_that_was_closed_meanwhile_are_let_go(
     assert relay.running.queue.waiting() == 0
 
 
-def test_nobody_else_may_read_the_file_and_a_report_that_went_is_gone_from_it(
+def test_only_the_owner_reads_the_file_and_sent_reports_are_deleted(
     relay: RelayWorld, collection: Collection
 ) -> None:
     path = relay.options.directory / NAME
@@ -116,6 +117,7 @@ def test_a_second_relay_on_the_directory_is_refused(relay: RelayWorld) -> None:
         Relay(relay.options, clock=relay.clock)
 
 
+@pytest.mark.slow
 def test_an_aggregator_that_cannot_be_read_leaves_the_copy_as_it_was(
     relay: RelayWorld, collection: Collection
 ) -> None:

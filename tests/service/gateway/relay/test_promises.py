@@ -61,6 +61,7 @@ def test_the_page_of_a_collection_says_what_the_relay_adds(tmp_path: Path) -> No
     with api_world.opened(tmp_path, **RELAYED) as world:
         found = world.register(api_world.authored())
         [sentence] = relay_guarantees(found, 1_000)
-        assert "at least 1\u202f000 together" in sentence
-        assert "ε = 0.585 at δ = 1e-06 of one report, if at most 50" in sentence
+        assert "A relay mixes at least 1\u202f000 reports" in sentence
+        assert "one report then has ε = 0.585 at δ = 1e-06," in sentence
+        assert "an honest relay and at most 50" in sentence
         assert list(relay_guarantees(found, 0)) == []

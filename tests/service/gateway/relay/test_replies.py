@@ -56,7 +56,7 @@ def test_a_reply_settles_a_report_only_as_the_vector_says(
     queue.close()
 
 
-def test_reports_of_a_collection_unknown_upstream_wait_and_hold_up_no_other(
+def test_reports_of_a_collection_unknown_upstream_delay_no_others(
     relay: RelayWorld,
 ) -> None:
     lost, found = (relay.aggregator.register(api_world.authored(name)) for name in ("a", "b"))

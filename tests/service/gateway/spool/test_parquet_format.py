@@ -59,6 +59,7 @@ def test_what_is_in_the_open_has_a_column_each() -> None:
     assert table["sealed"].to_pylist() == [b"\x01", b"2"]
 
 
+@pytest.mark.slow
 def test_a_changed_byte_changes_no_record_or_the_block_is_refused() -> None:
     block, refused = encode_parquet(REPORTS), 0
     for at in range(len(block)):

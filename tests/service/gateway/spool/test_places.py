@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
@@ -19,6 +20,8 @@ from deniable_gateway.spool.protocol import SpoolFile
 from support.builders.spool_places import KINDS, Killed, Place, killed_at, place_of
 from support.doubles import s3_server
 from support.processes import postgres_server
+
+SPOOL_PAGE = Path(__file__).parents[4] / "docs" / "reference" / "spool.md"
 
 
 @pytest.fixture(params=KINDS)
@@ -130,6 +133,7 @@ def test_an_address_that_nobody_knows_is_refused_with_those_that_are(address: st
         open_spool(address)
 
 
+@pytest.mark.slow
 def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpoolError, match=r"there is no directory .*nowhere"):
         open_spool(tmp_path / "nowhere")
@@ -164,14 +168,16 @@ def test_a_small_object_is_one_request_and_nothing_is_listed_for_it(tmp_path: Pa
         assert {method for method, _ in asked} <= {"GET", "HEAD"}
 
 
+def granted(role: str) -> list[str]:
+    """What the page lets an administrator run, for a role of this name."""
+    [script] = re.findall(r"^```sql\n(.*?)^```", SPOOL_PAGE.read_text("utf-8"), re.S | re.M)
+    statements = script.replace("deniable_ingest", role).replace(" password '…'", "").split(";")
+    return [statement for statement in statements if statement.strip()]
+
+
 def test_an_intake_s_role_can_put_and_read_notices_and_nothing_else(tmp_path: Path) -> None:
     with place_of("database", tmp_path) as place:
-        for statement in (
-            "create role intake_of_test login",
-            "grant usage on schema deniable_spool to intake_of_test",
-            "grant insert on deniable_spool.blocks to intake_of_test",
-            "grant select on deniable_spool.notices to intake_of_test",
-        ):
+        for statement in granted("intake_of_test"):
             postgres_server.execute(place.address, statement)
         parts = urlsplit(place.address)
         as_intake = f"intake_of_test@{parts.netloc.rpartition('@')[2]}"

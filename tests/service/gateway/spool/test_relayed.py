@@ -57,7 +57,7 @@ def asked_of_both(split: Split, sent: list[Report], role: str | None) -> list[li
     return [split.upload(*sent, role=role).codes, codes]
 
 
-def test_a_batch_with_a_relays_token_is_one_block_and_each_report_counts_once(
+def test_a_batch_with_a_relay_token_is_one_block_counted_once(
     split: Split,
 ) -> None:
     batch = reports(split, 20)
@@ -77,14 +77,14 @@ def test_a_batch_with_a_relays_token_is_one_block_and_each_report_counts_once(
         ("expired", ReportError.TOKEN_INVALID),
     ],
 )
-def test_without_a_relays_token_a_batch_is_refused_as_the_service_refuses_it(
+def test_a_batch_without_a_relay_token_is_refused_as_by_the_service(
     one: Split, role: str | None, code: ReportError
 ) -> None:
     assert asked_of_both(one, reports(one, 2), role) == [[code] * 2] * 2
     assert one.waiting() == []
 
 
-def test_what_is_wrong_with_some_of_a_batch_is_said_of_these_and_the_others_are_kept(
+def test_wrong_reports_of_a_batch_are_named_and_the_others_are_kept(
     one: Split,
 ) -> None:
     good, early, late, keyless = reports(one, 4)
@@ -146,7 +146,7 @@ def test_a_batch_too_long_or_for_nothing_is_refused_as_a_whole(one: Split) -> No
     assert one.waiting() == []
 
 
-def test_a_relay_before_an_intake_says_nothing_of_devices_and_loses_nothing(
+def test_a_relay_before_an_intake_hides_devices_and_loses_nothing(
     tmp_path: Path,
 ) -> None:
     with split_service.opened(tmp_path, relay_batch=BATCH) as split:

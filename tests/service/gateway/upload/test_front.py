@@ -109,7 +109,7 @@ def exchange(
 
 
 class World:
-    """A front over a queue that takes whatever comes."""
+    """A front over a queue that accepts everything."""
 
     def __init__(self, *, trusted: bool = False, per_minute: int = 6_000, **more: Any) -> None:
         self.taken: list[Arrival] = []
@@ -262,6 +262,25 @@ def test_behind_a_proxy_no_network_has_a_share_and_all_have_a_bound() -> None:
     assert (over.status, over.problem, over.reads) == (503, "unavailable", 0)
 
 
+def test_with_no_free_place_an_upload_is_refused_before_its_headers() -> None:
+    world = World(trusted=True)
+    stalled = [exchange(length=5) for _ in range(8)]
+    over = [exchange(b"x", authorization="Bearer relay") for _ in range(40)]
+
+    async def asking() -> None:
+        tasks = await world.held(*stalled)
+        for each in over:
+            await world.front(each.scope, each.receive, each.send)
+        await dropped(tasks)
+
+    world.run(asking())
+    assert {(each.status, each.problem, each.reads) for each in over} == {(503, "unavailable", 0)}
+    waits = {int(each.headers["retry-after"]) for each in over}
+    assert len(waits) > 1
+    assert waits <= set(range(5, 11))
+    assert world.asked == []
+
+
 def test_announced_bytes_are_bounded_too() -> None:
     world = World(uploads=100)
     stalled = exchange(length=900)
@@ -346,3 +365,14 @@ def test_what_is_no_http_is_left_alone(kind: str) -> None:
     asked.scope["type"] = kind
     world.ask(asked)
     assert (asked.sent, asked.reads) == ([], 0)
+
+
+def test_a_refusal_that_is_shared_keeps_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refusals of a full front are made once: what lets one page read them is not kept."""
+    world, page = World(uploads=0), "https://www.example.org"
+    monkeypatch.setattr(world.front, "_web_origins", lambda _collection: (page,))
+    asked = [exchange(b"a", origin=page), *(exchange(b"a") for _ in range(200))]
+    world.ask(*asked)
+    assert {each.status for each in asked} == {503}
+    readable = ["access-control-allow-origin" in each.headers for each in asked]
+    assert readable == [True, *[False] * 200]

@@ -144,6 +144,7 @@ def _one_label_a_day(
     return pairs
 
 
+@pytest.mark.slow
 def test_every_past_epoch_is_closed_and_has_its_people(demo: PastDemo) -> None:
     for question, collection in zip(demo.study.questions, demo.prepared.collections, strict=True):
         rows = demo.service.store.epochs(collection)
@@ -156,6 +157,7 @@ def test_every_past_epoch_is_closed_and_has_its_people(demo: PastDemo) -> None:
             assert end <= row.closed_at <= min(end + DAY_SECONDS, NOON)
 
 
+@pytest.mark.slow
 def test_one_release_is_finished_and_one_session_is_open(demo: PastDemo) -> None:
     made = {}
     for collection_id in demo.prepared.collections:
@@ -172,6 +174,7 @@ def test_one_release_is_finished_and_one_session_is_open(demo: PastDemo) -> None
     assert len(demo.service.store.charges(devices.id)) == 1
 
 
+@pytest.mark.slow
 def test_the_clients_of_today_find_open_collections_and_keys_that_hold(demo: PastDemo) -> None:
     for collection in demo.service.registry.all():
         assert collection.state == "open"

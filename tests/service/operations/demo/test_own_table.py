@@ -53,7 +53,7 @@ def test_any_other_column_is_a_choice_among_its_values_in_natural_order(tmp_path
     assert "Plan size" in question.purpose
 
 
-def test_bits_and_choices_together_are_a_collection_for_the_bits_and_one_a_choice(
+def test_all_bits_are_one_collection_and_each_choice_is_its_own(
     tmp_path: Path,
 ) -> None:
     read = study(tmp_path, "a,b,c,d\n1,x,0,p\n0,y,1,q\n", "a", "b", "c", "d")
@@ -125,7 +125,7 @@ def test_empty_lines_are_passed_over(tmp_path: Path) -> None:
 
 def test_identifiers_are_refused_with_their_number(tmp_path: Path) -> None:
     rows = "\n".join(f"user-{number}" for number in range(MAX_CHOICES + 1))
-    with pytest.raises(StudyError, match=r"'id' holds 1,001 different values.*identifier"):
+    with pytest.raises(StudyError, match=r"'id' has 1,001 different values.*identifier"):
         study(tmp_path, f"id\n{rows}\n", "id")
 
 
@@ -135,7 +135,7 @@ def test_as_many_values_as_can_be_told_apart_are_taken(tmp_path: Path) -> None:
 
 
 def test_a_column_with_one_value_leaves_nothing_to_estimate(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="holds 'a' in every row"):
+    with pytest.raises(StudyError, match="has 'a' in every row"):
         study(tmp_path, "plan\na\na\n", "plan")
 
 
@@ -149,7 +149,7 @@ def test_a_file_without_data_says_what_is_missing(tmp_path: Path, text: str, rea
 
 
 def test_a_column_named_twice_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="each column is named once"):
+    with pytest.raises(StudyError, match="name each column once"):
         study(tmp_path, "plan\na\nb\n", "plan", "plan")
 
 
@@ -177,5 +177,5 @@ def test_without_columns_every_one_is_asked_about_that_can_be(tmp_path: Path) ->
 def test_a_table_about_which_nothing_can_be_asked_says_why(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("a,b\nx,y\nx,y\n", encoding="utf-8")
-    with pytest.raises(StudyError, match="'a' holds 'x' in every row"):
+    with pytest.raises(StudyError, match="'a' has 'x' in every row"):
         read_study(path, [], "1")

@@ -19,7 +19,7 @@ from deniable_aggregator.web.dashboard.pages import pages
 from support.builders.simulated_demo import PastDemo, past_demo
 
 NOON = 20_780 * DAY_SECONDS + 43_200
-TICK = "A tick is the truth"
+TICK = "The ticks show the true values"
 STATED = "<strong>Simulated.</strong>"
 DAYS = ((300, 200, 100),) * 9 + ((100, 200, 300),) * 7
 PLAN = Question(
@@ -82,6 +82,7 @@ def addresses(demo: PastDemo) -> list[str]:
     return listed
 
 
+@pytest.mark.slow
 def test_every_page_of_a_demo_says_so(demo: PastDemo, visitor: FlaskClient) -> None:
     for address in (*addresses(demo), "/sign-in", "/nowhere"):
         answer = visitor.get(address, headers={"Accept": "text/html"})
@@ -122,6 +123,7 @@ def test_bars_columns_lines_changes_and_releases_have_the_truth(
     assert TICK in visitor.get(f"/collections/{plan}/releases/{made}").text
 
 
+@pytest.mark.slow
 def test_numbers_have_their_true_mean_and_median(demo: PastDemo, visitor: FlaskClient) -> None:
     page = visitor.get(f"/collections/{demo.prepared.collections[1]}").text
     mean = (sum(day[1] for day in DAYS) + 2 * sum(day[2] for day in DAYS)) / sum(map(sum, DAYS))
@@ -153,6 +155,7 @@ def test_files_of_a_demo_say_so_in_their_names_and_headers(
     assert plan.startswith("simulated-")
 
 
+@pytest.mark.slow
 def test_another_service_never_says_so(demo: PastDemo, tmp_path: Path) -> None:
     """The same data without demo.json: no label, no tick, no link."""
     settings = Settings(data=tmp_path / "data")

@@ -54,7 +54,7 @@ def test_nobody_is_refused() -> None:
         draw_people(EVERYBODY, 0)
 
 
-def test_a_question_becomes_a_manifest_that_took_answers_in_every_past_epoch() -> None:
+def test_a_question_becomes_a_manifest_that_is_open_in_past_epochs() -> None:
     made = manifest(PLAN)
     assert (made.mechanism_id, made.min_batch, str(made.epsilon_report)) == ("grr/1", 1, "1/2")
     assert made.first_epoch <= PLAN.past_epochs(NOW)[0]

@@ -32,8 +32,9 @@ from support.builders.ledgers import admitted, charge_row
 from support.builders.previous_schema import postgres_before, sqlite_before
 from support.builders.store_reports import COLLECTION, EPOCH, arrival, sums
 from support.builders.store_reports import counted as counted_in
+from support.tiers import by_tier
 
-FEW = 60
+FEW = by_tier(20, 60)
 MANY = 500
 
 
@@ -85,6 +86,7 @@ def only_honest(seen: Counter[str]) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_some_flipped_databases_show_no_wrong_number(
     undamaged: Original, right: Found, tmp_path: Path
 ) -> None:
@@ -142,6 +144,7 @@ def test_damage_stays_noticed_while_reports_are_added(
     assert (healthy.n, healthy.tally.tolist()) == (1, [1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -261,6 +264,7 @@ def test_an_upgrade_computes_the_checksums_of_what_is_there(tmp_path: Path) -> N
     upgraded.close()
 
 
+@pytest.mark.slow
 def test_an_upgrade_of_postgresql_computes_them_of_deltas_too(tmp_path: Path) -> None:
     full, old = fresh("postgres", tmp_path), unfilled("postgres", tmp_path)
     store = full.open()
@@ -278,7 +282,7 @@ def test_an_upgrade_of_postgresql_computes_them_of_deltas_too(tmp_path: Path) ->
     old.delete()
 
 
-def test_a_draft_is_removed_where_writing_fails_and_by_the_consumer_after_a_day(
+def test_a_draft_is_removed_on_failure_or_by_the_consumer_after_a_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spool = DirectorySpool(tmp_path)

@@ -42,7 +42,7 @@ def test_a_database_that_comes_back_is_found_by_the_next_attempt(
         assert open_when_available(opening(away, away), pause=pauses.append) == "open"
     assert pauses == [FIRST_PAUSE_SECONDS, 2 * FIRST_PAUSE_SECONDS]
     assert [record.getMessage() for record in caplog.records] == [
-        "the database is away; this process starts once it is back"
+        "the database is unavailable; this process starts when it is back"
     ] * 2
 
 

@@ -75,7 +75,7 @@ def _pairs(built: Any) -> Iterator[tuple[Vector, ...]]:
 
 
 @pytest.mark.slow
-def test_neighbours_give_allocations_equal_in_every_field_but_the_noisy_counts() -> None:
+def test_allocations_of_neighbours_differ_only_in_the_noisy_counts() -> None:
     built, documents = SMALL["grr-chain"], dict[str, Any]()
     release = shared(built, 2, epochs=1)
     for pair in list(neighbours(built, 2)) * 3:
@@ -93,7 +93,7 @@ def test_rounds_are_the_same_whatever_may_be_read() -> None:
     assert release.draw(counted, Coins.derive(coins)) == full.draw(counted, Coins.derive(coins))
 
 
-def test_the_prices_are_the_course_of_the_noisy_demand_and_empty_epochs_no_round() -> None:
+def test_prices_follow_the_noisy_demand_and_skip_empty_epochs() -> None:
     built = mechanism("grr/1", 3, "2")
     release = shared(built, 500, epochs=3, supply=[60, 90], buyers=300, rounds=40)
     counted = parts((50, 100, 50), (0, 0, 0), (200, 50, 50))
@@ -117,7 +117,7 @@ def test_the_prices_are_the_course_of_the_noisy_demand_and_empty_epochs_no_round
     assert [row["demand"] for row in result["allocation"]] == pytest.approx(settled["demand"])
 
 
-def test_epoch_by_epoch_from_the_last_prices_is_the_same_course_as_all_at_once() -> None:
+def test_epoch_by_epoch_gives_the_same_prices_as_all_at_once() -> None:
     built, coins = mechanism("grr/1", 3, "2"), Coins.derive(b"posted")
     more: dict[str, Any] = {"buyers": 600, "rounds": 9, "supply": 100}
     counted = [(50, 100, 50), (80, 90, 30), (70, 70, 60)]
@@ -152,7 +152,7 @@ def test_average_demand_is_covered_as_often_as_its_interval_says(repeat: str, ep
 
 
 @pytest.mark.parametrize("many", [2, 3, 8, 30])
-def test_the_noise_of_several_rounds_is_less_far_out_than_the_laplace_it_is_taken_for(
+def test_the_noise_of_several_rounds_has_lighter_tails_than_laplace(
     many: int,
 ) -> None:
     """Exactly: the sum of `many` two-sided geometrics, convolved, beyond √many·ln 20/rate."""
@@ -238,7 +238,7 @@ def test_what_is_no_request_for_an_allocation_is_refused(
         shared(SMALL["grr-4"], 4, epochs=2, **arguments)
 
 
-def test_bits_and_wide_choices_are_no_goods_and_too_many_numbers_are_not_shown() -> None:
+def test_bits_wide_choices_and_too_many_numbers_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"needs a choice of goods.*bits answered"):
         shared(SMALL["rr-2"], 4)
     with pytest.raises(ParameterError, match="2 to 1,024 labels"):

@@ -139,7 +139,7 @@ def test_half_widths_leave_out_just_what_they_say_by_numeric_convolution(
     assert 2 * (density * beyond).sum() / density.sum() == pytest.approx(0.05, rel=1e-4)
 
 
-def test_both_parts_are_shown_and_add_up_and_only_one_hears_of_each_epsilon() -> None:
+def test_both_parts_add_up_and_each_depends_on_one_epsilon() -> None:
     built = mechanism("grr/1", 16, "2")
     little, much = (
         prepare("exponential", {"epsilon": e}, context(built, 4000)).expected for e in ("0.1", "1")

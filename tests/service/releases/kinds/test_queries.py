@@ -90,7 +90,7 @@ def test_opening_is_the_charge_of_all_of_epsilon() -> None:
     assert release.guarantee.delta == 0
 
 
-def test_what_opening_says_is_known_beforehand_and_the_record_is_kept_first() -> None:
+def test_opening_shows_only_public_facts_and_keeps_the_record_first() -> None:
     release, kept = asked(), list[bytes]()
     _, drawn = release.open(SKEWED, kept.append)
     assert len(kept) == 1
@@ -207,7 +207,7 @@ def test_past_the_planned_questions_there_is_an_answer_and_no_bar() -> None:
     json.dumps([dict(one.result) for one in drawn], allow_nan=False)
 
 
-def test_answers_carry_both_parts_of_the_error_and_epochs_widen_the_local_one() -> None:
+def test_answers_have_both_parts_of_the_error_and_epochs_widen_one() -> None:
     session, drawn = asked().open(SKEWED, list[bytes]().append)
     around, local, central, both = session.ask(question(0)).error_bars
     assert (local, central, both) == drawn.error_bars

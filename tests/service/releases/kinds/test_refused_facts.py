@@ -18,10 +18,12 @@ from deniable_aggregator.releases.kinds.contract import Tallies
 from deniable_aggregator.releases.kinds.error_simulation import Population
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.norms import norms_of_images
+from deniable_aggregator.releases.kinds.tally_spaces import check_releasable
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.errors import ParameterError
 from support.builders.release_contexts import context, tallies
 from support.builders.small_mechanisms import SMALL, mechanism
+from support.builders.small_readings import READINGS
 from support.doubles.toy_mechanism import Toy
 
 GRR = SMALL["grr-4"]
@@ -30,8 +32,8 @@ GRR = SMALL["grr-4"]
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"epochs": ()}, "epochs must be at least one, each once, in order"),
-        ({"epochs": (2, 1)}, "epochs must be at least one, each once, in order"),
+        ({"epochs": ()}, "epochs must have at least one number, each once, in order"),
+        ({"epochs": (2, 1)}, "epochs must have at least one number, each once, in order"),
         ({"n": 0}, "n must be at least 1, got 0"),
     ],
 )
@@ -44,9 +46,13 @@ def test_a_context_without_epochs_or_reports_is_refused(
 
 def test_tallies_of_two_lengths_are_refused() -> None:
     parts = tallies((1, 2), 3).parts + tallies((1, 2, 0), 3).parts
-    with pytest.raises(ParameterError, match="tallies must be at least one and of one length"):
+    with pytest.raises(
+        ParameterError, match="tallies must have at least one part, all of one length"
+    ):
         Tallies(parts)
-    with pytest.raises(ParameterError, match="tallies must be at least one and of one length"):
+    with pytest.raises(
+        ParameterError, match="tallies must have at least one part, all of one length"
+    ):
         Tallies(())
 
 
@@ -65,8 +71,12 @@ def test_a_mechanism_without_a_structure_is_told_what_can_be_read(
 ) -> None:
     monkeypatch.setattr(Toy, "structure", None)
     toy = Toy(3, GRR.epsilon)
-    with pytest.raises(ParameterError, match="not available for toy/1: its estimates can be read"):
+    with pytest.raises(ParameterError, match="not available for toy/1: read its estimates instead"):
         message_spaces.message_space_of(toy)
+    with pytest.raises(ParameterError, match="not available for toy/1"):
+        check_releasable(toy)
+    for name in ("duchi-3", "hcms-1"):
+        check_releasable(READINGS[name])
 
 
 def test_messages_that_no_estimator_sums_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def sums(built: Mechanism, size: int) -> list[tuple[Vector, ...]]:
 def pairs(
     built: Mechanism, replaced: int = 1, sizes: tuple[int, ...] = SIZES
 ) -> Iterator[tuple[Groups, Groups]]:
-    """All collections of these cohorts beside all with a report replaced in so many of them."""
+    """All pairs of collections that differ by a replaced report in this many cohorts."""
     seen = set()
     for cohorts in product(*(sums(built, size) for size in sizes)):
         for fresh in product(messages(built), repeat=replaced):
@@ -104,7 +104,7 @@ def test_delta_is_reached_so_no_answer_is_withheld_in_vain() -> None:
     check_delta_is_reached(law_of(release), pairs(SMALL["grr-2"]), release.guarantee)
 
 
-def test_two_reports_of_one_installation_have_the_promise_of_a_group_of_two() -> None:
+def test_two_reports_of_one_installation_have_the_guarantee_of_a_pair() -> None:
     built, sizes = SMALL["grr-2"], (1,) * 5
     release = asked(world(built, 5, 5), delta="0.1")
     group = group_guarantee(release.guarantee, 2)
@@ -121,7 +121,7 @@ def test_two_reports_of_one_installation_have_the_promise_of_a_group_of_two() ->
         check_approximate(law, together, release.guarantee)
 
 
-def test_distances_in_units_of_two_answers_are_no_better_for_a_single_report() -> None:
+def test_distances_of_two_answers_do_not_help_a_single_report() -> None:
     release = asked(world(SMALL["grr-2"], cohorts=40), delta="0.1")
     double = SampleAggregate(release.test, overlap=2)
 
@@ -219,7 +219,7 @@ def test_the_bar_shrinks_with_reports_and_says_nothing_of_too_few() -> None:
 REFUSED: list[tuple[ReleaseContext, dict[str, object], str]] = [
     (context(SMALL["grr-4"], 9), {}, r"set cohorts = 64 in the manifest"),
     (world(SMALL["grr-4"]), {"answer": "median"}, "answer must not be 'median'"),
-    (world(SMALL["grr-4"]), {"quantile": "0.9"}, "goes with answer quantile"),
+    (world(SMALL["grr-4"]), {"quantile": "0.9"}, "needs answer quantile"),
     (world(SMALL["rr-2"]), {"answer": "quantile"}, "labels in an order: use answer mode"),
     (world(SMALL["grr-4"]), {"delta": "1e-6"}, "at least 29 cohorts.*has 3"),
     (world(SMALL["grr-4"]), {"delta": "0"}, "delta must lie in"),

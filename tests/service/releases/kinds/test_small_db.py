@@ -114,7 +114,7 @@ def test_candidates_that_public_coins_drew_are_as_private_however_few(count: int
     check_pure(by_place, neighbours(SMALL["grr-4"], 3), release.guarantee)
 
 
-def test_anybody_can_draw_the_candidates_again_and_another_request_has_others() -> None:
+def test_candidates_can_be_drawn_again_and_differ_between_requests() -> None:
     def drawn(**more: object) -> tuple[object, ...]:
         release = asked(context(SMALL["grr-4"], 3), **{"candidates": 50, **more})
         return release.pmf(tallies((1, 1, 1, 0), 3)).outcomes
@@ -172,7 +172,7 @@ def test_answers_are_within_the_bar_of_the_truth() -> None:
     assert binomial_tail(200, 0.05, missed) > FALSE_ALARM
 
 
-def test_parts_of_the_bar_add_up_and_the_local_one_does_not_depend_on_epsilon() -> None:
+def test_parts_of_the_bar_add_up_and_epsilon_moves_only_the_central() -> None:
     given = context(SMALL["grr-4"], 10**6)
     near, far = (asked(given, epsilon=epsilon, alpha="0.3").expected for epsilon in ("1", "2"))
     assert near[0].upper == pytest.approx(far[0].upper)
@@ -191,15 +191,15 @@ def test_drawn_candidates_promise_nothing_about_the_best_of_all() -> None:
 
 REFUSED: list[tuple[str, int, dict[str, object], str]] = [
     ("grr/1", 64, {"alpha": "0.3"}, r"far too many candidates.*candidates = 100000.*or use mwem"),
-    ("grr/1", 3, {"alpha": "0.03", "workload": "intervals"}, "too many to go through"),
-    ("grr/1", 2, {"alpha": "0.001"}, r"at most 4,096 rows.*allow a larger one, or use mwem"),
+    ("grr/1", 3, {"alpha": "0.03", "workload": "intervals"}, "too many to enumerate"),
+    ("grr/1", 2, {"alpha": "0.001"}, r"at most 4,096 rows.*use larger alpha, or use mwem"),
     ("grr/1", 4, {"alpha": "0"}, r"decimal text in \(0, 1\]"),
     ("grr/1", 4, {"candidates": 0}, r"whole number in \[1, "),
     ("grr/1", 4, {"candidates": 10**9}, r"whole number in \[1, "),
     ("grr/1", 4, {"workload": "intervales"}, "did you mean intervals"),
     ("grr/1", 4, {"workload": []}, "1 to 4,096 sets"),
     ("grr/1", 4, {"workload": [{"labels": ["label 9"]}]}, "labels must be the collection's own"),
-    ("grr/1", 4, {"workload": [{"labels": ["label 0", "label 0"]}]}, "each stand once"),
+    ("grr/1", 4, {"workload": [{"labels": ["label 0", "label 0"]}]}, "each be named once"),
     ("grr/1", 4, {"workload": [{"label": "label 0"}]}, "a query must be"),
     ("grr/1", 4, {"workload": [{"labels": "label 0"}]}, "a list of at least 1 label"),
     ("grr/1", 4, {"workload": [{"labels": ["label 0"]}] * 2}, "each set of labels once"),

@@ -198,7 +198,7 @@ SCORES: dict[str, tuple[str, dict[str, object]]] = {
 @pytest.mark.parametrize("n", [300, 100_000])
 @pytest.mark.parametrize("name", SCORES)
 def test_no_selection_is_said_to_be_never_off(name: str, n: int, epsilon: str) -> None:
-    """For each score some made-up people are hard to tell from those with another best."""
+    """For each score some simulated people are hard to distinguish from others."""
     family, more = SCORES[name]
     given = context(mechanism("grr/1", 5, epsilon), n, labels=PRICED)
     release: Any = prepare(family, {"epsilon": "1", **more}, given)

@@ -10,6 +10,7 @@ from werkzeug.test import TestResponse
 
 from deniable_shared.wire.problems import PROBLEMS
 from support.builders.api_world import World, authored
+from support.builders.manifests import manifest_with
 
 SECRET = "the password is swordfish"
 
@@ -61,6 +62,7 @@ def test_who_asks_for_documents_gets_one(service: World, path: str, accepted: st
     check_problem(service.get(path, None, Accept=accepted), "not-found")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["DELETE", "OPTIONS", "PATCH", "PUT", "TRACE", "MKCOL"])
 def test_a_method_that_is_not_taken_is_a_problem_naming_those_that_are(
     service: World, method: str
@@ -128,6 +130,33 @@ def test_no_answer_sets_a_cookie_or_allows_another_origin(service: World, path: 
     assert "Set-Cookie" not in answer.headers
     assert [name for name in answer.headers if name[0].startswith("Access-Control")] == []
     assert "Vary" not in answer.headers or "Cookie" not in answer.headers["Vary"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/keys", 200),
+        ("/v1/log", 200),
+        ("/v1/log?from=-1", 400),
+        ("/v1/collections/settings/manifest", 200),
+        ("/v1/collections/other/manifest", 404),
+    ],
+)
+def test_what_is_signed_answers_every_origin(service: World, path: str, status: int) -> None:
+    service.register(authored())
+    answer = service.get(path, None, Origin="https://elsewhere.example")
+    assert answer.status_code == status
+    assert answer.headers["Access-Control-Allow-Origin"] == "https://elsewhere.example"
+    assert answer.headers["Access-Control-Expose-Headers"] == "Content-Length, Date, Retry-After"
+    assert "Origin" in answer.headers.getlist("Vary")
+
+
+def test_pages_that_may_upload_are_those_of_the_newest_manifest(service: World) -> None:
+    page = "https://www.example.org"
+    asked = service.register(manifest_with({"web_origins": [page]}))
+    assert service.running.web_origins(asked.id) == service.running.web_origins("settings")
+    assert service.running.web_origins("settings") == (page,)
+    assert service.running.web_origins("unknown") == ()
 
 
 def test_public_answers_do_not_depend_on_cookies(service: World) -> None:

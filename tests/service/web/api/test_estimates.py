@@ -233,7 +233,8 @@ def test_clip_is_for_bits_and_appears_beside_the_raw_value(
     service: World, bits: Collection
 ) -> None:
     rows = service.get(path(bits, projection="clip")).get_json()["estimates"]
-    assert list(rows[0]) == [*ROW_FIELDS[:6], "projected", *ROW_FIELDS[6:]]
+    added = ["projected", "projected_lower", "projected_upper"]
+    assert list(rows[0]) == [*ROW_FIELDS[:6], *added, *ROW_FIELDS[6:]]
     assert [row["projected"] for row in rows] == [min(1, max(0, row["frequency"])) for row in rows]
 
 
@@ -241,6 +242,16 @@ def test_simplex_is_for_choices_and_sums_to_one(service: World, choice: Collecti
     rows = service.get(path(choice, projection="simplex")).get_json()["estimates"]
     assert math.fsum(row["projected"] for row in rows) == pytest.approx(1)
     assert min(row["projected"] for row in rows) >= 0
+
+
+@pytest.mark.parametrize("kind", ["simplex", "mle", "base-cut"])
+def test_the_interval_of_an_adjusted_value_holds_it_and_the_measured_one(
+    service: World, choice: Collection, kind: str
+) -> None:
+    rows = service.get(path(choice, projection=kind)).get_json()["estimates"]
+    for row in rows:
+        assert row["projected_lower"] == min(row["lower"], row["projected"])
+        assert row["projected_upper"] == max(row["upper"], row["projected"])
 
 
 def test_clip_is_refused_for_choices(service: World, choice: Collection) -> None:

@@ -138,6 +138,6 @@ def test_vectors_of_ones_alone_raise_a_warning(
     estimates_table(msgspec.convert(document, EstimatesDocument))
     shown = " ".join(capsys.readouterr().out.split())
     assert "Warning: All labels together were supported" in shown
-    assert "somebody" in shown
+    assert "someone" in shown
     assert "reaches 0 with liars of" in shown
     assert "l1 + l2: " in shown

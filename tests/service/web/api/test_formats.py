@@ -64,8 +64,8 @@ def test_a_table_has_the_labels_and_digits_of_the_document(
     path = f"/v1/collections/{collection.id}/estimates{query}"
     document = service.get(path).get_json()
     rows = table(service, path, kind).to_pylist()
-    for row, told in zip(rows, document["estimates"], strict=True):
-        assert {name: row[name] for name in told} == told
+    for row, result in zip(rows, document["estimates"], strict=True):
+        assert {name: row[name] for name in result} == result
         assert (row["n"], row["provisional"]) == (document["n"], document["provisional"])
 
 
@@ -130,16 +130,16 @@ def test_what_nobody_speaks_is_refused_with_what_is_spoken(
 
 def test_epochs_are_rows(service: World, collection: Collection) -> None:
     path = f"/v1/collections/{collection.id}/epochs"
-    told = service.get(path).get_json()["epochs"]
-    for row, each in zip(lines(service, path), told, strict=True):
+    reply = service.get(path).get_json()["epochs"]
+    for row, each in zip(lines(service, path), reply, strict=True):
         written = {name: str(value).replace("False", "false") for name, value in each.items()}
         assert row == {**written, "fewer_than": ""}
     assert table(service, path, PARQUET).to_pylist() == [
-        {**row, "fewer_than": None} for row in told
+        {**row, "fewer_than": None} for row in reply
     ]
 
 
-def test_small_epochs_have_a_bound_instead_of_n_where_only_releases_are_read(
+def test_with_releases_only_small_epochs_have_a_bound_instead_of_n(
     service: World,
 ) -> None:
     found = service.register(authored("hidden", read="releases", more=BUDGET))
@@ -156,13 +156,13 @@ def test_small_epochs_have_a_bound_instead_of_n_where_only_releases_are_read(
 
 def test_releases_are_rows_with_exact_costs(service: World, collection: Collection) -> None:
     path = f"/v1/collections/{collection.id}/releases"
-    [told] = service.get(path).get_json()["releases"]
+    [result] = service.get(path).get_json()["releases"]
     [row] = lines(service, path)
-    assert json.loads(row["parameters"]) == told["parameters"]
+    assert json.loads(row["parameters"]) == result["parameters"]
     assert row["epochs"] == str(TODAY - 1)
     for name in ("epsilon", "rho", "delta"):
-        assert row[name] == told["guarantee"][name]
-    assert table(service, path, ARROW).column("release").to_pylist() == [told["release"]]
+        assert row[name] == result["guarantee"][name]
+    assert table(service, path, ARROW).column("release").to_pylist() == [result["release"]]
 
 
 def test_of_nothing_released_the_header_is_there(service: World) -> None:
@@ -173,15 +173,15 @@ def test_of_nothing_released_the_header_is_there(service: World) -> None:
 
 def test_the_ledger_has_a_row_an_account(service: World, collection: Collection) -> None:
     path = f"/v1/ledger?collection={collection.id}"
-    [told] = service.get(path).get_json()["collections"]
+    [result] = service.get(path).get_json()["collections"]
     epoch, others, installation = lines(service, path)
-    [run] = told["epochs"]
+    [run] = result["epochs"]
     assert (epoch["first"], epoch["last"]) == (str(run["first"]), str(run["last"]))
     assert epoch["spent_epsilon"] == run["spent"]["epsilon"] == "0.25"
     assert epoch["left_epsilon"] == run["left"]["epsilon"]
     assert (others["account"], others["spent_epsilon"]) == ("every other epoch", "0")
-    assert others["left_epsilon"] == told["per_epoch"]["epsilon"]
-    assert installation["left_rho"] == told["installation"]["left"]["rho"]
+    assert others["left_epsilon"] == result["per_epoch"]["epsilon"]
+    assert installation["left_rho"] == result["installation"]["left"]["rho"]
 
 
 def test_the_audit_log_goes_on_behind_the_link(service: World, collection: Collection) -> None:

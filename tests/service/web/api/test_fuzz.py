@@ -27,8 +27,8 @@ from support.builders.api_world import DSSE, TODAY, World, authored, opened
 from support.tiers import by_tier, grid
 
 pytestmark = pytest.mark.deeper
-EXAMPLES = by_tier(6, 25)
-FEW = by_tier(2, 5)
+EXAMPLES = by_tier(3, 25)
+FEW = by_tier(1, 5)
 PLAIN = [
     ("/healthz", "GET"),
     ("/metrics", "GET"),
@@ -51,7 +51,16 @@ WITH_ARGUMENTS = [
     ("/v1/collections/{collection}/epochs", "GET"),
     ("/v1/collections/{collection}/epochs/{epoch}/close", "POST"),
     ("/v1/collections/{collection}/estimates", "GET"),
+    ("/v1/collections/{collection}/alerts", "GET"),
+    ("/v1/collections/{collection}/alerts", "POST"),
+    ("/v1/collections/{collection}/alerts/{alert_id}", "DELETE"),
+    ("/v1/collections/{collection}/links", "GET"),
+    ("/v1/collections/{collection}/links", "POST"),
+    ("/v1/collections/{collection}/links/{link_id}", "DELETE"),
     ("/v1/collections/{collection}/manifest", "GET"),
+    ("/v1/collections/{collection}/notes", "GET"),
+    ("/v1/collections/{collection}/notes", "POST"),
+    ("/v1/collections/{collection}/notes/{note_id}", "DELETE"),
     ("/v1/collections/{collection}/reports", "POST"),
     ("/v1/collections/{collection}/releases", "GET"),
     ("/v1/collections/{collection}/releases", "POST"),
@@ -178,6 +187,7 @@ def test_what_the_document_allows_is_answered_as_it_says(
     run(cases(schema, path, method, GenerationMode.POSITIVE), check)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "method"), WITH_ARGUMENTS)
 def test_what_the_document_does_not_allow_is_refused_and_changes_nothing(
     service: World, schema: BaseSchema, path: str, method: str
@@ -195,9 +205,7 @@ def test_what_the_document_does_not_allow_is_refused_and_changes_nothing(
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_a_signed_manifest_with_any_bit_changed_is_refused_and_changes_nothing(
-    service: World, data: st.DataObject
-) -> None:
+def test_a_manifest_with_any_bit_changed_is_refused(service: World, data: st.DataObject) -> None:
     before = service.digest()
     manifest = authored("settings", min_batch=4, previous=authored("settings"))
     envelope = bytearray(service.signed(manifest))

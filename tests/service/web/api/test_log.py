@@ -47,6 +47,7 @@ def test_a_key_list_is_signed_over_a_log_that_is_shown(service: World) -> None:
     assert extend(GENESIS, entries).hex() == listed.log_head
 
 
+@pytest.mark.slow
 def test_pages_of_1000_lead_on_to_the_end(service: World) -> None:
     for number in range(1_500):
         append_log(service.running.store, "release", number.to_bytes(32))

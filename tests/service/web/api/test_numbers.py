@@ -66,8 +66,8 @@ def document(service: World, collection: Collection, query: str = "") -> dict[st
 @pytest.mark.parametrize("mechanism", TELL_LABELS + TELL_A_MEAN)
 def test_the_mean_is_told_in_the_units_of_the_domain(service: World, mechanism: str) -> None:
     """At ε = 4 and n = 440 its standard error is at most 1: within 6 of them but for 2e-9."""
-    told = document(service, asked(service, mechanism))
-    mean = told["mean"]
+    result = document(service, asked(service, mechanism))
+    mean = result["mean"]
     assert isinstance(mean, dict)
     assert list(mean) == ["name", "value", "std_error", "lower", "upper"]
     assert 0 < mean["std_error"] < 1
@@ -77,25 +77,27 @@ def test_the_mean_is_told_in_the_units_of_the_domain(service: World, mechanism: 
 
 @pytest.mark.parametrize("mechanism", TELL_LABELS)
 def test_quantiles_rise_and_lie_in_the_domain(service: World, mechanism: str) -> None:
-    told = document(service, asked(service, mechanism, 'repeat = "fresh"\nepsilon_lifetime = "20"'))
-    found = told["quantiles"]
+    result = document(
+        service, asked(service, mechanism, 'repeat = "fresh"\nepsilon_lifetime = "20"')
+    )
+    found = result["quantiles"]
     assert isinstance(found, list)
     assert [quantity["name"] for quantity in found] == ["p10", "p25", "p50", "p75", "p90"]
     values = [quantity["value"] for quantity in found]
     assert values == sorted(values)
     assert all(0 <= q["lower"] <= q["value"] <= q["upper"] <= 20 for q in found)
-    assert len(told["estimates"]) == 9  # type: ignore[arg-type]  # a document has values of many types
+    assert len(result["estimates"]) == 9  # type: ignore[arg-type]  # a document has values of many types
 
 
 @pytest.mark.parametrize("mechanism", TELL_A_MEAN)
 def test_where_a_mean_alone_is_told_there_are_no_labels(service: World, mechanism: str) -> None:
     collection = asked(service, mechanism, 'repeat = "memoized"\nlinkable = true')
-    told = document(service, collection)
-    assert told["estimates"] == []
-    assert "quantiles" not in told
-    assert isinstance(told["trust"], dict)
+    result = document(service, collection)
+    assert result["estimates"] == []
+    assert "quantiles" not in result
+    assert isinstance(result["trust"], dict)
     influence = collection.estimator.estimate(*tally_of(service, collection)).influence
-    assert told["trust"]["influence"] == pytest.approx(20 * influence)
+    assert result["trust"]["influence"] == pytest.approx(20 * influence)
 
 
 def tally_of(service: World, collection: Collection) -> tuple[Counts, int]:
@@ -104,8 +106,8 @@ def tally_of(service: World, collection: Collection) -> tuple[Counts, int]:
 
 
 def test_the_document_says_what_was_clipped_and_how_it_was_rounded(service: World) -> None:
-    told = document(service, asked(service, "duchi/1", "# clipped"))
-    assert told["clipped"] == {"low": "0", "high": "20", "step": "2.5"}
+    result = document(service, asked(service, "duchi/1", "# clipped"))
+    assert result["clipped"] == {"low": "0", "high": "20", "step": "2.5"}
 
 
 def test_a_document_of_other_domains_has_none_of_it(service: World) -> None:
@@ -119,16 +121,16 @@ def test_a_document_of_other_domains_has_none_of_it(service: World) -> None:
 
 
 def test_the_fitted_distribution_of_a_square_wave_is_its_projection(service: World) -> None:
-    told = document(service, asked(service, "square-wave/1", "# fitted"), "projection=simplex")
-    rows = told["estimates"]
+    result = document(service, asked(service, "square-wave/1", "# fitted"), "projection=simplex")
+    rows = result["estimates"]
     assert isinstance(rows, list)
     assert sum(row["projected"] for row in rows) == pytest.approx(1)
     assert all(row["projected"] >= 0 for row in rows)
 
 
 def test_epochs_are_told_one_by_one_too(service: World) -> None:
-    told = document(service, asked(service, "duchi/1", "# epochs"), "group_by=epoch")
-    epochs = told["epochs"]
+    result = document(service, asked(service, "duchi/1", "# epochs"), "group_by=epoch")
+    epochs = result["epochs"]
     assert isinstance(epochs, list)
     assert [epoch["mean"]["name"] for epoch in epochs] == ["mean"]
 
@@ -169,7 +171,7 @@ def test_the_table_shows_what_numbers_tell(
     estimates_table(msgspec.convert(found, EstimatesDocument))
     shown = capsys.readouterr().out
     assert "mean" in shown
-    assert "Clipped to 0 … 20, told to the nearest step of 2.5." in shown
+    assert "Clipped to 0 … 20, rounded to steps of 2.5." in shown
     assert ("p50" in shown) is (mechanism in TELL_LABELS)
     assert ("to leave" in shown) is (mechanism in TELL_LABELS)
 
@@ -180,11 +182,11 @@ def test_the_share_of_a_range_is_told_whatever_the_mechanism(
 ) -> None:
     """At ε = 4 and n = 440: within 6 standard errors but for 2e-9; intervals in [0, 1].
 
-    1 is told as 0, the value next to it: two of eleven people.
+    1 is reported as 0, the value next to it: two of eleven people.
     """
     collection = asked(service, mechanism, "# ranges")
-    told = document(service, collection, "range=5..10&range=0..0&family=all")
-    found = told["ranges"]
+    result = document(service, collection, "range=5..10&range=0..0&family=all")
+    found = result["ranges"]
     assert isinstance(found, list)
     assert [(each["low"], each["high"]) for each in found] == [("5", "10"), ("0", "0")]
     for each, share in zip(found, (5 / 11, 2 / 11), strict=True):
@@ -217,8 +219,8 @@ def test_quantiles_that_are_asked_for_replace_the_usual_ones(
     service: World, mechanism: str
 ) -> None:
     collection = asked(service, mechanism, "# asked")
-    told = document(service, collection, "quantile=0.5&quantile=0.995")
-    found = told["quantiles"]
+    result = document(service, collection, "quantile=0.5&quantile=0.995")
+    found = result["quantiles"]
     assert isinstance(found, list)
     assert [quantity["name"] for quantity in found] == ["p50", "p99.5"]
     wider = document(service, collection, "quantile=0.5&quantile=0.995&family=all")["quantiles"]
@@ -243,13 +245,13 @@ def test_projections_of_numbers_are_distributions_and_chosen_by_name(
     collection = asked(service, mechanism, "# kinds")
     shown = {}
     for kind in kinds:
-        told = document(service, collection, f"projection={kind}")
-        rows = told["estimates"]
+        result = document(service, collection, f"projection={kind}")
+        rows = result["estimates"]
         assert isinstance(rows, list)
         shown[kind] = [row["projected"] for row in rows]
         assert sum(shown[kind]) == pytest.approx(1)
         assert min(shown[kind]) >= 0
-        assert ("likelihood_short" in told) is (kind == "mle")
+        assert ("likelihood_short" in result) is (kind == "mle")
     assert shown["simplex"] == shown[kinds[1]]
     if "ems" in kinds:
         assert shown["ems"] != shown["mle"]
@@ -270,7 +272,7 @@ def test_projections_of_numbers_are_distributions_and_chosen_by_name(
         ("tree/1", "set=0,5", "set"),
         ("square-wave/1", "projection=top-down", "none, simplex, mle or ems"),
         ("duchi/1", "range=0..5", "left out for duchi/1"),
-        ("discrete-piecewise/1", "quantile=0.5", "square-wave/1 tell ranges and quantiles"),
+        ("discrete-piecewise/1", "quantile=0.5", "square-wave/1 have ranges and quantiles"),
     ],
 )
 def test_what_is_not_told_is_refused_with_what_is(
@@ -320,7 +322,7 @@ def test_reports_that_leave_a_level_out_are_refused_by_name(service: World) -> N
     assert refused.status_code == 409
     problem = refused.get_json()
     assert problem["type"].endswith("too-few-reports")
-    assert f"one of {levels} levels, and none of these 1 tells of level" in problem["detail"]
+    assert f"one of {levels} levels, and none of these 1 is about level" in problem["detail"]
     assert len(problem["levels"]) == levels - 1
     service.count(collection, MINUTES, epoch=TODAY)
     assert isinstance(document(service, collection)["mean"], dict)

@@ -15,7 +15,7 @@ from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, MEDIA_TYPE
 from support.builders.api_world import World, opened
 
 PROBLEM = "application/problem+json"
-PAGES = ("dashboard.", "signin.", "oidc.")
+PAGES = ("dashboard.", "shared.", "signin.", "oidc.")
 """Blueprints for people."""
 
 
@@ -119,7 +119,7 @@ def test_every_kind_of_problem_has_an_operation_that_answers_it(document: dict[s
     assert missing <= of_no_operation
 
 
-def test_the_security_scheme_is_a_bearer_token_and_public_operations_ask_for_none(
+def test_all_but_public_operations_need_a_bearer_token(
     document: dict[str, Any],
 ) -> None:
     schemes = document["components"]["securitySchemes"]

@@ -141,12 +141,12 @@ def test_epochs_of_releases_are_the_calendars_with_n_where_there_is_enough(servi
         range(collection.manifest.first_epoch, TODAY + 1)
     )
     assert [row["state"] for row in listed[-4:]] == ["closed", "open", "open", "open"]
-    told = {row["epoch"]: (row.get("n"), row.get("fewer_than")) for row in listed}
-    assert [told[TODAY - days] for days in (6, 5, 4, 3)] == [
+    reply = {row["epoch"]: (row.get("n"), row.get("fewer_than")) for row in listed}
+    assert [reply[TODAY - days] for days in (6, 5, 4, 3)] == [
         *((None, 3), (3, None)),
         *((None, 3), (None, 3)),
     ]
-    assert {told[TODAY - days] for days in (2, 1, 0)} == {(None, None)}
+    assert {reply[TODAY - days] for days in (2, 1, 0)} == {(None, None)}
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_lowering_read_by_a_new_version_closes_what_was_open(service: World) -> 
     assert answer.status_code == 403
 
 
-def test_epochs_of_closed_have_n_where_they_are_closed_and_are_the_calendars_where_open(
+def test_with_read_closed_only_closed_epochs_have_n(
     service: World,
 ) -> None:
     listed = epochs(service, filled(service, "closed"))["epochs"]

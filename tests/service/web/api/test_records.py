@@ -111,8 +111,9 @@ def test_a_table_from_a_design_has_intervals_and_is_found_associated(
     assert test["p_value"] < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["pairs/1", "fourier/1"])
-def test_each_attribute_by_itself_is_shown_where_reports_tell_of_tables_only(
+def test_single_attributes_are_the_default_if_reports_have_tables(
     service: World, mechanism: str
 ) -> None:
     document = estimates(service, asked(service, mechanism))

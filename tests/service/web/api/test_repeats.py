@@ -86,7 +86,7 @@ def test_a_liar_lies_in_every_epoch(
         assert devices == -(-reports // 4)
 
 
-def test_a_memoized_document_names_the_holds_it_speaks_of_and_how_they_link(
+def test_a_memoized_document_names_its_holds_and_their_linkage(
     service: World, collections: dict[str, Collection]
 ) -> None:
     collection = collections["memoized"]

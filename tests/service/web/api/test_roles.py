@@ -34,12 +34,15 @@ VIEWER = [
     ("GET", "/v1/collections/{collection}/estimates"),
     ("GET", "/v1/collections/{collection}/comparison"),
     ("GET", "/v1/collections/{collection}/epochs"),
+    ("GET", "/v1/collections/{collection}/notes"),
     ("GET", "/v1/collections/{collection}/releases"),
     ("GET", "/v1/collections/{collection}/series"),
     ("GET", "/v1/collections/{collection}/releases/{release_id}"),
     ("GET", "/v1/ledger"),
 ]
 ANALYST = [
+    ("POST", "/v1/collections/{collection}/notes"),
+    ("DELETE", "/v1/collections/{collection}/notes/{note_id}"),
     ("POST", "/v1/collections/{collection}/releases"),
     ("POST", "/v1/collections/{collection}/releases/{release_id}/questions"),
 ]
@@ -54,6 +57,12 @@ ADMIN = [
     ("POST", "/v1/collections/{collection}/voucher-key/replace"),
     ("POST", "/v1/collections/{collection}/vouchers"),
     ("POST", "/v1/collections/{collection}/epochs/{epoch}/close"),
+    ("GET", "/v1/collections/{collection}/alerts"),
+    ("POST", "/v1/collections/{collection}/alerts"),
+    ("DELETE", "/v1/collections/{collection}/alerts/{alert_id}"),
+    ("GET", "/v1/collections/{collection}/links"),
+    ("POST", "/v1/collections/{collection}/links"),
+    ("DELETE", "/v1/collections/{collection}/links/{link_id}"),
     ("GET", "/v1/audit"),
     ("POST", "/v1/keys/rotate"),
     ("POST", "/v1/ledger/reconcile"),
@@ -69,12 +78,15 @@ ADMIN = [
 ]
 OPEN_PAGES = {
     ("GET", "/"): 200,
+    ("GET", "/public/{collection}"): 404,  # none is public in this world
+    ("GET", "/embed/{collection}"): 404,
+    ("GET", "/shared"): 200,
     ("GET", "/sign-in"): 200,
     ("GET", "/sign-in/provider"): 404,  # none is set up
     ("GET", "/sign-in/provider/done"): 404,
 }
 """Page → status, for everybody."""
-FORMS = ["/sign-in", "/sign-out", *(page.path for page in pages().values() if page.post)]
+FORMS = ["/shared", "/sign-in", "/sign-out", *(page.path for page in pages().values() if page.post)]
 """Pages that change something: refused without the token of their form."""
 GUARDED_PAGES = {
     re.sub(r"<(.*?)>", r"{\1}", page.path): page.role
@@ -123,6 +135,9 @@ def addressed(template: str) -> str:
         release_id="0" * 16,
         session_id="0" * 12,
         token_id="0" * 12,
+        alert_id="0" * 12,
+        link_id="0" * 12,
+        note_id="0" * 12,
     )
 
 
@@ -185,7 +200,7 @@ def test_a_cookie_is_nobody_under_v1(service: World, caller: str) -> None:
 def test_pages_open_for_whom_they_are(service: World, caller: str) -> None:
     browser = signed_in(service, caller)
     for (method, path), status in OPEN_PAGES.items():
-        answer = browser.client.open(path, method=method, buffered=True)
+        answer = browser.client.open(addressed(path), method=method, buffered=True)
         assert answer.status_code == status
     for path in FORMS:
         assert browser.client.post(path).status_code == 403

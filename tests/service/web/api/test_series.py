@@ -63,7 +63,7 @@ def test_rows_are_the_estimates_by_epoch(
     service: World, collection: Collection, asked: str
 ) -> None:
     path = f"/v1/collections/{collection.id}/estimates?group_by=epoch&{asked}"
-    told = [
+    reply = [
         (document["epochs"][0], document["n"], document["provisional"], *map(row.get, FIGURES))
         for document in service.get(path).get_json()["epochs"]
         for row in document["estimates"]
@@ -73,7 +73,7 @@ def test_rows_are_the_estimates_by_epoch(
         (row["epoch"], row["n"], row["provisional"], *map(row.get, FIGURES))
         for row in found["rows"]
     ]
-    assert rows == told
+    assert rows == reply
     assert (found["too_few_reports"], found["next"]) == ([TODAY - 3], None)
 
 
@@ -171,11 +171,11 @@ def test_numbers_have_their_mean_in_their_own_units(service: World) -> None:
     )
     found = service.running.registry.get("minutes")
     service.count(found, [0, 5, 10, 20] * 30)
-    told = service.get(f"/v1/collections/{found.id}/estimates").get_json()
+    reply = service.get(f"/v1/collections/{found.id}/estimates").get_json()
     (mean,) = page(service, found, "?label=mean")["rows"]
-    assert (mean["value"], mean["frequency"]) == (told["mean"]["value"], None)
+    assert (mean["value"], mean["frequency"]) == (reply["mean"]["value"], None)
     (five,) = page(service, found, "?label=5")["rows"]
-    assert (five["value"], five["frequency"]) == (None, told["estimates"][1]["frequency"])
+    assert (five["value"], five["frequency"]) == (None, reply["estimates"][1]["frequency"])
 
 
 def test_of_a_closed_reading_open_epochs_are_not_there(service: World) -> None:

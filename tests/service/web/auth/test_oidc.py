@@ -18,6 +18,8 @@ from support.builders.provider_sign_in import CLOCK, back, browser_of, opened, s
 from support.doubles.browser import Browser
 from support.doubles.identity_provider import CLIENT, SECRET, IdentityProvider, serving
 
+pytestmark = pytest.mark.slow
+
 DONE = "http://127.0.0.1:8000/sign-in/provider/done"
 
 

@@ -80,7 +80,7 @@ def begin(app: Flask) -> TestResponse:
     return Browser.at(app).client.get("/sign-in/provider")
 
 
-def test_a_provider_that_never_answers_holds_one_request_and_others_get_503(
+def test_a_silent_provider_blocks_one_request_and_others_get_503(
     app: Flask, silent: Silent
 ) -> None:
     with ThreadPoolExecutor(1) as pool:
@@ -117,6 +117,7 @@ def test_a_clock_that_went_back_does_not_keep_a_failure(app: Flask, silent: Sile
     assert silent.calls == 2
 
 
+@pytest.mark.slow
 def test_a_token_endpoint_that_is_gone_is_remembered(
     browser: Browser, provider: IdentityProvider
 ) -> None:
@@ -139,6 +140,7 @@ def answered(provider: Provider) -> tuple[str, dict[str, str]]:
     return secret, {"state": query["state"][0], "code": "any"}
 
 
+@pytest.mark.slow
 def test_a_code_that_is_refused_turns_nobody_else_away(browser: Browser) -> None:
     address = sent(browser)
     assert back(browser, address, code="wrong").status_code == 403

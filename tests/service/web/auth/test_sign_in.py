@@ -51,12 +51,25 @@ def test_the_right_password_leads_to_the_page_that_was_wanted(browser: Browser) 
     assert browser.client.get("/for-viewer").text == "ana analyst"
 
 
+def test_the_page_says_where_a_link_comes_from(service: World, browser: Browser) -> None:
+    page = browser.client.get("/sign-in").text
+    assert "deniable access users link NAME" in page
+    assert "<details>" not in page
+    service.running.users.remove("ana", audit=None)
+    page = browser.client.get("/sign-in").text
+    assert "No one has a password here yet" in page
+    assert page.index("<details>") < page.index('id="password"') < page.index("</details>")
+    link = service.running.sessions.make_link("ana", "viewer", audit=None)
+    assert "users link" not in browser.client.get(f"/sign-in?link={link}").text
+
+
 def test_a_page_is_for_its_role_and_those_above(browser: Browser) -> None:
     browser.sign_in("ana")
     pages = ("/for-viewer", "/for-analyst", "/for-admin")
     assert [status(browser, page) for page in pages] == [200, 200, 403]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "password"),
     [("ana", "wrong horse battery"), ("bob", PASSWORD), ("", PASSWORD), ("ana", ""), ("a\0", "x")],
@@ -66,7 +79,7 @@ def test_a_wrong_name_and_a_wrong_password_look_the_same(
 ) -> None:
     answer = browser.sign_in(name, password)
     assert answer.status_code == 403
-    assert "do not go together" in answer.text
+    assert "Wrong name or password" in answer.text
     assert browser.cookie() is None
 
 
@@ -174,6 +187,7 @@ def test_a_session_that_is_ended_is_over_at_the_next_request(
     assert status(browser, "/for-viewer") == 303
 
 
+@pytest.mark.slow
 def test_a_user_who_is_removed_is_out_at_the_next_request(service: World, browser: Browser) -> None:
     browser.sign_in("ana")
     assert service.send("DELETE", "/v1/users/ana").status_code == 204
@@ -195,6 +209,24 @@ def test_a_name_that_no_address_can_spell_is_refused(service: World, name: str) 
     answer = service.send("POST", "/v1/users", json=body)
     assert answer.status_code == 400
     assert "without a slash" in answer.get_json()["detail"]
+
+
+@pytest.mark.parametrize("password", ["swordfish", "swordfish" * 30, ["swordfish"]])
+def test_a_refused_password_is_not_repeated(service: World, password: object) -> None:
+    body = {"name": "ana", "role": "viewer", "password": password}
+    answer = service.send("POST", "/v1/users", json=body)
+    assert (answer.status_code, answer.get_json()["argument"]) == (400, "password")
+    assert "swordfish" not in answer.text
+
+
+@pytest.mark.parametrize("passwords", [["swordfish"], ["swordfish", "swordfish 2"]])
+def test_a_form_repeats_no_refused_password(service: World, passwords: list[str]) -> None:
+    admin = Browser.signed_in(service.app, service.running, "admin")
+    fields = {"act": "user-added", "name": "ana", "role": "viewer", "password": passwords}
+    data = {"csrf_token": admin.form_token(), **fields}
+    answer = admin.client.post("/access", data=data)
+    assert answer.status_code == 400
+    assert "swordfish" not in answer.text
 
 
 def test_a_cookie_opens_nothing_of_the_api(browser: Browser) -> None:
@@ -266,6 +298,7 @@ def test_a_network_is_slowed_down_whatever_names_it_tries(service: World) -> Non
     assert limiter.admits("198.51.100.1", "name")
 
 
+@pytest.mark.slow
 def test_behind_a_proxy_all_together_are_slowed_down(service: World) -> None:
     limiter = throttle.SignInLimiter(clock=service.clock, by_address=False)
     tried = [limiter.admits("127.0.0.1", f"name {n}") for n in range(throttle.OF_ALL + 1)]

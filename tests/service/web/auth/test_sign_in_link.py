@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from deniable_aggregator.base.settings import Settings
-from deniable_aggregator.cli.users import _reachable as reachable
+from deniable_aggregator.cli.users import reachable as reachable
 from deniable_aggregator.operations.process import running_server, sign_in_link
 from deniable_aggregator.operations.process.serving import Server
 from support.processes.deniable_command import Deniable, wait_until

@@ -171,8 +171,14 @@ def test_verify_holds_the_log_against_a_head_noted_before(service: World, admin:
     page = admin.client.get(f"/audit?verify=yes&since={size}:{head}").text
     assert "continues what you noted" in page
     other = head.replace(head[0], "0" if head[0] != "0" else "1")
-    assert "is not the one of" in admin.client.get(f"/audit?verify=yes&since={size}:{other}").text
-    assert "is not the one of" in admin.client.get(f"/audit?verify=yes&since=9{size}:{head}").text
+    assert (
+        "does not continue the one of"
+        in admin.client.get(f"/audit?verify=yes&since={size}:{other}").text
+    )
+    assert (
+        "does not continue the one of"
+        in admin.client.get(f"/audit?verify=yes&since=9{size}:{head}").text
+    )
 
 
 def test_verify_notices_an_entry_that_was_changed(
@@ -189,7 +195,10 @@ def test_verify_notices_an_entry_that_was_changed(
         return [replace(rows[0], entry=entry), *rows[1:]]
 
     monkeypatch.setattr(service.running.store, "audit", changed)
-    assert "entry 1 of the audit log is not the one" in admin.client.get("/audit?verify=yes").text
+    assert (
+        "entry 1 of the audit log differs from the one"
+        in admin.client.get("/audit?verify=yes").text
+    )
 
 
 @pytest.mark.slow
@@ -200,4 +209,4 @@ def test_verify_notices_that_the_end_was_cut_off(
     kept = service.running.store.audit
     monkeypatch.setattr(service.running.store, "audit", lambda first=0: list(kept(first))[:-1])
     page = admin.client.get("/audit?verify=yes").text
-    assert "does not lead through the end that heads.json has seen" in page
+    assert "does not contain the end that heads.json has noted" in page

@@ -52,10 +52,10 @@ def api(service: World, query: str = "") -> dict[str, dict[str, float]]:
 
 @pytest.mark.usefixtures("collection")
 def test_every_number_of_the_table_is_the_api_s(service: World) -> None:
-    told = api(service, "?confidence=0.8")
+    result = api(service, "?confidence=0.8")
     expected = [
-        told[label][name]
-        for label in sorted(told, key=lambda label: -told[label]["frequency"])
+        result[label][name]
+        for label in sorted(result, key=lambda label: -result[label]["frequency"])
         for name in FIGURES
     ]
     assert values(text_of(service, "?confidence=0.8")) == expected
@@ -92,9 +92,9 @@ def test_looking_changes_nothing_and_charges_nothing(service: World) -> None:
 
 @pytest.mark.usefixtures("collection")
 def test_only_what_somebody_has_is_significant(service: World) -> None:
-    told = api(service, "?significant=holm")
+    result = api(service, "?significant=holm")
     page = text_of(service, "?show=significant")
-    for label, row in told.items():
+    for label, row in result.items():
         assert (f">{label}</a></th>" in page) == row["significant"]
 
 
@@ -121,7 +121,7 @@ def test_a_memoized_collection_says_what_all_reports_reveal(service: World) -> N
     service.register(authored(more='repeat = "memoized"\nlinkable = true\n'))
     page = text_of(service)
     assert "(ε = 4)" in page
-    assert "Everything a device ever answers here" in page
+    assert "For everything a device ever answers here" in page
 
 
 @pytest.mark.usefixtures("collection")
@@ -130,6 +130,7 @@ def test_it_says_how_many_fake_reports_would_move_an_estimate(service: World) ->
     assert f"{needed} fake reports would push “dark_mode”" in text_of(service)
 
 
+@pytest.mark.slow
 def test_too_few_reports_are_a_state_with_its_numbers(service: World) -> None:
     collection = service.register(authored(min_batch=30))
     service.count(collection, [BOTH] * 7)
@@ -159,7 +160,7 @@ def test_a_closed_reading_shows_no_epoch_that_is_open(service: World) -> None:
 def test_an_unknown_collection_is_a_page_that_says_so(service: World, given: str | None) -> None:
     answer = service.page(f"/collections/{given or 'nothing'}")
     assert (answer.status_code, answer.mimetype) == (404, "text/html")
-    assert "No collection has the id or name" in answer.text
+    assert "No question has this address" in answer.text
 
 
 @pytest.mark.usefixtures("collection")
@@ -237,13 +238,13 @@ def test_days_between_which_no_period_starts_are_marked_with_the_cure(service: W
 
 @pytest.mark.usefixtures("collection")
 def test_the_first_tile_is_the_top_answer_with_its_interval(service: World) -> None:
-    told = api(service)["dark_mode"]
+    result = api(service)["dark_mode"]
     tiles = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", text_of(service))
     name, first = tiles[0]
     assert name == "Most say yes to"
     assert "dark_mode</span>" in first
-    assert f"{100 * told['frequency']:.1f}" in first
-    assert f"{100 * told['lower']:.1f}" in first
+    assert f"{100 * result['frequency']:.1f}" in first
+    assert f"{100 * result['lower']:.1f}" in first
     assert [name for name, _ in tiles[1:4]] == ["Second", "Margin of error", "Reports"]
 
 
@@ -292,6 +293,32 @@ def test_a_question_without_reports_shows_what_to_copy_and_looks_again(service: 
     assert "Waiting for" not in text_of(service, f"?from={_day(TODAY)}")
     service.count(collection, [BOTH])
     assert "Waiting for" not in text_of(service)
+
+
+def test_a_number_is_followed_by_its_mean_or_its_median(service: World) -> None:
+    _numbers(service)
+    service.count(service.running.registry.get("settings"), ["7"] * 40, epoch=TODAY - 1)
+    reply = service.get("/v1/collections/settings/estimates?group_by=epoch").get_json()["epochs"]
+    levels = {
+        "mean": [each["mean"]["value"] for each in reply],
+        "p50": [each["quantiles"][2]["value"] for each in reply],
+    }
+    page = text_of(service)
+    assert values(page, "over-time")[1::2] == levels["mean"]
+    chips = page.partition("Answers to follow")[2]
+    assert re.findall(r'<li><a href="[^"]+"( aria-current="true")?>(\w+)</a></li>', chips) == [
+        (' aria-current="true"', "Mean"),
+        ("", "Median"),
+    ]
+    assert values(text_of(service, "?label=p50"), "over-time")[1::2] == levels["p50"]
+    both = text_of(service, "?label=mean&label=p50")
+    assert values(both, "over-time")[1::3] == levels["mean"]
+    assert values(both, "over-time")[2::3] == levels["p50"]
+
+
+@pytest.mark.usefixtures("collection")
+def test_the_page_says_what_answers_cannot_be_split_by(service: World) -> None:
+    assert "You cannot split answers by version" in text_of(service)
 
 
 def _numbers(service: World) -> None:

@@ -67,13 +67,13 @@ def test_both_periods_are_drawn_with_the_estimates_of_the_api(
     service: World, collection: Collection
 ) -> None:
     page = text_of(service)
-    told = [
+    reply = [
         service.get(
             f"/v1/collections/{collection.id}/estimates?from={first}&to={last}&family=all"
         ).get_json()["estimates"]
         for first, last in ((TODAY - 4, TODAY - 3), (TODAY - 2, TODAY - 1))
     ]
-    by_label = [{row["label"]: row for row in rows} for rows in told]
+    by_label = [{row["label"]: row for row in rows} for rows in reply]
     table = re.findall(r'data-table="levels".*?</table>', page)[0]
     expected = [
         rows[label][name]

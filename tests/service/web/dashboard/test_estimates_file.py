@@ -167,7 +167,7 @@ def test_limits_under_lies_and_tests_are_shown_where_they_are_asked_for(
 def test_asked_for_less_it_shows_less(service: World, hostile: Collection) -> None:
     page = Page(page_of(service, hostile.id, "--from", str(TODAY - 1), "--family", "all"))
     assert "polyline" not in {tag for tag, _ in page.tags}
-    assert "All intervals together hold the true shares" in page.text
+    assert "All intervals together contain the true shares" in page.text
     path = f"/v1/collections/{hostile.id}/estimates?from={TODAY - 1}&family=all"
     assert page.tables["estimates"] == digits(service.get(path).get_json()["estimates"])
 
@@ -277,8 +277,8 @@ def test_a_file_is_written_whole_or_not_at_all(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--by-epoch"], "--html draws every epoch: leave out --by-epoch"),
-        (["--csv"], "--csv and --html exclude each other"),
+        (["--by-epoch"], "--html shows every epoch anyway: leave out --by-epoch"),
+        (["--csv"], "--csv and --html cannot be combined"),
     ],
 )
 def test_a_page_is_one_form_of_all_epochs(options: list[str], words: str) -> None:

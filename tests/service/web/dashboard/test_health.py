@@ -82,7 +82,7 @@ def test_history_has_a_look_at_the_start_of_each_ten_minutes_of_a_day() -> None:
     assert history[-1].at == clock.now
 
 
-def test_the_hours_are_what_was_gained_in_each_ten_minutes_of_what_may_be_seen() -> None:
+def test_the_hours_show_the_gain_of_each_ten_minutes() -> None:
     looks = [
         CounterTotals(0.0, {("a", "counted"): 5.0}, {"200": 5.0}),
         CounterTotals(
@@ -143,7 +143,7 @@ def test_rates_of_hidden_reports_are_hidden(service: World, read: str) -> None:
     service.clock.now -= 60
     after = re.sub("12:0.:..", "", service.page("/health").text)
     assert after == before
-    assert "1 question not counted here" in after
+    assert "1 question not included" in after
 
 
 def test_rejections_of_a_collection_that_may_not_be_seen_are_in_no_sum(service: World) -> None:
@@ -170,7 +170,7 @@ def test_an_epoch_that_did_not_close_is_late(service: World) -> None:
     service.count(collection, [DARK], epoch=TODAY - 3)
     text = service.page("/health").text
     assert '<span class="badge bad">late</span>' in text
-    assert "1 question should have closed one" in text
+    assert "1 question late in closing one" in text
     service.running.tick()
     assert "none is late" in service.page("/health").text
 
@@ -191,9 +191,9 @@ def test_reports_that_no_honest_device_sends_are_told(service: World) -> None:
     ]
     service.running.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
     text = service.page("/health").text
-    assert "reports were made up" in text
+    assert "reports are fake" in text
     again = service.page("/health", **{"HX-Request": "true"}).text
-    assert "reports were made up" not in again  # the part that is asked for again has no such list
+    assert "reports are fake" not in again  # the part that is asked for again has no such list
 
 
 def test_a_paused_page_asks_for_nothing(service: World) -> None:

@@ -58,13 +58,6 @@ def test_no_bound_is_rounded_down(epsilon: float) -> None:
     assert e**epsilon <= times * (1 + 1e-12) <= 1.02 * e**epsilon
 
 
-def test_a_line_goes_from_the_left_edge_to_the_right_one() -> None:
-    points = svg.spark_points([0, 5, 10]).split()
-    assert points[0] == f"0.0,{svg.SPARK_HEIGHT - 2:.1f}"
-    assert points[-1] == f"{svg.SPARK_WIDTH}.0,2.0"
-    assert svg.spark_points([3]) == svg.spark_points([0, 0]) == ""
-
-
 def test_a_list_is_shown_some_at_a_time_and_never_beyond_its_end() -> None:
     part = paginate(list(range(60)), 3, 25)
     assert (part.items, part.first, part.last, part.pages) == (list(range(50, 60)), 51, 60, 3)

@@ -62,7 +62,7 @@ def acts(release_world: ReleaseWorld) -> list[dict[str, object]]:
     return [entry for entry in entries if entry["act"] == "release-asked"]
 
 
-def test_the_same_form_sent_again_ends_at_the_same_release_and_is_charged_once(
+def test_a_form_sent_twice_makes_one_release_and_one_charge(
     release_world: ReleaseWorld,
 ) -> None:
     form = form_of(release_world)
@@ -128,8 +128,8 @@ def test_a_spent_budget_is_said_with_what_was_asked_and_what_is_left(
     refused = confirm(release_world, form)
     text = re.sub(r"<[^>]+>|\s+", " ", refused.text)
     assert refused.status_code == 409
-    assert "Nothing was charged" in text
-    assert re.search(r"Limit +0.5 .*Spent +0.2 .*Asked +0.4 .*Left +0.3", text)
+    assert "Nothing was spent" in text
+    assert re.search(r"Limit +0.5 .*Spent +0.2 .*Requested +0.4 .*Left +0.3", text)
     assert release_world.charges == 1
 
 
@@ -141,7 +141,7 @@ def test_an_open_epoch_is_a_sentence(release_world: ReleaseWorld) -> None:
 def test_nothing_is_confirmed_that_was_not_priced(release_world: ReleaseWorld) -> None:
     form = form_of(release_world)
     del form["epochs"]
-    assert "see the cost first" in confirm(release_world, form).text
+    assert "see the price first" in confirm(release_world, form).text
     assert release_world.charges == 0
 
 
@@ -162,7 +162,7 @@ def test_the_price_and_the_release_show_the_typical_error(release_world: Release
     )
     [error] = release_world.service.get("/v1" + where).get_json()["typical_errors"]
     for text in (quote_request, release_world.service.page(where).text):
-        assert "Typical error, simulated for made-up people" in text
+        assert "Typical error, for simulated people" in text
         assert error["population"] in html.unescape(text)
 
 

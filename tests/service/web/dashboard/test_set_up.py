@@ -15,10 +15,11 @@ from deniable_aggregator.collections import planning
 from deniable_aggregator.collections.authoring.snippet import client_snippet, example_answer
 from deniable_aggregator.collections.authoring.templates import TemplateOptions, template
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.web.arguments import from_pairs
+from deniable_aggregator.web.dashboard.collection_draft import SetUpArguments, draft_collection
 from deniable_shared.domains import Bits, Choice, Domain, Number, Record, Text
 from support.builders.api_world import INGEST, World, authored
 
-TRUST = "ed25519:" + "A" * 43
 HOSTILE = "'\"\\<script>{{ 7 * 7 }}"
 
 
@@ -36,6 +37,7 @@ def plan_numbers(text: str) -> list[float]:
     return [float(value) for value in re.findall(r'<data value="([^"]+)"', text)]
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_plan(service: World) -> None:
     text = page(service, labels="a\nb\nc", epsilon="2", users="5 000", repeat="fresh", epochs="4")
     plan = planning.plan(3, "2", 5_000, repeat="fresh", epochs=4)
@@ -44,14 +46,16 @@ def test_the_numbers_are_those_of_the_plan(service: World) -> None:
     assert plan.mechanism in text
 
 
+@pytest.mark.slow
 def test_the_text_is_what_collections_new_writes(service: World) -> None:
     text = told(page(service, name="lunch", labels="soup\nsalad", repeat="memoized"), "toml")
     domain = Choice(("soup", "salad"))
     assert text == template("lunch", domain=domain, repeat="memoized", clock=service.clock)
 
 
+@pytest.mark.slow
 def test_a_draft_without_a_purpose_cannot_be_registered(service: World) -> None:
-    said = "It cannot be registered like this"
+    said = "This file cannot be registered yet"
     assert said in page(service, name="lunch", labels="soup\nsalad")
     assert said not in page(
         service, name="lunch", labels="soup\nsalad", purpose="What do people eat at noon?"
@@ -133,6 +137,51 @@ def test_every_kind_of_answer_gets_a_file_that_registers(
     assert "Margin of error" in shown
 
 
+FORMS = [
+    {"type": "choice", "labels": "soup\nsalad"},
+    {"type": "choice", "labels": "\n".join(map(str, range(300))), "epsilon": "0.1"},
+    {"type": "bits", "labels": "a\nb\nc", "epsilon": "0.3", "repeat": "memoized"},
+    {"type": "choice", "labels": "a\nb", "epsilon": "8", "repeat": "memoized", "min_batch": "2"},
+    {"type": "number", "name": "x", "purpose": "How many minutes?", "owner": "me@example.org"},
+    {"type": "number", "name": "x", "high": "3000", "repeat": "fresh", "read": "releases"},
+    {"type": "record", "attributes": "os = mac, linux\nsize = small, large", "read": "releases"},
+    {"type": "text", "name": "words", "read": "closed", "purpose": "Words"},
+]
+NOT_FOR_PEOPLE = re.compile(
+    r"\b(collections?|epochs?|holds?|manifests?|ceilings?|std_error|min_batch|epsilon\w*|origins?)\b"
+)
+
+
+def remarks(text: str) -> list[str]:
+    """The remarks at the fields, and those about the rest of the file."""
+    fields = re.findall(r'<div class="remarks" id="remarks-\w+">(.*?)</div>', text, re.S)
+    at_fields = [each for field in fields for each in re.findall(r"<small>(.*?)</small>", field)]
+    rest = re.search(r'id="remarks-rest">(.*?)</ul>', text, re.S)
+    return at_fields + (re.findall(r"<li>(.*?)</li>", rest[1], re.S) if rest else [])
+
+
+@pytest.mark.parametrize("fields", FORMS, ids=str)
+def test_every_remark_is_at_its_field_in_words_of_the_form(
+    service: World, fields: dict[str, str]
+) -> None:
+    form = from_pairs([(name, [text]) for name, text in fields.items()], SetUpArguments)
+    draft = draft_collection(form, origin=service.running.settings.public_url, now=service.clock())
+    assert draft is not None
+    shown = [unescape(re.sub("<[^>]+>", "", each)) for each in remarks(page(service, **fields))]
+    for finding in draft.findings:
+        assert any(finding.in_form.replace("`", "") in each for each in shown)
+    assert len(shown) == len(draft.findings)
+    plain = re.sub(r"`[^`]*`", "", " ".join(finding.in_form for finding in draft.findings))
+    assert NOT_FOR_PEOPLE.findall(plain) == []
+
+
+def test_a_warning_leads_to_its_field(service: World) -> None:
+    text = page(service, labels="a\nb", epsilon="8", purpose="What do people eat at noon?")
+    assert '<a href="#remarks-epsilon">ε</a>' in text
+    [field] = re.findall(r'<div class="remarks" id="remarks-epsilon">(.*?)</div>', text, re.S)
+    assert "Above 4 people can hardly deny their answer" in field
+
+
 def test_the_file_can_be_saved_as_it_is_shown(service: World) -> None:
     fields = {"name": "lunch", "labels": "soup\nsalad"}
     answer = service.page("/set-up?" + urlencode({**fields, "format": "toml"}))
@@ -166,7 +215,7 @@ def test_texts_of_a_form_stay_texts_in_page_file_and_snippet(service: World) -> 
 )
 def test_a_snippet_is_python_with_an_answer_that_the_domain_takes(domain: Domain) -> None:
     manifest = manifest_from_toml(template("x", domain=domain), ingest=INGEST)
-    code = client_snippet(manifest, address="http://localhost", trust=TRUST)
+    code = client_snippet(manifest)
     calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
     [record] = [call for call in calls if ast.unparse(call.func) == "client.record"]
     answer = ast.literal_eval(record.args[1])
@@ -188,7 +237,7 @@ def test_nothing_is_registered_and_where_the_key_lies_is_for_admins(service: Wor
 
 def test_a_name_that_is_taken_is_said_to_those_who_may_see_it(service: World) -> None:
     service.register(authored("lunch"))
-    assert "is here already" in page(service, name="lunch", labels="soup\nsalad")
+    assert "exists already" in page(service, name="lunch", labels="soup\nsalad")
     other = service.register(authored("other"))
     secret = service.running.sessions.make_link("Eve", "viewer", [other.id], audit=None)
     from support.doubles.browser import Browser
@@ -197,4 +246,4 @@ def test_a_name_that_is_taken_is_said_to_those_who_may_see_it(service: World) ->
     eve.use(secret)
     text = eve.client.get("/set-up?name=lunch&labels=soup%0Asalad").text
     assert 'id="toml"' in text
-    assert "is here already" not in text
+    assert "exists already" not in text

@@ -1,0 +1,55 @@
+"""Private keys in a backup: sealed by a passphrase, and restored byte for byte."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.base.errors import KeyFileError
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.backup import copying, sealed_keys
+from deniable_aggregator.operations.service import Service
+from deniable_gateway.errors import DataDirectoryError
+from support.builders.data_directory import NOON, Moment, prepared
+
+PASSPHRASE = "correct horse battery"
+
+
+def restored(target: Settings, path: Path | BytesIO, **more: bool) -> copying.RestoreResult:
+    return copying.restore(
+        target,
+        path,
+        passphrase=lambda: PASSPHRASE,
+        nothing_released_since=more.get("nothing_released_since", True),
+    )
+
+
+@pytest.mark.slow
+def test_a_restored_directory_with_keys_serves_at_once(tmp_path: Path) -> None:
+    old = prepared(tmp_path / "old")
+    path = copying.back_up(old, tmp_path, PASSPHRASE, NOON)
+    target = Settings(data=tmp_path / "new" / "data")
+    assert restored(target, path).has_keys
+    names = {path.name for path in (old.data / "keys").iterdir()}
+    for name in names:
+        made = target.data / "keys" / name
+        assert made.read_bytes() == (old.data / "keys" / name).read_bytes()
+        assert made.stat().st_mode == (old.data / "keys" / name).stat().st_mode
+    service = Service.open(target, clock=Moment())
+    service.tick()
+    service.close()
+
+
+@pytest.mark.slow
+def test_keys_need_their_passphrase_and_a_long_one(tmp_path: Path) -> None:
+    folder = prepared(tmp_path / "old").data / "keys"
+    with pytest.raises(KeyFileError, match="at least 12 characters"):
+        sealed_keys.seal_keys(folder, "short")
+    sealed = sealed_keys.seal_keys(folder, PASSPHRASE)
+    with pytest.raises(KeyFileError, match="passphrase"):
+        sealed_keys.restore_keys(tmp_path / "keys", sealed, PASSPHRASE + "!")
+    with pytest.raises(DataDirectoryError, match="never overwritten"):
+        sealed_keys.restore_keys(folder, sealed, PASSPHRASE)
+    assert not (tmp_path / "keys").exists()
