@@ -1,31 +1,55 @@
 """A server and a browser for all tests of pages.
 
-The server is started once a process; the browser once a module, for while it is open its library's
-event loop counts as running in this thread, and tests of other modules start one of their own.
+The server and the browser are started once a process. The browser is closed before a test of
+another folder runs: while it is open, its library's event loop counts as running in this thread,
+and such tests start one of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support.processes import dashboard_site
-from support.processes.chromium import CHROMIUM, MISSING, Window, chromium, opened
+from support.processes.chromium import CHROMIUM, MISSING, Tabs, Window, chromium, opened
 from support.processes.dashboard_site import Site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
+HERE = Path(__file__).parent
+_open = ExitStack()
+
+
+@cache
+def _browser() -> Browser:
+    return _open.enter_context(chromium())
+
+
+@cache
+def _tabs() -> Tabs:
+    return Tabs(_browser())
+
+
+@pytest.hookimpl(trylast=True)  # after the fixtures of the last test
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    if nextitem is None or HERE not in nextitem.path.parents:
+        _open.close()
+        _browser.cache_clear()
+        _tabs.cache_clear()
+
+
 @pytest.fixture(scope="module")
-def chrome() -> Iterator[Browser]:
+def chrome() -> Browser:
     if CHROMIUM is None:
         pytest.skip(MISSING)
-    with chromium() as started:
-        yield started
+    return _browser()
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +63,9 @@ def window(chrome: Browser, site: Site) -> Iterator[Callable[..., Window]]:
     """Opens windows: `window(width=390, known=False)`."""
     with ExitStack() as windows:
 
-        def open_one(**how: object) -> Window:
-            return windows.enter_context(opened(chrome, site, **how))  # type: ignore[arg-type]  # one dict has values of many types
+        def open_one(*, scripts: bool = True, **how: Any) -> Window:
+            if scripts:
+                return windows.enter_context(_tabs().opened(site, **how))
+            return windows.enter_context(opened(chrome, site, scripts=False, **how))
 
         yield open_one

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import quote
 
 import httpx
 import pytest
 
-from support.processes.chromium import Window
+from support.processes.chromium import THEMES, WIDTHS, Window
 from support.processes.dashboard_site import Site
 
 pytestmark = pytest.mark.processes
@@ -26,6 +27,8 @@ def status(site: Site, token: str) -> int:
 
 def test_a_token_is_made_shown_once_used_and_revoked(tab: Window, site: Site) -> None:
     tab.open("/access")
+    assert tab.page.locator("#label").is_hidden()
+    tab.page.click("summary:has-text('New token')")
     tab.page.fill("#label", "notebook")
     tab.page.click("text=Make a token")
     tab.settle()
@@ -43,7 +46,7 @@ def test_a_token_is_made_shown_once_used_and_revoked(tab: Window, site: Site) ->
     assert "revoked" in tab.page.locator("[data-table=tokens] tr", has_text="notebook").inner_text()
     tab.open("/audit?verify=yes")
     acts = tab.page.locator("[data-table=audit] td:nth-child(3)").all_inner_texts()
-    assert acts[:2] == ["token-revoked", "token-made"]
+    assert acts[:2] == ["token revoked", "token made"]
     assert "the chain is unbroken" in tab.page.inner_text("main")
     assert tab.violations() == tab.errors == []
 
@@ -101,3 +104,58 @@ def test_the_text_of_the_file_is_copied(tab: Window, site: Site) -> None:
     tab.page.click("[data-copy=toml]")
     tab.until("document.querySelector('#announce').textContent === 'Copied'")
     assert tab.page.evaluate("navigator.clipboard.readText()") == tab.page.text_content("#toml")
+
+
+def test_a_refused_form_is_open_at_its_field(tab: Window) -> None:
+    tab.open("/access")
+    tab.page.click("summary:has-text('New token')")
+    tab.page.fill("#label", "notebook")
+    tab.page.evaluate("document.querySelector('#expires_days').removeAttribute('max')")
+    tab.page.fill("#expires_days", "9999")
+    tab.page.click("text=Make a token")
+    tab.settle()
+    assert "1 to 3650 days" in tab.page.inner_text("#wrong-expires_days")
+    assert tab.page.input_value("#label") == "notebook"
+    assert tab.unreadable() == []
+
+
+def test_a_draft_is_sent_to_the_operator_and_waits_to_be_signed(tab: Window, site: Site) -> None:
+    tab.open("/set-up?name=lunch&labels=soup%0Asalad")
+    assert "waiting to be signed" in tab.page.inner_text("#files")
+    link = tab.page.text_content("#draft-link") or ""
+    href = tab.page.locator("a[href^='mailto:']").get_attribute("href") or ""
+    assert quote(link, safe="/") in href
+    tab.open(link[link.index("/set-up") :])
+    assert tab.page.input_value("#labels") == "soup\nsalad"
+    tab.open("/set-up?name=theme&labels=light%0Adark")
+    assert "waiting to be signed" not in tab.page.inner_text("#files")
+
+
+def test_a_phone_has_the_plan_in_short_at_its_foot(window: Callable[..., Window]) -> None:
+    tab = window(role="admin", width=390)
+    tab.open("/set-up?name=lunch&labels=soup%0Asalad")
+    assert "for 10\u202f000 people" in tab.page.inner_text(".in-short")
+    box = tab.page.locator(".in-short").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] == 900
+    tab.page.fill("#labels", "soup")
+    tab.until("document.querySelector('.in-short').textContent.includes('to correct')")
+    tab.page.click(".in-short")
+    assert tab.page.locator("#plan .refusal").is_visible()
+    assert window(role="admin").page.locator(".in-short:visible").count() == 0
+
+
+def test_the_sign_in_page_breaks_no_rule_and_folds_the_password(
+    window: Callable[..., Window],
+) -> None:
+    for width in WIDTHS:
+        tab = window(width=width, known=False)
+        tab.open("/sign-in")
+        assert tab.page.locator("#password").is_hidden()
+        tab.page.click("summary:has-text('With a name and a password')")
+        assert tab.page.locator("#password").is_visible()
+        for theme in THEMES:
+            tab.theme(theme)
+            assert tab.unreadable() == [], (width, theme)
+        assert tab.overflow() <= 0
+        assert tab.violations() == tab.errors == []

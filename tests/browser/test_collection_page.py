@@ -6,13 +6,17 @@ import csv
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from support.processes.chromium import Window
+from support.processes.chromium import Window, opened
 from support.processes.dashboard_site import HOSTILE, Site
+from support.tiers import grid
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.processes
 
@@ -61,7 +65,13 @@ def chart_top(tab: Window) -> float:
     return top
 
 
-@pytest.mark.parametrize("name", ["settings", "browsers", "minutes", "devices", "drinks"])
+@pytest.mark.parametrize(
+    "name",
+    grid(
+        ["settings", "browsers", "minutes", "devices", "drinks"],
+        by_default=["settings", "minutes", "drinks"],
+    ),
+)
 def test_the_first_chart_is_on_the_first_screen(
     window: Callable[..., Window], site: Site, name: str
 ) -> None:
@@ -224,6 +234,16 @@ def test_numbers_show_mean_and_quantiles_of_the_api(tab: Window, site: Site) -> 
     assert told == [each["value"] for each in quantities]
 
 
+def test_the_median_is_drawn_over_time_beside_the_mean(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "minutes"))
+    tab.page.click("#over-time .chips >> text=Median")
+    tab.page.wait_for_url("**label=p50**")
+    tab.settle()
+    assert tab.page.locator("#over-time .key li").all_inner_texts() == ["Mean", "Median"]
+    assert tab.drawing() == 2
+    assert tab.unreadable() == tab.errors == []
+
+
 def test_texts_are_found_and_given_ones_are_counted(tab: Window, site: Site) -> None:
     tab.open(page_of(site, "drinks"))
     told = estimates(site, "drinks")
@@ -263,13 +283,14 @@ def test_a_chart_can_be_kept_as_a_picture(tab: Window, site: Site, tmp_path: Pat
     assert (tmp_path / "PNG").read_bytes().startswith(b"\x89PNG")
 
 
-def test_texts_of_a_manifest_are_shown_as_texts_and_do_nothing(tab: Window, site: Site) -> None:
-    tab.page.on("dialog", lambda dialog: pytest.fail(f"a manifest spoke: {dialog.message}"))
-    for path in ("/", page_of(site, "hostile"), page_of(site, "hostile", "?view=table")):
-        tab.open(path)
-        assert HOSTILE in tab.page.inner_text("main")
-        assert tab.page.locator("img[src=x]").count() == 0
-    assert tab.violations() == tab.errors == []
+def test_texts_of_a_manifest_are_shown_as_texts_and_do_nothing(chrome: Browser, site: Site) -> None:
+    with opened(chrome, site) as tab:
+        tab.page.on("dialog", lambda dialog: pytest.fail(f"a manifest spoke: {dialog.message}"))
+        for path in ("/", page_of(site, "hostile"), page_of(site, "hostile", "?view=table")):
+            tab.open(path)
+            assert HOSTILE in tab.page.inner_text("main")
+            assert tab.page.locator("img[src=x]").count() == 0
+        assert tab.violations() == tab.errors == []
 
 
 def test_no_reports_and_releases_only_are_said_as_such(tab: Window, site: Site) -> None:

@@ -66,7 +66,7 @@ def page(chrome: Browser, report: Path) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", grid(THEMES, by_default=["dark"]))
 def test_a_report_is_readable_fits_and_says_nothing_to_the_console(
     page: Page, report: Path, width: int, theme: Literal["light", "dark"]
 ) -> None:

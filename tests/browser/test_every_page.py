@@ -9,29 +9,36 @@ import pytest
 from deniable_aggregator.web.dashboard.pages import pages
 from support.processes.chromium import THEMES, WIDTHS, Window
 from support.processes.dashboard_site import Site
-from support.tiers import grid
+from support.tiers import grid, thorough
 
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))
 @pytest.mark.parametrize("name", pages())
 def test_a_page_is_readable_fits_and_breaks_no_rule(
     window: Callable[..., Window], site: Site, name: str, width: int
 ) -> None:
     tab = window(width=width, role="admin")
-    for path in site.views()[name]:
+    usual, *others = site.views()[name]
+    for path in (usual, *(others if thorough() else others[::2])):
         tab.open(path)
-        for theme in THEMES:
+        for theme in THEMES if thorough() else themes_of(name) if path == usual else ():
             tab.theme(theme)
             assert tab.unreadable() == [], (path, theme)
-            assert tab.overflow() <= 0, (path, theme)
+        assert tab.overflow() <= 0, path
         assert tab.violations() == [], path
         assert tab.errors == [], path
 
 
-@pytest.mark.parametrize("name", pages())
-def test_a_page_can_be_walked_through_by_keyboard_and_shows_where_one_is(
+def themes_of(name: str) -> tuple[str, ...]:
+    """By default every second page is looked at in the dark."""
+    return (THEMES[list(pages()).index(name) % 2],)
+
+
+@pytest.mark.parametrize("name", grid(pages(), by_default=list(pages())[::2]))
+def test_a_page_is_walked_through_by_keyboard_and_prints_what_paper_needs(
     window: Callable[..., Window], site: Site, name: str
 ) -> None:
     tab = window(role=pages()[name].role)
@@ -46,14 +53,6 @@ def test_a_page_can_be_walked_through_by_keyboard_and_shows_where_one_is(
         tab.page.keyboard.press("Tab")
         reached.add(tab.page.evaluate("document.activeElement.outerHTML.slice(0, 200)"))
     assert len(reached) > 5
-
-
-@pytest.mark.parametrize("name", pages())
-def test_a_page_prints_without_what_only_a_screen_needs(
-    window: Callable[..., Window], site: Site, name: str
-) -> None:
-    tab = window(role=pages()[name].role)
-    tab.open(site.views()[name][0])
     tab.page.emulate_media(media="print")
     assert tab.page.locator("header.bar nav").is_hidden()
     assert tab.page.locator("main h1, main h2").first.is_visible()

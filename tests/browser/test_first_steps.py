@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -100,7 +101,7 @@ def test_a_question_becomes_a_collection_a_report_and_a_chart(
         snippet = tab.page.text_content("#snippet") or ""
         assert deniable.json("collections", "list")["collections"] == []
         deniable.done("collections", "apply", toml)
-        deniable.write("lunch.manifest", deniable.done("collections", "export", "lunch"))
+        deniable.write("app.deniable", deniable.done("collections", "export", "--app", "lunch"))
         run(snippet.replace("client.close()", SENT_AT_ONCE + "client.close()"), tmp_path)
         tab.open("/collections/lunch")
         assert tab.drawing() >= 1
@@ -110,8 +111,13 @@ def test_a_question_becomes_a_collection_a_report_and_a_chart(
 
 
 def run(code: str, folder: Path) -> None:
-    """As an app would, where its manifest lies."""
+    """As an app would, in the folder of its file; its state is there, too."""
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "XDG_STATE_HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from support.processes.chromium import Window
+from support.processes.chromium import WIDTHS, Window
 from support.processes.dashboard_site import Site
 
 pytestmark = pytest.mark.processes
@@ -57,7 +57,7 @@ def test_a_release_is_spent_once_after_reload_and_double_click(analyst: Window, 
     assert tab.numbers("estimates") == told
     assert spent(site, name) == ("0.3", 2)
     priced(site, tab, name, "0.2")
-    assert "paid for already" in tab.page.inner_text("#price")
+    assert "exists already" in tab.page.inner_text("#price")
     tab.open(f"/ledger?collection={site.collections[name]}")
     assert "ε = 1.7" in tab.page.inner_text("#view")
     assert tab.errors == tab.violations() == []
@@ -145,7 +145,7 @@ def test_what_the_budget_does_not_allow_is_a_sentence_and_no_button(
 ) -> None:
     priced(site, analyst, "settings", "0.45")
     told = analyst.page.inner_text("#price")
-    assert "It would be refused" in told
+    assert "This release would be refused" in told
     assert "left 0.4" in told
     assert analyst.page.locator("#price button").count() == 0
 
@@ -171,6 +171,43 @@ def test_choosing_another_question_shows_its_fields_and_keeps_the_budget(
     analyst.until("document.querySelector('#argument-workload')")
     analyst.settle()
     assert analyst.unreadable() == analyst.errors == analyst.violations() == []
+
+
+ASKED = {
+    "minutes": ("average", {}, "quantities"),
+    "devices": ("table", {"attributes": "os, screen"}, "estimates"),
+    "drinks": ("texts", {"texts": "tea, milk"}, "estimates"),
+}
+"""Of a number, a record and texts: a question, its fields, and the table of the answer."""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ASKED)
+def test_numbers_records_and_texts_are_asked_priced_and_answered_on_pages(
+    window: Callable[..., Window], site: Site, name: str, width: int
+) -> None:
+    tab, (question, fields, table) = window(role="analyst", width=width), ASKED[name]
+    tab.open(f"/collections/{site.collections[name]}/releases")
+    tab.page.check(f"[name=question][value={question}]")
+    tab.settle()
+    for field, text in fields.items():
+        tab.page.fill(f"#argument-{field}", text)
+    tab.page.fill("#argument-epsilon", "0.05" if width == min(WIDTHS) else "0.06")
+    tab.page.click("text=See the price")
+    tab.page.wait_for_url("**cost=true*")
+    tab.settle()
+    assert tab.overflow() <= 0
+    tab.page.click("text=/^Release, and spend/")
+    tab.page.wait_for_url(lambda url: len(urlsplit(url).path.split("/")) == 5)
+    tab.settle()
+    path = urlsplit(tab.page.url).path
+    rows = site.get(f"/v1{path}").json()["result"][table]
+    shown = tab.numbers(table)
+    assert len(shown) == len(rows)
+    wanted = "value" if table == "quantities" else "frequency"
+    assert {row[wanted] for row in rows} <= {each for row in shown.values() for each in row}
+    assert tab.overflow() <= 0
+    assert tab.unreadable() == tab.errors == tab.violations() == []
 
 
 def test_a_comparison_on_the_page_is_the_api_s(window: Callable[..., Window], site: Site) -> None:
@@ -199,8 +236,8 @@ def test_the_log_is_verified_at_the_press_of_a_button(
     tab = window()
     tab.open("/log")
     assert site.get("/v1/log").json()["head"] in tab.page.inner_text("#head")
-    tab.page.click("text=Verify it now")
+    tab.page.click("text=Verify now")
     tab.until("document.querySelector('#checks')")
     tab.settle()
-    assert "It holds" in tab.page.inner_text("#checks")
+    assert "complete and unchanged" in tab.page.inner_text("#checks")
     assert tab.errors == tab.violations() == []

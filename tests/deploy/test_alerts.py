@@ -6,6 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import site_reference
 from support.processes.installed_programs import program
 
 ROOT = Path(__file__).parents[2]
@@ -30,8 +31,8 @@ def test_of_every_alert_it_is_tested_when_it_fires_and_when_it_is_silent() -> No
 
 
 def test_the_rules_speak_of_metrics_that_there_are() -> None:
-    readme = (ROOT / "aggregator" / "service" / "README.md").read_text()
-    documented = re.findall(r"^\| `(deniable_\w+)` \|", readme, re.M)
+    page = site_reference.expanded((ROOT / "docs" / "reference" / "metrics.md").read_text())
+    documented = re.findall(r"^\| `(deniable_\w+)` \|", page, re.M)
     used = set(re.findall(r"\bdeniable_\w+", RULES.read_text()))
     assert len(used) > 10
     assert {name.removesuffix("_bucket") for name in used} <= set(documented)

@@ -36,12 +36,12 @@ def arrivals(reports: int) -> list[float]:
 
 def backlog(reports: int, cores: float, days: int = 7) -> list[float]:
     """Reports that wait in the spool at the end of every minute."""
-    waits, found = 0.0, []
+    waits, actual = 0.0, []
     opened = cores * OF.opened_per_second * 60
     for arrived in arrivals(reports) * days:
         waits = max(0.0, waits + arrived - opened)
-        found.append(waits)
-    return found
+        actual.append(waits)
+    return actual
 
 
 def test_the_page_has_the_figures_of_the_results() -> None:
@@ -82,9 +82,9 @@ def test_the_busiest_minute_uses_the_cores_as_planned(reports: int) -> None:
 
 @pytest.mark.parametrize("reports", [10**7, 10**10])
 def test_the_spool_stays_below_a_day_and_is_empty_every_night(reports: int) -> None:
-    found = MODEL["need"](reports, OF)
-    waits = backlog(reports, found.cores_to_open)
-    assert max(waits) * OF.spool_bytes / 1e9 < found.spool_gigabytes
+    actual = MODEL["need"](reports, OF)
+    waits = backlog(reports, actual.cores_to_open)
+    assert max(waits) * OF.spool_bytes / 1e9 < actual.spool_gigabytes
     assert max(waits) > 0
     days = [waits[at : at + MINUTES] for at in range(0, len(waits), MINUTES)]
     assert all(min(day) == 0 for day in days)
@@ -98,11 +98,11 @@ def test_half_of_the_cores_never_catch_up() -> None:
 
 
 def test_reads_of_ids_are_as_many_as_the_page_says() -> None:
-    told = [
+    result = [
         int(n.replace(",", ""))
         for n in re.findall(r"are ([\d,]+)(?: reads a second|, which)", PAGE)
     ]
-    assert told == pytest.approx([1e9 / 86_400, 1e10 / 86_400], rel=0.05)
+    assert result == pytest.approx([1e9 / 86_400, 1e10 / 86_400], rel=0.05)
 
 
 def test_a_figure_that_is_no_amount_is_refused() -> None:

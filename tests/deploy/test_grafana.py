@@ -90,12 +90,12 @@ def test_both_ways_show_the_same_figures(published_service: Published) -> None:
         published_service.url + path, headers=headers, timeout=120, trust_env=False
     ).json()["rows"]
     with open_read_only(published_service.settings) as db:
-        found = db.execute(
+        actual = db.execute(
             "select frequency, lower, upper from v_estimate "
             "where name = 'theme' and label = 'high contrast' order by epoch"
         ).fetchall()
     assert [(row["frequency"], row["lower"], row["upper"]) for row in rows] == list(
-        map(tuple, found)
+        map(tuple, actual)
     )
     assert len(rows) == DAYS
 

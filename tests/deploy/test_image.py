@@ -53,7 +53,7 @@ def inside(container: str, *command: str) -> str:
     machine, and exits with 0.
     """
     with TemporaryDirectory() as folder:
-        Path(folder).chmod(0o777)  # the image's user is nobody here
+        Path(folder).chmod(0o777)  # the image's user does not exist here
         shell = ("sh", "-c", 'exec "$@" > /said/stdout', "sh")
         shared = f"--volume={folder}:/said:rw"
         buildah("run", "--isolation", "chroot", shared, container, "--", *shell, *command)
@@ -77,7 +77,7 @@ def test_it_prepares_and_checks_its_own_directory(container: str) -> None:
 
 
 def test_it_holds_no_source_and_no_compiler(container: str) -> None:
-    found = inside(container, "sh", "-c", "ls -d /source; command -v cc gcc; true")
-    assert found == ""
+    actual = inside(container, "sh", "-c", "ls -d /source; command -v cc gcc; true")
+    assert actual == ""
     command = buildah("inspect", "--format", "{{.OCIv1.Config.Entrypoint}}", container)
     assert command == "[deniable]"

@@ -58,10 +58,10 @@ def self_signed(folder: Path) -> tuple[Path, Path]:
 
 def for_installed_caddy(text: str) -> str:
     """The text as the Caddy here reads it: before 2.6.4 buffering had another name."""
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", accepted(program("caddy"), "version"))
-    assert found is not None
+    actual = re.search(r"(\d+)\.(\d+)\.(\d+)", accepted(program("caddy"), "version"))
+    assert actual is not None
     assert "request_buffers 256KB" in text
-    if tuple(map(int, found.groups())) >= (2, 6, 4):
+    if tuple(map(int, actual.groups())) >= (2, 6, 4):
         return text
     return text.replace("request_buffers 256KB", "buffer_requests")
 
@@ -289,9 +289,9 @@ def test_nginx_answers_429_over_its_rates(
         proxied("nginx", tmp_path, behind) as port,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client,
     ):
-        found = [client.get(path).status_code for _ in range(4 * most)]
-    assert found[:most] == [200] * most
-    assert 429 in found
+        actual = [client.get(path).status_code for _ in range(4 * most)]
+    assert actual[:most] == [200] * most
+    assert 429 in actual
 
 
 def test_nginx_bounds_the_connections_of_an_address(tmp_path: Path, behind: Seen) -> None:

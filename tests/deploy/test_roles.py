@@ -68,7 +68,7 @@ def require_known(program: str, words: list[str]) -> None:
 
 def services() -> list[tuple[str, str, list[str]]]:
     """(file, image, words) of what compose files and Kubernetes start of ours."""
-    found: list[tuple[str, str, list[str]]] = []
+    actual: list[tuple[str, str, list[str]]] = []
     for path in (*COMPOSE, *RESOURCES):
         document: dict[str, Any] = yaml.safe_load(path.read_text())
         if path in COMPOSE:
@@ -78,8 +78,8 @@ def services() -> list[tuple[str, str, list[str]]]:
         else:
             pod = document["spec"]["template"]["spec"]
             started = [(each["image"], each["args"]) for each in pod["containers"]]
-        found += [(path.name, image, words) for image, words in started if "deniable" in image]
-    return found
+        actual += [(path.name, image, words) for image, words in started if "deniable" in image]
+    return actual
 
 
 @pytest.mark.parametrize(("file", "image", "words"), services(), ids=str)

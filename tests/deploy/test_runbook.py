@@ -52,7 +52,7 @@ class Installation:
         self.backups.mkdir()
 
     def run(self, line: str) -> None:
-        """One line, and what a person does beside it."""
+        """One line, and what a person does with it."""
         words, _, written = line.removeprefix("deniable ").partition(" > ")
         said = self.said(line, words)
         if written.endswith(".toml"):
@@ -123,11 +123,12 @@ class ServedOnce(ExitStack):
     def __enter__(self) -> str:  # type: ignore[override]  # it gives text, not itself
         process = self.enter_context(self.deniable.process("serve", "--port", "0"))
         assert process.stdout is not None
-        found = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
-        assert found
-        return found[0]
+        actual = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
+        assert actual
+        return actual[0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_every_command_of_the_runbook_does_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

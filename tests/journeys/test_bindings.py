@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.collections.authoring.bindings import SignedManifest, read_signed, render
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_client import Ceiling, Client
 from deniable_client.testing import RecordingTransport
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
+from deniable_shared.manifest.bindings import SignedManifest, read_signed, render
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.wire import dsse
 from support.processes.deniable_command import SETTINGS_TOML, Deniable
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 SEED = bytes(range(32))
 TRUST = dsse.public_key(SEED)
 URL = "https://telemetry.example.org"
@@ -208,6 +208,8 @@ def checked(folder: Path, lines: Sequence[str]) -> dict[int, str]:
     return found
 
 
+@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_right_answers_pass_the_type_checker_and_each_wrong_one_fails_it(bindings: Path) -> None:
     first = len(RIGHT.splitlines()) + 1
     found = checked(bindings.parent, list(WRONG.values()))

@@ -65,9 +65,7 @@ def test_a_store_with_its_columns_reversed_answers_the_same(
         assert kept_state.drained(service, kept, folder / "spool") == kept.spool
 
 
-def test_a_store_whose_statements_name_their_columns_backwards_answers_the_same(
-    folder: Path, kept: Kept
-) -> None:
+def test_a_store_with_reversed_columns_answers_the_same(folder: Path, kept: Kept) -> None:
     settings = Settings(data=folder / "sqlite" / "data")
     store = SqliteStore(settings.database, factory=ReversingConnection)
     service = Service.open(settings, clock=Moment(kept.now), store=store)

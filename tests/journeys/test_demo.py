@@ -101,6 +101,7 @@ def test_it_says_where_to_look_and_stays_until_ctrl_c(deniable: Deniable, tempor
     assert nothing_left(temporary)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("number", "code"),
     rows(
@@ -137,13 +138,14 @@ def test_whatever_ends_it_while_it_prepares_no_process_is_left(
     assert number == signal.SIGKILL or nothing_left(temporary)
 
 
+@pytest.mark.exhaustive
 def test_clients_that_die_end_it_with_a_sentence(deniable: Deniable, temporary: Path) -> None:
     with deniable.process("demo") as process:
         wait_until("clients answer", lambda: len(clients(temporary)) > 0)
         os.kill(clients(temporary)[0], signal.SIGKILL)
         _, said = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert said == "Error: the clients ended before everybody had answered\n"
+    assert said == "Error: the clients ended before everyone had answered\n"
     assert nothing_left(temporary)
 
 

@@ -65,7 +65,7 @@ def test_the_table_says_what_covers_and_what_became_of_the_reports(deniable: Den
     ("arguments", "sentence"),
     [
         (("--column", "plam", "--epsilon", "1"), "did you mean 'plan'?"),
-        (("--column", "plan", "--column", "plan", "--epsilon", "1"), "each column is named once"),
+        (("--column", "plan", "--column", "plan", "--epsilon", "1"), "name each column once"),
     ],
 )
 def test_data_that_cannot_be_used_are_refused_before_anything_starts(
@@ -86,6 +86,7 @@ def test_wrong_usage_ends_with_2(deniable: Deniable, arguments: tuple[str, ...])
     assert deniable(*demo(deniable, *arguments)).exit_code == 2
 
 
+@pytest.mark.exhaustive
 def test_progress_is_shown_on_a_terminal_and_never_on_standard_output(deniable: Deniable) -> None:
     watched, terminal = os.openpty()
     arguments = demo(deniable, "--column", "plan", "--epsilon", "1", "--json")
@@ -112,12 +113,13 @@ def all_that_is_written_to(terminal: int) -> str:
     return written.decode()
 
 
+@pytest.mark.exhaustive
 def test_without_columns_it_asks_about_all_that_it_can(deniable: Deniable) -> None:
     deniable.write("people.csv", "id,dark,why\n1,1,so\n2,0,so\n1,1,so\n")
     result = deniable(*demo(deniable, "--json"))
     named = [each["collection"] for each in json.loads(result.stdout)["collections"]]
     assert [name.rpartition("-")[0] for name in named] == ["simulated-dark", "simulated-id"]
-    assert "Left out: column 'why' holds 'so' in every row" in result.stderr
+    assert "Left out: column 'why' has 'so' in every row" in result.stderr
 
 
 def test_columns_and_an_epsilon_need_a_table(deniable: Deniable) -> None:

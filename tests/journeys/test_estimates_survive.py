@@ -25,6 +25,7 @@ from deniable_aggregator.store.schema_version import migrate
 from support.builders.previous_schema import postgres_before, sqlite_before
 from support.processes import postgres_server
 from support.processes.live_service import Live, live
+from support.tiers import grid
 
 pytestmark = pytest.mark.processes
 
@@ -45,7 +46,7 @@ class Past:
     backup: Path
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=grid(["sqlite", "postgresql"], by_default=["postgresql"]))
 def past(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Past]:
@@ -135,7 +136,7 @@ def test_an_upgrade_from_the_previous_schema_changes_nothing(past: Past, tmp_pat
         postgres_server.drop(old.store)
 
 
-def test_a_backup_made_under_load_and_every_report_sent_again_is_the_same_estimate(
+def test_a_backup_under_load_with_all_reports_again_is_the_same_estimate(
     past: Past, tmp_path: Path
 ) -> None:
     """The backup holds some of the second half; what it lacks comes again, what it has too."""

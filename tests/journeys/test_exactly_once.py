@@ -1,4 +1,4 @@
-"""What was acknowledged is counted exactly once and no second coin is tossed, whatever is killed.
+"""What was acknowledged is counted exactly once and no second coin is tossed, under every kill.
 
 The machine is in `support.builders.exactly_once_machine`; here it runs, and is held against what
 is broken on purpose.

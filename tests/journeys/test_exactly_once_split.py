@@ -1,4 +1,4 @@
-"""Exactly once where an intake takes and a consumer counts, whatever is killed.
+"""Exactly once where an intake takes and a consumer counts, under every kill.
 
 Over both databases, and over an object store with blocks in Parquet.
 """

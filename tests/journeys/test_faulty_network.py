@@ -1,4 +1,4 @@
-"""Devices behind a network that breaks as it likes: each report is counted once, told or not."""
+"""Devices behind a network that breaks: each report is counted once, with or without a reply."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_fault_of_the_upload_is_met_and_counts_nothing_twice(
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP_REPLY, Fault.CUT_REPLY])
-def test_a_report_that_was_kept_though_nobody_was_told_is_sent_again_and_not_counted_again(
+def test_a_stored_report_without_a_reply_is_sent_again_and_counted_once(
     faulty_network: Network, fault: Fault, tmp_path: Path
 ) -> None:
     before, met = faulty_network.live.counted(), len(faulty_network.proxy.met)

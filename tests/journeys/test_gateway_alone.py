@@ -62,6 +62,7 @@ def way(tmp_path: Path) -> Iterator[LongWay]:
         kill(process)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_seven_packages_are_installed_and_none_is_heavy(python: Path) -> None:
     uv = program("uv", "pip install uv")
@@ -79,6 +80,7 @@ def test_what_is_missing_is_named(python: Path, tmp_path: Path) -> None:
         assert f'pip install "deniable-gateway[{extra}]"' in answer.stderr
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_a_relay_passes_reports_of_real_devices_to_a_real_service(
     python: Path, way: LongWay

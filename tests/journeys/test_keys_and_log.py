@@ -67,7 +67,7 @@ def copied(spine: Spine, folder: Path) -> Spine:
 
 
 @pytest.mark.parametrize("suite", [1, 2])
-def test_a_report_sealed_before_a_rotation_is_sealed_anew_with_the_same_bytes_inside(
+def test_a_report_from_before_a_rotation_is_sealed_again_unchanged(
     spine: Spine, phone: Device, suite: int
 ) -> None:
     answer(phone)  # the key list is known now, for two weeks
@@ -171,7 +171,7 @@ def test_an_operator_who_goes_on_from_an_older_copy_shows_another_past(
 
 
 def assert_stops(phone: Device, other: Spine) -> None:
-    """Told of a log that does not continue the one it knows, it sends nothing any more."""
+    """After a log that does not continue the known one, it sends nothing any more."""
     counted = other.counted(phone.manifest)[0]
     uploads = len(phone.spine.uploads)
     assert phone.record("blue") is Outcome.REPEATED

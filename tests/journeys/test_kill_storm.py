@@ -1,4 +1,4 @@
-"""kill -9 under load: whatever dies, each acknowledged report is counted once."""
+"""kill -9 under load: each acknowledged report is counted once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_gust_over_sqlite_ends_with_the_acknowledged_counts(tmp_path: Path) ->
 
 
 @pytest.mark.exhaustive
-def test_a_gust_over_several_workers_on_postgresql_ends_with_the_acknowledged_counts(
+def test_a_gust_over_workers_on_postgresql_ends_with_acknowledged_counts(
     tmp_path: Path,
 ) -> None:
     with mortal_postgres() as database:
@@ -35,7 +35,7 @@ def test_a_long_storm_over_sqlite_ends_with_the_acknowledged_counts(tmp_path: Pa
 
 
 @pytest.mark.long
-def test_a_long_storm_over_several_workers_on_postgresql_ends_with_the_acknowledged_counts(
+def test_a_storm_over_workers_on_postgresql_ends_with_acknowledged_counts(
     tmp_path: Path,
 ) -> None:
     with mortal_postgres() as database:

@@ -38,7 +38,7 @@ def live_service(tmp_path: Path) -> Iterator[Live]:
 
 
 def leading(live: Live) -> int | None:
-    """The leader, by the connection that holds its lock; None while nobody leads."""
+    """The leader, by the connection that holds its lock; None while there is no leader."""
     with psycopg.connect(live.settings.store) as connection:
         found = connection.execute(_LEADER, (int(Lock.LEADER),)).fetchall()
     return int(found[0][0]) if found else None
@@ -66,15 +66,22 @@ def is_alive(pid: int) -> bool:
 
 
 def kill_the_leader(live: Live) -> float:
-    """Kill workers until it was the one that led; the moment before."""
+    """Kill workers until it was the one that led; the moment before.
+
+    Its lock goes with it, at once. Where a machine is slow, the next one is killed for nothing.
+    """
     before = leading(live)
-    for worker in workers(live):
+    *first, last = workers(live)
+    for worker in first:
         moment = time.time()
         os.kill(worker, signal.SIGKILL)
         with suppress(AssertionError):
-            wait_until("it led", lambda: leading(live) != before, seconds=10)
+            wait_until("it led", lambda: leading(live) != before, seconds=1)
             return moment
-    pytest.fail("every worker is dead and one leads")
+    moment = time.time()
+    os.kill(last, signal.SIGKILL)
+    wait_until("the last one led", lambda: leading(live) != before)
+    return moment
 
 
 def test_when_the_leader_is_killed_another_leads_within_seconds(live_service: Live) -> None:

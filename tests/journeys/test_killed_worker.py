@@ -1,6 +1,6 @@
 """kill -9 of a worker while the database is away: the others serve on, and another takes its place.
 
-The service must not end: nobody but its operator would start it again.
+The service must not end: only its operator would start it again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from support.processes.process_tree import family
 
 PATIENCE_SECONDS = 240.0
 PAUSE_SECONDS = 0.05
-WAITS = "the database is away; this process starts once it is back"
+WAITS = "the database is unavailable; this process starts when it is back"
 
 pytestmark = pytest.mark.processes
 
@@ -30,7 +30,8 @@ def wait_until(met: Callable[[], bool], storm: Storm) -> None:
         time.sleep(PAUSE_SECONDS)
 
 
-def test_a_worker_that_dies_while_the_database_is_away_is_replaced_once_it_is_back(
+@pytest.mark.exhaustive
+def test_a_worker_that_dies_without_a_database_is_replaced_later(
     tmp_path: Path,
 ) -> None:
     with mortal_postgres() as database:

@@ -1,4 +1,4 @@
-"""One person with two devices counts once an epoch, on either store, whatever is killed."""
+"""One person with two devices counts once an epoch, on either store, under every kill."""
 
 from __future__ import annotations
 

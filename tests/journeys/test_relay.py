@@ -62,6 +62,7 @@ def test_reports_that_a_killed_intake_had_acknowledged_are_counted_once(way: Lon
     assert not (way.folder / "nowhere").exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_the_same_with_a_bucket_between_intake_and_consumer(
     way: LongWay, monkeypatch: pytest.MonkeyPatch

@@ -88,7 +88,7 @@ def forced(mechanism: str, arguments: Mapping[str, object], given: ReleaseContex
 
 
 def answered(world: World, collection: Any) -> list[bytes]:
-    """Every payload that left a device, opened: what was told."""
+    """Every payload that left a device, opened: what was reported."""
     transport = Recorded(HttpTransport(httpx.WSGITransport(app=world.app.wsgi_app)))
     for person in range(PEOPLE):
         with Client(
@@ -115,7 +115,7 @@ def answered(world: World, collection: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize(("asked", "chosen"), [("grr/1", "grr/1"), ("auto", "affine/1")])
-def test_releases_over_http_are_made_of_what_left_the_devices_and_of_their_coins(
+def test_releases_over_http_follow_from_payloads_and_coins(
     tmp_path: Path, asked: str, chosen: str
 ) -> None:
     with opened(tmp_path) as world:
@@ -197,7 +197,7 @@ def test_a_bar_covers_in_95_percent_of_all_cases_give_or_take_one_exactly() -> N
 
 
 @pytest.mark.statistical
-def test_bars_cover_as_often_in_3000_runs_of_the_way_from_payload_to_release() -> None:
+def test_bars_cover_as_often_in_3000_runs_from_payload_to_release() -> None:
     """Misses are binomial of 3,000 and the exact chance, 4.6%: out of range in one run of 10^6."""
     law, release, misses = MessageLaw(BUILT), planned(), 0
     chances = np.array([float(chance) for chance in law.probabilities(population())])

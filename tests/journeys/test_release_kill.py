@@ -16,6 +16,7 @@ from support.builders.data_directory import Moment
 from support.builders.release_world import asked, opened
 from support.doubles import release_plans
 from support.processes import release_spender
+from support.tiers import rows
 
 TESTS = Path(__file__).parent.parent
 
@@ -33,8 +34,10 @@ def killed(folder: Path, collection: str, where: str) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("where", "kept"), [("draw", 0), ("keep", 0), ("show", 1)])
-def test_what_was_charged_stays_charged_and_the_same_request_is_made_for_nothing(
+@pytest.mark.parametrize(
+    ("where", "kept"), rows([("draw", 0), ("keep", 0), ("show", 1)], by_default=[("keep", 0)])
+)
+def test_charges_stay_and_the_same_request_costs_nothing(
     tmp_path: Path, where: str, kept: int
 ) -> None:
     with opened(tmp_path) as world:

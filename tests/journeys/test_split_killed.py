@@ -18,6 +18,7 @@ from support.doubles.fault_proxy import Tap, tapped
 from support.processes import postgres_server
 from support.processes.deniable_command import wait_until
 from support.processes.servers_and_devices import LongWay, kill
+from support.tiers import grid
 
 pytestmark = pytest.mark.processes
 
@@ -26,7 +27,7 @@ DEVICES = BATCH + 1
 REPORTS, BLOCKS = 3_000, 10
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=grid(KINDS, by_default=["postgres"]))
 def address(request: pytest.FixtureRequest) -> Iterator[str]:
     address = "" if request.param == "sqlite" else postgres_server.empty()
     yield address
@@ -105,7 +106,7 @@ def seen(prepared: Prepared) -> int:
     return int(n)
 
 
-def test_a_consumer_killed_in_the_middle_and_those_after_it_come_to_the_same_integers(
+def test_a_killed_consumer_and_its_successors_reach_the_same_integers(
     tmp_path: Path, address: str
 ) -> None:
     prepared = prepare(tmp_path, REPORTS, BLOCKS, address)

@@ -73,7 +73,7 @@ def test_a_clock_that_is_wrong_for_15_s_loses_nothing(tmp_path: Path, step: floa
         assert states(live) == {"open"}
 
 
-def test_a_service_whose_keys_were_signed_ahead_starts_and_goes_on_once_confirmed(
+def test_a_service_with_keys_signed_ahead_goes_on_once_confirmed(
     tmp_path: Path,
 ) -> None:
     """As after a start with a wrong clock: today's key list is ten days ahead."""

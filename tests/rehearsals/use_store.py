@@ -18,7 +18,7 @@ from deniable_gateway.errors import SettingsError
 from support.builders import store_copies
 from support.builders.api_world import World, authored, opened
 
-REFUSED = "know SQLite and PostgreSQL stores, got toy://…"
+REFUSED = "support SQLite and PostgreSQL stores, got toy://…"
 
 
 def report_and_estimate(world: World) -> None:
