@@ -1,1 +1,1 @@
-"""What each step costs, beside the peers and the machine's own limits (DESIGN §7)."""
+"""What each step costs, compared with the peers and the machine's own limits."""

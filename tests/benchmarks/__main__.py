@@ -37,6 +37,7 @@ NAMES = (
     "ids",
     "memory",
     "pages",
+    "web",
 )
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"
 RESULTS = Path(__file__).parent / "RESULTS.md"
@@ -73,7 +74,7 @@ def main(
     sealed: int | None,
     remark: str,
 ) -> None:
-    """What each step costs, beside the peers and the machine's own limits."""
+    """What each step costs, compared with the peers and the machine's own limits."""
     if update and (quick or not only or output):
         raise click.UsageError("--update goes with --only, without --quick and --output")
     console = Console()

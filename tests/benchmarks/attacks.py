@@ -117,7 +117,7 @@ def measured(
     after = asyncio.run(recovery(made, bodies))
     probes, uploads = sorted(seen.probes), sorted(seen.uploads)
     late = sum(each > WELL for each in probes)
-    name = " ".join(attack) or "nobody"
+    name = " ".join(attack) or "none"
     return (
         f"| {name} | {seen.taken} of {seen.sent} | {seen.cut} | {seen.refused} "
         f"| {uploads[len(uploads) // 2] * 1e3:.0f} / {uploads[-1] * 1e3:.0f} "

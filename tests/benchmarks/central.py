@@ -1,4 +1,4 @@
-"""Central releases: one candidate out of many, beside the peers; many linear queries at once."""
+"""Central releases: one candidate out of many, against the peers; many linear queries at once."""
 
 from __future__ import annotations
 

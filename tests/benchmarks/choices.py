@@ -1,4 +1,4 @@
-"""Randomizing one of d labels by each mechanism for choices, beside what each peer has for it."""
+"""Randomizing one of d labels by each mechanism for choices, compared with each peer's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark as it stands in a cluster: a master and two workers on loopback, started from the wheel."""
+"""Spark as it runs in a cluster: a master and two workers on loopback, started from the wheel."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ EXECUTOR = "CoarseGrainedExecutorBackend"
 
 def missing() -> str:
     """What keeps Spark from running here; empty where nothing does."""
-    found = {
+    actual = {
         "pyspark": find_spec("pyspark"),
         "pyarrow": find_spec("pyarrow"),
         "Java": which("java"),
     }
-    return ", ".join(name for name, there in found.items() if not there)
+    return ", ".join(name for name, there in actual.items() if not there)
 
 
 class Standalone:

@@ -13,7 +13,7 @@ from benchmarks.results import Case, Result, Verdict, figure
 
 COLUMNS = ("", "figure", "rounds", "deniable is better by ×", "")
 BUDGETS = "## Budgets"
-BUDGET_COLUMNS = ("budget (DESIGN §7)", "reached", "", "what bounds it")
+BUDGET_COLUMNS = ("budget", "reached", "", "what bounds it")
 
 
 def show(console: Console, result: Result) -> None:
@@ -79,7 +79,7 @@ def markdown(
         "# Results",
         "",
         f"Measured by `{command}`.",
-        "Contenders run in interleaved rounds; figures are medians of the rounds beside their",
+        "Contenders run in interleaved rounds; figures are medians of the rounds with their",
         "least and greatest, and ratios are medians of the rounds' own ratios: above 1 deniable is",
         "faster (or smaller), below 1 slower. A *peer* does the same job, a *limit* only a part of",
         "it: it says what this machine allows.",

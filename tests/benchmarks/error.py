@@ -59,12 +59,12 @@ class Cell:
         gap, q = float(mechanism.p - mechanism.q), float(mechanism.q)
         wanted = max(FEWEST, min(MOST, effort.rounds * REPEATS // self.size))
         repeats = effort.sized(wanted, least=2)
-        found = np.empty(repeats)
+        actual = np.empty(repeats)
         for turn in range(repeats):
             tally = simulated_tally(mechanism, values, people, draws=draws)
             raw = (estimator.supports(tally) / PEOPLE - q) / gap
-            found[turn] = PEOPLE * float(((raw - truth) ** 2).sum()) / self.least
-        return float(found.mean()), float(found.std() / math.sqrt(repeats))
+            actual[turn] = PEOPLE * float(((raw - truth) ** 2).sum()) / self.least
+        return float(actual.mean()), float(actual.std() / math.sqrt(repeats))
 
 
 def run(effort: Effort) -> Result:
@@ -129,12 +129,12 @@ def _largest(measured: dict[tuple[int, str], tuple[float, float]], formula: Cell
 
 
 def _peers(cells: Sequence[Cell]) -> dict[tuple[int, str], str]:
-    found = {}
+    actual = {}
     for cell in cells:
         best = peer_errors.least(cell.size, float(cell.epsilon))
-        told = "–" if best is None else f"{best[1] / cell.least:.3f} {best[0]}"
-        found[cell.size, cell.epsilon] = told
-    return found
+        result = "–" if best is None else f"{best[1] / cell.least:.3f} {best[0]}"
+        actual[cell.size, cell.epsilon] = result
+    return actual
 
 
 def _grid(title: str, cells: dict[tuple[int, str], str]) -> Grid:

@@ -1,4 +1,4 @@
-"""Whether uploads stay as fast when millions of ids lie on disk: empty stores beside full ones."""
+"""Whether uploads stay as fast when millions of ids lie on disk: empty stores against full ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `import deniable_client` adds to bare Python, in time and in memory, beside the peers."""
+"""What `import deniable_client` adds to bare Python, in time and in memory, against the peers."""
 
 from __future__ import annotations
 

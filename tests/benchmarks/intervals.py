@@ -1,4 +1,4 @@
-"""Intervals: what `plan` promises beside what a collection then shows, and how wide that is."""
+"""Intervals: what `plan` promises against what a collection then has, and how wide that is."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def of_mean(
 ) -> tuple[Floats, ...]:
     """The mean, as a share of the range."""
     if isinstance(of, LinearEstimator):
-        told = of.functionals(np.linspace(0, 1, NUMBER.size)[None, :], tally, n)
-        return told.values, told.std_errors, told.lower, told.upper
+        result = of.functionals(np.linspace(0, 1, NUMBER.size)[None, :], tally, n)
+        return result.values, result.std_errors, result.lower, result.upper
     return of_labels(of, _, tally, n)
 
 
@@ -51,32 +51,32 @@ def of_ranges(
     size = NUMBER.size
     ends = [(i, j) for i in range(size) for j in range(i + 1, size + 1) if j - i < size]
     rows = np.array([[float(i <= v < j) for v in range(size)] for i, j in ends])
-    told = of.functionals(rows, tally, n)
-    return told.values, told.std_errors, told.lower, told.upper
+    result = of.functionals(rows, tally, n)
+    return result.values, result.std_errors, result.lower, result.upper
 
 
 def of_labels(
     of: Estimator, _: Mechanism, tally: npt.NDArray[np.int64], n: int
 ) -> tuple[Floats, ...]:
     """Every label."""
-    told = of.estimate(tally, n)
-    return told.frequencies, told.std_errors, told.lower, told.upper
+    result = of.estimate(tally, n)
+    return result.frequencies, result.std_errors, result.lower, result.upper
 
 
 def of_cells(
     of: Estimator, mechanism: Mechanism, tally: npt.NDArray[np.int64], n: int
 ) -> tuple[Floats, ...]:
     """The table of the first two attributes."""
-    told = table(table_estimator(of, mechanism, RECORD), tally, n, (0, 1), IntervalSettings())
-    return told.frequencies, told.std_errors, told.lower, told.upper
+    result = table(table_estimator(of, mechanism, RECORD), tally, n, (0, 1), IntervalSettings())
+    return result.frequencies, result.std_errors, result.lower, result.upper
 
 
 def of_attributes(
     of: Estimator, mechanism: Mechanism, tally: npt.NDArray[np.int64], n: int
 ) -> tuple[Floats, ...]:
     """Each attribute by itself."""
-    told = one_way_tables(table_estimator(of, mechanism, RECORD), tally, n, IntervalSettings())
-    return told.frequencies, told.std_errors, told.lower, told.upper
+    result = one_way_tables(table_estimator(of, mechanism, RECORD), tally, n, IntervalSettings())
+    return result.frequencies, result.std_errors, result.lower, result.upper
 
 
 def of_first(members: int) -> Read:
@@ -85,9 +85,9 @@ def of_first(members: int) -> Read:
     def read(
         of: Estimator, mechanism: Mechanism, tally: npt.NDArray[np.int64], n: int
     ) -> tuple[Floats, ...]:
-        told = estimate_label_set(of, mechanism, tally, n, range(members))
-        found = (told.frequency, told.std_error, told.lower, told.upper)
-        return tuple(np.array([each]) for each in found)
+        result = estimate_label_set(of, mechanism, tally, n, range(members))
+        actual = (result.frequency, result.std_error, result.lower, result.upper)
+        return tuple(np.array([each]) for each in actual)
 
     return read
 
@@ -227,7 +227,7 @@ def widths() -> Sequence[Wide]:
 
 
 def run(effort: Effort) -> Result:
-    """Forecasts beside what is shown, and widths over 1.96 standard errors."""
+    """Forecasts against results, and widths over 1.96 standard errors."""
     repeats = effort.sized(REPEATS, least=2)
     promises, errors = [], []
     for asked in PROMISES:

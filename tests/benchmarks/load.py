@@ -1,4 +1,4 @@
-"""The load generator: a few worker processes told the same thing at the same time."""
+"""The load generator: a few worker processes with the same orders at the same time."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Load:
         `spend`: the store that takes each report once; "" for a limit that takes any.
         """
         share = max(1, plan.connections // len(self._workers))
-        told = {**asdict(plan), "connections": share}
-        return _merged(self._ask({"verb": "drive", "plan": told, "batch": batch, "spend": spend}))
+        result = {**asdict(plan), "connections": share}
+        return _merged(self._ask({"verb": "drive", "plan": result, "batch": batch, "spend": spend}))
 
     def _ask(self, command: dict[str, object]) -> list[dict[str, Any]]:
         for worker in self._workers:

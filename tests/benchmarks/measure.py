@@ -72,7 +72,7 @@ def race(
     figures: list[list[float]] = [[] for _ in contenders]
     for turn in range(effort.rounds):
         for offset in range(len(contenders)):
-            index = (offset + turn) % len(contenders)  # nobody always follows the same neighbour
+            index = (offset + turn) % len(contenders)  # no library always runs after the same one
             seconds = _slice(contenders[index].run, loops[index])
             operations = loops[index] * contenders[index].operations
             figures[index].append(seconds / operations * per_second)

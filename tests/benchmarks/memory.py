@@ -129,7 +129,7 @@ def _device(made: Deployment, server: Served) -> tuple[tuple[Line, ...], Verdict
 
 
 def _live(made: Deployment, server: Served, state: Path, *, upload: bool) -> dict[str, Any]:
-    told = {
+    result = {
         "url": f"http://{HOST}:{server.port}",
         "trust": made.trust,
         "envelope": made.envelope.decode(),
@@ -138,14 +138,14 @@ def _live(made: Deployment, server: Served, state: Path, *, upload: bool) -> dic
         "answer": dict.fromkeys(made.manifest.domain.labels, True),
         "upload": upload,
     }
-    said: dict[str, Any] = json.loads(_python(["-m", "benchmarks.device"], json.dumps(told)))
+    said: dict[str, Any] = json.loads(_python(["-m", "benchmarks.device"], json.dumps(result)))
     return said
 
 
-def _python(arguments: list[str], told: str = "") -> str:
+def _python(arguments: list[str], document: str = "") -> str:
     done = subprocess.run(
         [sys.executable, *arguments],
-        input=told,
+        input=document,
         env={**os.environ, "PYTHONPATH": str(PACKAGE_PARENT)},
         check=True,
         stdout=subprocess.PIPE,

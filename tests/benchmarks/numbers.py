@@ -1,4 +1,4 @@
-"""Numbers: how far estimated distributions are from the truth, beside the published figures."""
+"""Numbers: how far estimated distributions are from the truth, against the published figures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PUBLISHED = {
     "two modes": {"EMS": 0.012, "EM": 0.007, "HH4": 0.009, "flat": 0.028},
     "scattered Zipf": {"EMS": 0.019, "EM": 0.012, "HH4": 0.010, "flat": 0.011},
 }
-"""local-dp §11: simulated for the paper's own stopping rule; flat is one of no order, projected;
+"""Simulated for the paper's own stopping rule; flat is one of no order, projected;
 HH4 a tree of fan-out 4, top-down."""
 
 WORST = {
@@ -135,7 +135,7 @@ def _of_levels(id: str) -> HierarchyEstimator:
 
 
 def _top_down(of: HierarchyEstimator) -> Read:
-    """The tally starts, for a tree, with the reports of each level: n is told apart."""
+    """The tally starts, for a tree, with the reports of each level: n is passed separately."""
     levels = round(1 / of.mechanism.sampling_fraction)
     heads = of.mechanism.id == "tree/1"
     return lambda tally: of.top_down(tally, int((tally[:levels] if heads else tally).sum()))
@@ -150,14 +150,14 @@ def _distances(
     repeats: int,
     generator: Generator,
 ) -> Line:
-    found, started = [], time.perf_counter()
+    actual, started = [], time.perf_counter()
     for _ in range(repeats):
         values = generator.multinomial(people, shares)
         estimate = read(_simulated(mechanism, values, generator))
-        found.append(float(np.abs(np.cumsum(estimate - values / people)).sum()) / VALUES)
+        actual.append(float(np.abs(np.cumsum(estimate - values / people)).sum()) / VALUES)
     took = (time.perf_counter() - started) / repeats
     note = f"{took * 1e3:.0f} ms a run, simulation included"
-    return Line(label, "ours", "W1", tuple(found), note)
+    return Line(label, "ours", "W1", tuple(actual), note)
 
 
 def _simulated(mechanism: Mechanism, people: Counts, generator: Generator) -> Counts:

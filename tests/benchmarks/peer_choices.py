@@ -11,7 +11,7 @@ LARGEST_UNARY = 60_000
 REMARK = (
     "The local hashing of pure-ldp and of multi-freq-ldpy hands a str to xxhash, which version 4 "
     "refuses, so it is left out where that is installed. pure-ldp's Hadamard response builds its "
-    "matrix on first use. opendp has k-ary response (which is told there, with the largest error "
+    "matrix on first use. opendp has k-ary response (measured there, with the largest error "
     "of all at these sizes) and bit vectors."
 )
 
@@ -98,5 +98,5 @@ def _opendp_bits(size: int) -> Contender | None:
 
 
 def _opendp_k_ary(size: int) -> Contender | None:
-    found = [each for each in randomize_choice(size) if each.name == "opendp"]
-    return Contender("opendp k-ary", "peer", found[0].run, note=found[0].note) if found else None
+    actual = [each for each in randomize_choice(size) if each.name == "opendp"]
+    return Contender("opendp k-ary", "peer", actual[0].run, note=actual[0].note) if actual else None

@@ -17,8 +17,8 @@ LARGEST_SET_DOMAIN = 10_000  # a set of a quarter of 60,000 labels takes its cli
 
 def least(size: int, epsilon: float) -> tuple[str, float] | None:
     """(peer and oracle, n·L2) of the best there is; None where no peer imports."""
-    found = [*_pure_ldp(size, epsilon), *_multi_freq(size, epsilon)]
-    return min(found, key=lambda each: each[1], default=None)
+    actual = [*_pure_ldp(size, epsilon), *_multi_freq(size, epsilon)]
+    return min(actual, key=lambda each: each[1], default=None)
 
 
 def _total(p: float, q: float, size: int) -> float:

@@ -1,4 +1,4 @@
-"""The peers' search for words nobody listed: pure-ldp's PEM.
+"""The peers' search for unlisted words: pure-ldp's PEM.
 
 Its own choice of oracle counts over the whole domain for each report, 40^16 strings here, and so
 never ends; of the others only its count-mean sketch needs no list. Two things it needs are handed
@@ -16,8 +16,8 @@ TABLES, CODES = 16, 1024
 PADDING = "*"
 REMARK = (
     "pure-ldp's PEM runs in steps of one character over its count-mean sketch "
-    f"({TABLES} tables of {CODES:,}), the alphabet being the characters that occur: it is told "
-    "what ours is not. Its sketch does not run with numpy 2 nor with xxhash 4 as published; a "
+    f"({TABLES} tables of {CODES:,}), the alphabet being the characters that occur: it knows "
+    "them, ours does not. Its sketch does not run with numpy 2 nor with xxhash 4 as published; a "
     "domain size and hash functions are handed in. It lists as many as it is asked for, and does "
     "not say which of them are real. One run of one shape, not tuned."
 )
@@ -42,13 +42,15 @@ def listed(
     sketch = type("Sketch", (oracles.CMSServer,), sized)(epsilon, TABLES, CODES)
     shape = (epsilon, 0, most_bytes, 1)
     alphabet = [*sorted(set("".join(words))), PADDING]
-    told = {"alphabet": alphabet, "index_mapper": str, "padding_char": PADDING}
-    server = searches.PEMServer(*shape, **told, fo_server=sketch)
+    result = {"alphabet": alphabet, "index_mapper": str, "padding_char": PADDING}
+    server = searches.PEMServer(*shape, **result, fo_server=sketch)
     for oracle in server.oracles:
         oracle.hash_funcs = hashes
-    device = searches.PEMClient(*shape, **told, fo_client=oracles.CMSClient(epsilon, hashes, CODES))
+    device = searches.PEMClient(
+        *shape, **result, fo_client=oracles.CMSClient(epsilon, hashes, CODES)
+    )
     for word, count in zip(words, people, strict=True):
         for _ in range(count):
             server.aggregate(device.privatise(word))
-    found, _ = server.find_heavy_hitters(k=top)
-    return [text.rstrip(PADDING) for text in found]
+    actual, _ = server.find_heavy_hitters(k=top)
+    return [text.rstrip(PADDING) for text in actual]

@@ -24,7 +24,7 @@ Recorded = tuple[list[float], list[float]]  # seconds of first and of repeated c
 
 
 def run(effort: Effort) -> Result:
-    """First answers and repeated calls, on disk and in memory, beside one bare transaction."""
+    """First answers and repeated calls, on disk and in memory, against one bare transaction."""
     author = Author()
     names = [f"question-{number}" for number in range(effort.sized(COLLECTIONS, least=5))]
     shipped = [author.sign(author.bits(n, list(ANSWER), epsilon=EPSILON)) for n in names]

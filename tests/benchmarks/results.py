@@ -24,7 +24,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One budget of DESIGN §7 beside what was reached."""
+    """One budget and what was reached."""
 
     budget: str
     reached: str

@@ -125,8 +125,8 @@ def _alone(made: Deployment, keys: Path, spool: Path, cores: int) -> float:
     """Opens a second of processor time, under the same load: as many processes at once."""
     work = partial(spooling.open_alone, made.target, str(keys), str(spool))
     names = [block.name for block in blocks(open_spool(spool))][:cores]
-    found = [json.loads(data) for data in LocalEngine(cores)(work, names)]
-    return sum(n for _, n in found) / sum(seconds for seconds, _ in found)
+    actual = [json.loads(data) for data in LocalEngine(cores)(work, names)]
+    return sum(n for _, n in actual) / sum(seconds for seconds, _ in actual)
 
 
 def _tallied(made: Deployment, data: Path, spool: Path, engine: Engine, roots: list[int]) -> Run:

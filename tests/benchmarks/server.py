@@ -108,10 +108,10 @@ def _listens(port: int) -> bool:
 def _children(pid: int) -> list[int]:
     tasks = Path(f"/proc/{pid}/task")
     try:
-        found = [(task / "children").read_text().split() for task in tasks.iterdir()]
+        actual = [(task / "children").read_text().split() for task in tasks.iterdir()]
     except OSError:
         return []
-    return [int(child) for children in found for child in children]
+    return [int(child) for children in actual for child in children]
 
 
 def _cpu(pid: int) -> float:

@@ -86,12 +86,12 @@ def seen(
     """The errors of so many releases, each over a collection of its own: float64[runs]."""
     weights = SHAPES[shape](np.arange(1.0, given.domain.size + 1))
     people = np.diff(np.rint(np.cumsum([0.0, *weights / weights.sum()]) * given.n)).astype(int)
-    made, draws, found = prepare(name, arguments, given), generator(), []
+    made, draws, actual = prepare(name, arguments, given), generator(), []
     for _ in range(runs):
         tally = simulated_tally(given.mechanism, np.arange(len(people)), people, draws=draws)
         tallies = Tallies((TallyPart(0, 0, given.n, tally),))
-        found.append(_ERRORS.get(name, _selected)(made, tallies, people))
-    return np.array(found)
+        actual.append(_ERRORS.get(name, _selected)(made, tallies, people))
+    return np.array(actual)
 
 
 def _queried(made: Any, tallies: Tallies, people: np.ndarray) -> float:

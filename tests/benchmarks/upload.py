@@ -1,4 +1,4 @@
-"""A sealed report from socket to durable tally, beside empty requests to the same server."""
+"""A sealed report from socket to durable tally, compared with empty requests to the same server."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _turns(
 
 
 def _racing(model: Model, servers: dict[str, Served]) -> Iterator[tuple[str, Served]]:
-    """What is asked in a model: an empty request that stands for a hundred reports says nothing."""
+    """The requests of a model: an empty request in place of a hundred reports proves nothing."""
     for name, server in servers.items():
         kept = model.batch == 1 and not model.fresh
         if name == OURS or kept or (name in (EMPTY, ALONE, BARE) and model.batch == 1):

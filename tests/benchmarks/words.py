@@ -1,4 +1,4 @@
-"""Words nobody listed: how many of the fifty commonest are found, beside what theory predicts.
+"""Unlisted words: how many of the fifty commonest are detected, against the theory.
 
 The words are the places of the tz database, which is in the public domain; a person has the place
 of rank r with a chance proportional to 1/r. Reports follow the law of the device's own `randomize`.
@@ -61,13 +61,14 @@ def run(effort: Effort) -> Result:
     words = _words()
     people = effort.sized(PEOPLE)
     return Result(
-        title="Words nobody listed",
+        title="Unlisted words",
         cases=tuple(
             case for epsilon in EPSILONS for case in _cases(words, epsilon, people, effort)
         ),
         remarks=(
             f"{len(words)} places of the tz database (public domain), in shuffled order, of weight "
-            "1/rank. The prediction is that of local-dp §12 for PEM with the best oracle, all "
+            "1/rank. The prediction is that of docs/mathematics/texts.md, Recall of a prefix "
+            "search, for PEM with the best oracle, all "
             "reports spent on the search, the 50 best prefixes kept, steps of one byte or of two; "
             "its precision is its recall. Ours keeps reports back to tell what it found: the last "
             "prediction is for reports split as ours are. Ours is above it because letters are "
@@ -114,7 +115,7 @@ def _cases(words: list[bytes], epsilon: str, people: int, effort: Effort) -> lis
             ),
         ),
         Case(
-            f"{title}: share of what is found that somebody has",
+            f"{title}: share of detected words that occur",
             (_line("deniable", "ours", "%", precisions),),
         ),
         Case(f"{title}: search", (_line("deniable", "ours", "s", seconds, higher=False),)),

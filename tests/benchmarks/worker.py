@@ -1,4 +1,4 @@
-"""A process of the load generator: seals its own reports first, then sends them as told.
+"""A process of the load generator: seals its own reports first, then sends them as ordered.
 
 Reads one JSON command a line on standard input and answers with one JSON line each; ends when the
 input does. Loopback only. Every report is sent to a store at most once: it meets no duplicate.
@@ -187,7 +187,7 @@ class Worker:
     def drive(self, command: dict[str, object]) -> dict[str, object]:
         """Send; `spend` names whose reports are used up: each store takes all, and each once.
 
-        Nobody's, "": the same few again and again, for a limit that does not look.
+        No sender, "": the same few again and again, for a limit that does not look.
         """
         plan = command["plan"]
         assert isinstance(plan, dict)
