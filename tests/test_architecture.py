@@ -128,7 +128,7 @@ def test_a_local_mechanism_is_two_files_of_one_name() -> None:
 
 
 @pytest.mark.slow
-def test_nothing_but_mechanisms_and_registries_decides_by_the_id_of_a_mechanism() -> None:
+def test_only_mechanisms_and_registries_decide_by_a_mechanisms_id() -> None:
     """What others need of it, a mechanism declares; an error or a help text may cite an id."""
     named = [
         f"{path.stem}: {text}"
@@ -166,12 +166,14 @@ def listed_but_imported(path: Path) -> set[str]:
     return listed.intersection(given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", MEMBERS)
 def test_only_a_package_lists_names_that_it_imports(member: str) -> None:
     own = (path for path in modules(member) if path.stem != "__init__")
     assert {path.name: names for path in own if (names := listed_but_imported(path))} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", MEMBERS)
 def test_every_module_says_its_job_in_a_docstring(member: str) -> None:
     silent = [str(p) for p in modules(member) if not ast.get_docstring(ast.parse(p.read_text()))]
@@ -192,6 +194,7 @@ def test_importing_the_contract_loads_neither_cryptography_nor_numpy() -> None:
     assert answer.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_no_statement_numbers_its_placeholders() -> None:
     """Python 3.12.0 to 3.12.3 warns of `?1` with a sequence. Write `?` in order, or `:name`."""
     numbered = {

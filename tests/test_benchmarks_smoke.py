@@ -24,7 +24,7 @@ IN_PROCESS = (
     "central",
     "typical",
 )
-WITH_SERVERS = ("upload", "ids", "memory", "scale")
+WITH_SERVERS = ("upload", "ids", "memory", "scale", "web")
 
 
 def assert_sane(result: Result) -> None:

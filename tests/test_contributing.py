@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -24,7 +25,11 @@ SCRIPTS = sorted((ROOT / ".ci").iterdir())
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
 FORMS = ROOT / ".github" / "ISSUE_TEMPLATE"
 PAGES = ["CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "README.md", "RELEASING.md", "SECURITY.md"]
-SHIPPED_BY = {"deniable": "deniable-aggregator", "lint-imports": "import-linter"}
+SHIPPED_BY = {
+    "deniable": "deniable-aggregator",
+    "lint-imports": "import-linter",
+    "sphinx-build": "sphinx",
+}
 """Commands that are not called like the distribution that has them."""
 
 
@@ -65,6 +70,9 @@ def test_a_recipe_calls_what_is_there(recipe: str, line: str) -> None:
     if words[:2] == ["uv", "run"]:
         tool = next(word for word in words[2:] if not word.startswith("-"))
         assert SHIPPED_BY.get(tool, tool) in declared(), f"no dependency group brings {tool}"
+    elif words[:2] == ["npm", "--prefix"]:
+        scripts = json.loads((ROOT / words[2] / "package.json").read_text())["scripts"]
+        assert words[3] == "ci" or words[4] in scripts
     elif words[0] not in {"just", "uv"}:
         script = ROOT / words[0]
         assert os.access(script, os.X_OK), f"just {recipe} calls {words[0]}, which cannot be run"
@@ -101,11 +109,13 @@ def test_a_script_of_ci_can_be_run_and_stops_at_the_first_error(script: Path) ->
     subprocess.run(["bash", "-n", script], check=True)  # noqa: S607  (bash is on every PATH)
 
 
+@pytest.mark.slow
 def test_the_workflow_fits_its_schema() -> None:
     checker = program("check-jsonschema", "uv sync --group deploy")
     accepted(checker, "--builtin-schema", "vendor.github-workflows", WORKFLOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", sorted(FORMS.glob("*.yml")), ids=lambda path: path.stem)
 def test_an_issue_form_fits_its_schema(form: Path) -> None:
     checker = program("check-jsonschema", "uv sync --group deploy")

@@ -66,6 +66,7 @@ def test_every_extra_has_its_modules_and_its_feature_here() -> None:
     assert set(SERVICE["optional-dependencies"]) == set(EXTRAS) == set(FEATURES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("extra", "module"),
     [(extra, module) for extra in EXTRAS for module in EXTRAS[extra] if module != "matplotlib"],

@@ -19,9 +19,12 @@ MAY_LOOK = {
     "cluster.py": "Spark: a tier of its own, 456 MB and Java",
     "http_libraries.py": "the client's wheel alone has httpx, but not httpx2",
     "peers.py": "benchmarks have an environment of their own",
+    "test_apps.py": "the client's wheel alone has no Flask and no FastAPI",
+    "test_django_app.py": "the client's wheel alone has no Django",
     "test_first_run.py": "this module",
     "test_numbers_document.py": "the client's wheel alone has no estimators",
     "test_spark_places.py": "Spark",
+    "test_telemetry_commands.py": "the client's wheel alone has no click",
 }
 """The modules of tests that may look whether a library is there, and why."""
 
@@ -149,7 +152,7 @@ def test_a_version_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_nothing_is_downloaded_only_to_learn_what_it_requires() -> None:
-    """Of a distribution without wheels uv downloads the source, even where nobody installs it."""
+    """Of a distribution without wheels uv downloads the source, even if it is never installed."""
     lock = ROOT / "uv.lock"
     if not lock.exists():
         pytest.skip("this environment was not made by uv: there is no uv.lock")

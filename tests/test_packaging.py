@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import distribution
+from importlib.metadata import Distribution, distribution, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -82,10 +83,17 @@ def test_the_changelog_speaks_of_this_version(member: str) -> None:
     assert f"## {PROJECTS[member]['version']}" in (FOLDERS[member] / "CHANGELOG.md").read_text()
 
 
-def test_client_depends_on_cryptography_httpx_and_shared_only() -> None:
+def test_client_depends_on_cryptography_httpx_platformdirs_and_shared_only() -> None:
     """certifi and httpcore come with httpx; the client uses both itself."""
     names = {Requirement(text).name for text in PROJECTS["client"]["dependencies"]}
-    assert names == {"certifi", "cryptography", "deniable-shared", "httpcore", "httpx"}
+    assert names == {
+        "certifi",
+        "cryptography",
+        "deniable-shared",
+        "httpcore",
+        "httpx",
+        "platformdirs",
+    }
 
 
 def test_the_benchmarks_take_every_member_of_the_workspace() -> None:
@@ -95,7 +103,7 @@ def test_the_benchmarks_take_every_member_of_the_workspace() -> None:
     assert folders == {PROJECTS[member]["name"]: path for member, path in FOLDERS.items()}
 
 
-def test_estimators_install_six_packages_besides_themselves_and_no_web_server() -> None:
+def test_estimators_install_six_other_packages_and_no_web_server() -> None:
     names = {Requirement(text).name for text in PROJECTS["estimators"]["dependencies"]}
     assert names == {"cryptography", "deniable-shared", "numpy", "scipy"}
     assert needed("deniable-estimators", set()) <= names | {"cffi", "pycparser"}
@@ -160,6 +168,7 @@ ALONE = {
 """Folder of tests → the distributions that are installed where a wheel alone is tested."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ALONE)
 def test_tests_of_a_wheel_alone_import_only_what_it_brings(folder: str) -> None:
     others = {
@@ -167,6 +176,35 @@ def test_tests_of_a_wheel_alone_import_only_what_it_brings(folder: str) -> None:
         for path in (ROOT / folder).rglob("*.py")
     }
     assert {path: names for path, names in others.items() if names} == {}
+
+
+def test_the_benchmarks_install_what_the_support_that_they_import_needs() -> None:
+    benchmarks = ROOT / "tests" / "benchmarks"
+    project = tomllib.loads((benchmarks / "pyproject.toml").read_text())["project"]
+    names = {Requirement(text).name for text in project["dependencies"]}
+    here = {name for name in names if any(Distribution.discover(name=name))}
+    brought = names.union(*(needed(name, set()) for name in here))
+    imported = {name.partition(".")[0] for path in _support(benchmarks) for name in _imported(path)}
+    distributions = packages_distributions()
+    missing = {
+        name
+        for name in imported - set(sys.stdlib_module_names) - {"support"}
+        if not brought & {canonicalize_name(each) for each in distributions.get(name, [name])}
+    }
+    assert missing == set()
+
+
+def _support(folder: Path) -> set[Path]:
+    """The modules of `tests/support` that those of a folder import, and what these import."""
+    reached: set[Path] = set()
+    waiting = list(folder.glob("*.py"))
+    while waiting:
+        for name in _imported(waiting.pop()):
+            path = ROOT / "tests" / f"{name.replace('.', '/')}.py"
+            if name.startswith("support.") and path.is_file() and path not in reached:
+                reached.add(path)
+                waiting.append(path)
+    return reached
 
 
 @cache
@@ -189,3 +227,11 @@ def _imported(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_the_web_client_is_a_package_of_its_own_and_names_no_registry() -> None:
+    tool = tomllib.loads((FOLDERS["client"] / "pyproject.toml").read_text())["tool"]
+    assert tool["hatch"]["build"]["targets"]["sdist"]["exclude"] == ["/web"]
+    lock = (ROOT / "client" / "web" / "package-lock.json").read_text()
+    assert '"resolved"' not in lock
+    assert "registry" not in lock

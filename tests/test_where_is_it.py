@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "where-is-it.md").read_text()
+PAGE = (ROOT / "docs/explanation/where-is-it.md").read_text()
 SUPPORT = ROOT / "tests" / "support"
 
 
