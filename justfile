@@ -51,11 +51,23 @@ exhaustive *arguments:
     uv run pytest -m exhaustive "$@"
 
 # What spends and keeps a budget is tested by these, too.
-guards := "tests/service/operations/test_wrong_database.py tests/service/operations/test_backup.py tests/service/access/test_audit_acts.py tests/service/collections/test_archiving.py"
+guards := "tests/service/operations/test_wrong_database.py tests/service/operations/test_backup.py tests/service/operations/test_backed_up_keys.py tests/service/access/test_audit_acts.py tests/service/collections/test_archiving.py"
+
+# Check, test and build the web client. Needs Node.js 20; nothing else here does.
+web:
+    npm --prefix client/web ci --no-audit --no-fund
+    npm --prefix client/web run lint
+    npm --prefix client/web run test
+    npm --prefix client/web run build
 
 # Show the branches of the client and of releases that their tests leave out. There must be none.
 coverage:
     uv run --group coverage pytest --cov --cov-report=term-missing:skip-covered tests/client tests/central tests/service/releases {{ guards }}
+
+# Build the documentation's site in dist/site. A warning is an error; so is a link that leads nowhere.
+docs folder="dist/site":
+    uv sync --quiet --inexact --group docs
+    uv run --no-sync sphinx-build --quiet --fail-on-warning --keep-going --jobs auto --conf-dir docs . {{ folder }}
 
 # Install each wheel alone and run its tests.
 alone:
