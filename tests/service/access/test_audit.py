@@ -199,7 +199,7 @@ def test_people_are_added_listed_and_removed_by_the_command(deniable: Deniable) 
 
 @pytest.mark.slow
 def test_a_link_of_the_command_leads_to_the_sign_in_page(deniable: Deniable) -> None:
-    made = deniable.json("access", "users", "link", "--name", "Ana", "--role", "viewer")
+    made = deniable.json("access", "users", "link", "Ana", "--role", "viewer")
     assert made["address"] == "http://127.0.0.1:8000" + made["path"]
     assert made["path"].startswith("/sign-in?link=")
     assert deniable.json("access", "sessions", "list") == {"sessions": []}

@@ -121,17 +121,18 @@ def remove(name: str, yes: bool, target: Target, as_json: bool) -> None:
 
 
 @users.command(
-    epilog=example(
-        "deniable access users link", "deniable access users link --name Ana --role viewer"
-    )
+    epilog=example("deniable access users link", "deniable access users link ana --role viewer")
 )
-@click.option("--name", default="one-time link", show_default=True, help="Who it is for.")
+@click.argument("name", default="one-time link")
 @click.option("--role", type=click.Choice(ROLES), default="admin", show_default=True)
 @collection_option
 @service_options
 @json_option
 def link(name: str, role: str, collections: tuple[str, ...], target: Target, as_json: bool) -> None:
-    """Print a one-time sign-in link that works for 15 minutes."""
+    """Print a one-time sign-in link that works for 15 minutes.
+
+    NAME is who it is for; the audit log shows it.
+    """
     with target.connect() as client:
         made = client.make_sign_in_link(name, role, collections=collections)
         address = reachable(target.origin(), client.address) + made.document.path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +16,7 @@ from deniable_aggregator.web.auth import csrf, throttle
 from deniable_aggregator.web.auth.guard import SIGN_INS, current_identity, require
 from support.builders.api_world import World, opened
 from support.doubles.browser import PASSWORD, Browser
+from support.processes.deniable_command import Deniable
 
 
 @pytest.fixture
@@ -51,9 +53,14 @@ def test_the_right_password_leads_to_the_page_that_was_wanted(browser: Browser) 
     assert browser.client.get("/for-viewer").text == "ana analyst"
 
 
-def test_the_page_says_where_a_link_comes_from(service: World, browser: Browser) -> None:
+def test_the_page_says_where_a_link_comes_from(
+    service: World, browser: Browser, tmp_path: Path
+) -> None:
     page = browser.client.get("/sign-in").text
-    assert "deniable access users link NAME" in page
+    [command] = re.findall("<code>deniable (access users link .*?)</code>", page)
+    deniable = Deniable(tmp_path / "another")
+    deniable.done("init")
+    assert "/sign-in?link=" in deniable.done(*command.split())
     assert "<details>" not in page
     service.running.users.remove("ana", audit=None)
     page = browser.client.get("/sign-in").text
