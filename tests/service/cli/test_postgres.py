@@ -84,6 +84,7 @@ def test_the_doctor_looks_at_the_server_and_at_what_waits(
 def test_the_doctor_fails_where_fsync_is_off(deniable: Deniable) -> None:
     result = deniable("doctor")
     assert "fsync is off" in result.output
+    assert "  sqlite " not in result.output
     assert result.exit_code == 1
 
 

@@ -53,14 +53,12 @@ _WAITING = "select count(*) from deltas"
 
 
 def of_machine() -> Iterator[Check]:
-    """Python, SQLite, and whether demonstrations can run."""
-    sqlite3 = vars(importlib.import_module("sqlite_utils.utils"))["sqlite3"]  # may be pysqlite3
+    """Python, the versions installed, and whether demonstrations can run."""
     running = sys.version_info[:2]
     yield Check(
         "ok" if running >= OLDEST_PYTHON else "fail", "python", f"{platform.python_version()}"
     )
     yield from installation.versions()
-    yield from installation.sqlite_checks(sqlite3.sqlite_version, sqlite3.__name__)
     there = importlib.util.find_spec("deniable_client") is not None
     yield Check(
         "ok" if there else "warn",
@@ -70,7 +68,7 @@ def of_machine() -> Iterator[Check]:
 
 
 def of_directory(settings: Settings, now: Clock = time.time) -> Iterator[Check]:
-    """Permissions, keys, schema, audit log, lock, proxy, disk, clock; PostgreSQL's server."""
+    """Permissions, keys, schema, audit log, lock, proxy, database, disk, clock."""
     data = settings.data
     if not (data / "trust").is_file():
         yield Check("fail", "data", f"{data} is not prepared: run deniable init --data {data}")
@@ -89,6 +87,9 @@ def of_directory(settings: Settings, now: Clock = time.time) -> Iterator[Check]:
     yield from installation.proxies(settings)
     if is_postgres(settings):
         yield from of_postgres(settings)
+    else:
+        sqlite3 = vars(importlib.import_module("sqlite_utils.utils"))["sqlite3"]  # may be pysqlite3
+        yield from installation.sqlite_checks(sqlite3.sqlite_version, sqlite3.__name__)
     if settings.shared and (data / FILE_NAME).is_file():
         yield _permission(data / FILE_NAME, "settings")
     yield _clock(settings, now())
