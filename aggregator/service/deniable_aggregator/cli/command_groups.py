@@ -209,13 +209,17 @@ def command_paths(
 
 
 def _suggestion(ctx: click.Context, word: str) -> str:
-    """The command that has this word in its name, else the nearest one of this group."""
+    """The command that has this word, or its plural, in its name; else the nearest one here."""
     group = ctx.command
     if not isinstance(group, click.Group):
         return ""
-    below = [path for path in command_paths(group, ctx) if word in path[-1].split("-")]
-    close = get_close_matches(word, group.list_commands(ctx), n=1)
-    meant = below[0] if below else close
+    close = get_close_matches(word, group.list_commands(ctx), n=1, cutoff=0.75)
+    below = [
+        path
+        for path in command_paths(group, ctx)
+        if not {word, f"{word}s"}.isdisjoint(path[-1].split("-"))
+    ]
+    meant = min(below, key=len) if below else close
     return f" Did you mean '{' '.join([ctx.command_path, *meant])}'?" if meant else ""
 
 
