@@ -67,6 +67,15 @@ def test_an_id_longer_than_the_screen_is_whole(
     assert any(LONG in line for line in lines)
 
 
+def test_a_moment_is_whole_where_the_table_fits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = ["2026-11-21 12:00 UTC", "collections.archived", "ana of the office", "few words " * 8]
+    lines = printed(capsys, monkeypatch, 80, ["when", "act", "who", "details"], [entry])
+    assert max(map(len, lines)) <= 80
+    assert any(entry[0] in line for line in lines)
+
+
 def test_a_table_in_a_pipe_is_100_wide_unless_columns_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -82,7 +91,7 @@ def test_a_table_in_a_pipe_is_100_wide_unless_columns_says(
 def test_widths_break_no_word_and_take_no_more_than_there_is(
     rows: list[tuple[str, str, str]], room: int
 ) -> None:
-    lines = [("id", "what", "when"), *rows]
+    lines = [("id", "what", "who"), *rows]
     widths = column_widths(lines, room)
     words = [max(len(word) for row in lines for word in row[place].split()) for place in (1, 2)]
     least = [max(len(row[0]) for row in lines), *words]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from deniable_aggregator.operations.doctor import Check
 
 PIPE_WIDTH = 100
-IDS = frozenset({"collection", "id", "release"})
-"""Columns that never break: people copy their cells into other commands."""
+WHOLE = frozenset({"at", "collection", "id", "release", "when"})
+"""Columns that never break: ids, which people copy into other commands, and moments."""
 
 LONGEST_LABEL = 24
 NO_COLLECTION = "No collection is registered: `deniable collections new` writes one."
@@ -80,7 +80,7 @@ def plain_table(
     *,
     title: str = "",
     numbers: frozenset[str] = frozenset({"n"}),
-    whole: frozenset[str] = IDS,
+    whole: frozenset[str] = WHOLE,
 ) -> None:
     """Print a table of text; if the screen is too narrow, one line for each cell.
 
@@ -105,7 +105,7 @@ def table_room(columns: int) -> int:
 
 
 def column_widths(
-    lines: Sequence[Sequence[str]], room: int, *, whole: frozenset[str] = IDS
+    lines: Sequence[Sequence[str]], room: int, *, whole: frozenset[str] = WHOLE
 ) -> list[int] | None:
     """Widths in characters that add up to `room` and break no word; None if `room` is too small.
 
