@@ -33,7 +33,8 @@ def test_a_fresh_directory_has_one_active_key(deniable: Deniable) -> None:
 def test_list_shows_states_expiry_and_the_head_of_the_log(deniable: Deniable) -> None:
     shown, listed = deniable.done("keys", "list"), deniable.json("keys", "list")
     assert "1 (X25519)" in shown
-    assert f"Log of {listed['log']['size']} entries, ending in {listed['log']['head']}" in shown
+    log = listed["log"]
+    assert f"Signed when the log had {log['size']} entries, ending in {log['head']}" in shown
     assert "List 1, valid until" in shown
 
 

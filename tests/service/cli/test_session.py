@@ -50,6 +50,12 @@ def test_init_says_what_apps_and_admins_need(tmp_path: Path) -> None:
     assert made["operator_key"] == str(tmp_path / "operator.key")
 
 
+def test_init_ends_with_what_comes_next(tmp_path: Path) -> None:
+    *_, apply, sign_in = Deniable(tmp_path).done("init").splitlines()
+    assert "deniable collections apply settings.toml" in apply
+    assert sign_in == "  Open the sign-in link that `deniable serve` shows."
+
+
 def test_init_keeps_everything_from_others(tmp_path: Path) -> None:
     deniable = Deniable(tmp_path)
     deniable.done("init")

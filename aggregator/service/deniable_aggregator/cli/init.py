@@ -123,4 +123,5 @@ def _summary_lines(settings: Settings, key: Path, *, trust: str, token: str) -> 
         "  deniable collections new settings --type bits --label dark_mode "
         '--purpose "Which settings do people turn on?" > settings.toml',
         f"  deniable collections apply settings.toml --key {shown_key}{given}",
+        "  Open the sign-in link that `deniable serve` shows.",
     ]

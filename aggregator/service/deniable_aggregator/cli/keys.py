@@ -60,7 +60,7 @@ def list_keys(target: Target, as_json: bool) -> None:
     )
     log = listed["log"]
     click.echo(f"List {listed['version']}, valid until {moment(listed['expires'])}")
-    click.echo(f"Log of {log['size']:,} entries, ending in {log['head']}")
+    click.echo(f"Signed when the log had {log['size']:,} entries, ending in {log['head']}")
 
 
 @keys.command(epilog=example("deniable keys rotate", "deniable keys rotate --suite 2"))
