@@ -16,9 +16,9 @@ from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.operations.alerts import MOST_ALERTS, PAUSES_SECONDS
 from deniable_aggregator.operations.webhooks import WebhookError
 from deniable_aggregator.queries.alerts import look_confidence, most_looks, next_look
-from deniable_aggregator.store.rows import AlertRow, EpochRow, KeyedTally, TallyKey
+from deniable_aggregator.store.rows import AcceptedReport, AlertRow, EpochRow, KeyedTally, TallyKey
 from deniable_estimators.inference.difference import PeriodEstimate, difference
-from deniable_estimators.simulation import simulated_tally
+from deniable_estimators.simulation import generator, simulated_tally
 from support.builders.api_world import DAY, TODAY, World, authored
 from support.builders.manifests import next_version
 from support.doubles.browser import Browser
@@ -26,6 +26,9 @@ from support.oracles.read_surfaces import by_command
 from support.tiers import by_tier, grid
 
 YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
+BOTH, NEITHER = b"\xc0", b"\x00"
+"""What a report says: both settings are on, or neither is."""
+
 REPORTS = 20_000
 """Of each simulated day: so many that intervals are as narrow as they get."""
 
@@ -69,8 +72,16 @@ def made(service: World, **body: object) -> dict[str, object]:
 
 
 def day(service: World, collection: Collection, epoch: int, *, yes: int, no: int) -> None:
-    """A finished day with these answers; then the service looks."""
-    service.count(collection, [YES] * yes + [NO] * no, epoch=epoch)
+    """A finished day on which every bit is reported as often as is expected; then a look."""
+    people, mechanism = yes + no, collection.mechanism
+    reported = round(mechanism.q * people + (mechanism.p - mechanism.q) * yes)
+    cell = TallyKey(collection.id, epoch, collection.manifest.version)
+    payloads = [BOTH] * reported + [NEITHER] * (people - reported)
+    arrivals = [
+        AcceptedReport(cell, (epoch << 16 | number).to_bytes(16, "big"), payload)
+        for number, payload in enumerate(payloads)
+    ]
+    service.running.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
     service.running.store.close_epoch(collection.id, epoch, service.clock(), audit=None)
     look(service)
 
@@ -293,14 +304,14 @@ def test_there_are_never_more_looks_than_were_planned_for(service: World) -> Non
 def test_daily_checks_keep_the_promised_risk_and_naive_ones_do_not(
     service: World,
 ) -> None:
-    """Simulated: nothing changes for 60 days; each course of days is looked at every day."""
+    """Simulated with seeds: nothing changes for 60 days; each course is looked at every day."""
     collection = asked(service)
     days, courses, risk = 60, by_tier(20, 200), "0.2"
     alert = AlertRow("a", URL, b"", "", 0, 1, risk, most_looks(collection, TODAY), 0)
     naive = AlertRow("a", URL, b"", "", 0, 1, "0.05", 1, 0)
     alarms = {alert: 0, naive: 0}
-    for _ in range(courses):
-        course = _Course(collection, days)
+    for number in range(courses):
+        course = _Course(collection, days, seed=number)
         for each in alarms:
             alarms[each] += course.alarms(each)
     assert alarms[alert] / courses <= float(Fraction(risk)) / 2
@@ -310,12 +321,12 @@ def test_daily_checks_keep_the_promised_risk_and_naive_ones_do_not(
 class _Course:
     """Days in which nothing changes, as a store has them."""
 
-    def __init__(self, collection: Collection, days: int) -> None:
-        self.collection = collection
+    def __init__(self, collection: Collection, days: int, *, seed: int) -> None:
+        self.collection, draws = collection, generator(seed)
         encoded = np.array([collection.manifest.domain.encode(value) for value in (YES, NO)])
         people = np.array([3 * REPORTS // 10, 7 * REPORTS // 10])
         self.tally_of = {
-            TODAY + day: simulated_tally(collection.mechanism, encoded, people)
+            TODAY + day: simulated_tally(collection.mechanism, encoded, people, draws=draws)
             for day in range(days)
         }
 
