@@ -79,7 +79,7 @@ def test_from_a_killed_relay_by_a_killed_intake_to_a_killed_consumer(way: LongWa
         kill(relay)
         assert list(spool.glob("*.block")) == []
         started_relay(way, tap.url)
-        wait_until("the batch is spooled", lambda: list(spool.glob("*.block")), seconds=60)
+        wait_until("the batch is spooled", lambda: list(spool.glob("*.block")))
         kill(intake)
         check_what_the_intake_saw(tap)
     way.start(intake_url, *intake_arguments)
@@ -89,6 +89,33 @@ def test_from_a_killed_relay_by_a_killed_intake_to_a_killed_consumer(way: LongWa
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     assert way.counted() == DEVICES
     assert way.deniable.done("spool", "drain", "--spool", spool, "--last") == "Drained 0 reports\n"
+
+
+HELD = """
+import sys, time
+from deniable_aggregator.cli import main
+from deniable_aggregator.spool import consumer
+
+bodies = consumer._bodies
+
+def first(reports):
+    yield next(bodies(reports))
+    print("counted", flush=True)
+    time.sleep(600)
+
+consumer._bodies = first
+main(["spool", "drain", "--once", "--spool", sys.argv[1]])
+"""
+"""A consumer that stops for long after its first commit, so that it does not end before a kill."""
+
+
+def held_over(prepared: Prepared) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", HELD, str(prepared.spool)],
+        env={**prepared.settings.environ(), "PATH": ""},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def consumer_over(prepared: Prepared) -> subprocess.Popen[bytes]:
@@ -110,13 +137,13 @@ def test_a_killed_consumer_and_its_successors_reach_the_same_integers(
     tmp_path: Path, address: str
 ) -> None:
     prepared = prepare(tmp_path, REPORTS, BLOCKS, address)
-    killed = consumer_over(prepared)
-    wait_until("something is counted", lambda: seen(prepared) > 0, seconds=60)
-    killed.kill()
-    killed.wait()
-    assert seen(prepared) < REPORTS
+    with held_over(prepared) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "counted\n"
+        killed.kill()
+    assert 0 < seen(prepared) < REPORTS
     together = [consumer_over(prepared) for _ in range(2 if address else 1)]
-    assert [consumer.wait(timeout=60) for consumer in together] == [0] * len(together)
+    assert [consumer.wait(timeout=120) for consumer in together] == [0] * len(together)
     assert prepared.counted() == prepared.expected()
     assert list(prepared.spool.glob("*.block")) == []
 
@@ -141,7 +168,7 @@ def test_a_consumer_opens_no_socket_but_that_of_its_database(tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=120,
     )
     assert done.stdout == "Drained 8 reports\n['socket.__new__']\n"  # the one that shows it looks
 
