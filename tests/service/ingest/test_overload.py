@@ -31,9 +31,9 @@ CHUNK = bytes(65_536)
 
 @pytest.fixture(scope="module")
 def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """Cuts a body off after a second, as long as an honest one may take on a busy machine."""
+    """Cuts a body off after three seconds, as long as an honest one may take on a busy machine."""
     folder = tmp_path_factory.mktemp("overload")
-    with bounded(body_seconds=1, uploads=4 * UPLOADS), live(folder) as started:
+    with bounded(body_seconds=3, uploads=4 * UPLOADS), live(folder) as started:
         yield started
 
 
