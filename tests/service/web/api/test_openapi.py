@@ -107,6 +107,17 @@ def test_refusals_are_problem_documents_in_every_operation(document: dict[str, A
         assert {tuple(answer["content"]) for answer in refusals.values()} == {(PROBLEM,)}
 
 
+def test_a_path_with_a_parameter_may_be_at_no_address(
+    service: World, document: dict[str, Any]
+) -> None:
+    """A backslash in it is refused with 404 by every operation."""
+    for path, method, operation in operations(document):
+        if "{" in path:
+            assert "404" in operation["responses"], (method, path)
+    answer = service.send("PUT", "/v1/collections/a%5Cb", data=b"", content_type="text/plain")
+    assert answer.status_code == 404
+
+
 def test_every_kind_of_problem_has_an_operation_that_answers_it(document: dict[str, Any]) -> None:
     text = "".join(
         answer["description"]

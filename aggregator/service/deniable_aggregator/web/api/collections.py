@@ -69,7 +69,7 @@ def manifest(collection: str, query: ManifestArguments) -> Response:
     body=DSSE,
     max_body=MAX_MANIFEST_BYTES,
     answers={200: {JSON: (AppliedDocument,)}, 201: {JSON: (AppliedDocument,)}},
-    problems=("manifest-refused", "conflict", "unavailable"),
+    problems=("manifest-refused", "conflict", "not-found", "unavailable"),
 )
 def apply_manifest(
     collection: str, query: ApplyArguments, body: bytes, audit: AuditEntry
