@@ -43,10 +43,14 @@ def grid(values: Iterable[Any], *, by_default: Chosen) -> list[Any]:
     ]
 
 
-def rows(values: Iterable[tuple[Any, ...]], *, by_default: Chosen) -> list[Any]:
-    """The same, where a value is a tuple of several arguments."""
+def rows(values: Iterable[tuple[Any, ...]], *, by_default: Chosen, long: Chosen = ()) -> list[Any]:
+    """The same, where a value is a tuple of several arguments; those in `long` are of that tier."""
     return [
-        value if _chosen(value, by_default) else pytest.param(*value, marks=pytest.mark.exhaustive)
+        value
+        if _chosen(value, by_default)
+        else pytest.param(
+            *value, marks=pytest.mark.long if _chosen(value, long) else pytest.mark.exhaustive
+        )
         for value in values
     ]
 
@@ -79,9 +83,9 @@ def mark(item: pytest.Item) -> None:
 
 
 def is_left_out(item: pytest.Item) -> bool:
-    """Whether it has a marker that must be named, and none of its markers is."""
-    marks = {each.name for each in item.iter_markers()}
-    return bool(marks & NAMED) and not marks & asked
+    """Whether it has a marker that must be named and is not; `exhaustive` gives way to others."""
+    marks = {each.name for each in item.iter_markers()} & NAMED
+    return bool((marks - {"exhaustive"} or marks) - asked)
 
 
 def named(markexpr: str) -> set[str]:
