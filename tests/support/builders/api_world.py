@@ -169,15 +169,16 @@ class World:
         self, collection: Collection, values: Sequence[object], *, epoch: int = TODAY
     ) -> None:
         """Randomize the values and count them, without HTTP."""
-        manifest = collection.manifest
-        arrivals = [
-            AcceptedReport(
-                TallyKey(collection.id, epoch, manifest.version),
-                Coins.system().bytes(16),
-                manifest.mechanism().randomize(manifest.domain.encode(value), Coins.system()),
-            )
-            for value in values
-        ]
+        domain, mechanism = collection.manifest.domain, collection.manifest.mechanism()
+        payloads = [mechanism.randomize(domain.encode(value), Coins.system()) for value in values]
+        self.count_payloads(collection, payloads, epoch=epoch)
+
+    def count_payloads(
+        self, collection: Collection, payloads: Sequence[bytes], *, epoch: int = TODAY
+    ) -> None:
+        """Count these very payloads: no estimate of them is chance."""
+        cell = TallyKey(collection.id, epoch, collection.manifest.version)
+        arrivals = [AcceptedReport(cell, Coins.system().bytes(16), payload) for payload in payloads]
         self.running.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
 
     def report(
