@@ -156,10 +156,11 @@ def test_a_table_of_two_attributes_is_also_a_cross_tabulation(service: World) ->
 def test_limits_under_lies_and_tests_are_shown_where_they_are_asked_for(
     service: World, hostile: Collection
 ) -> None:
-    path = f"/v1/collections/{hostile.id}/estimates?liars=0.01"
+    path = f"/v1/collections/{hostile.id}/estimates?liars=0.01&confidence=0.9999"
     rows = service.get(path).get_json()["estimates"]
     names = (*FIGURES, "lower_under_lies", "upper_under_lies", "liars_to_zero")
-    page = Page(page_of(service, hostile.id, "--liars", "0.01", "--significant", "holm"))
+    options = ("--liars", "0.01", "--significant", "holm", "--confidence", "0.9999")
+    page = Page(page_of(service, hostile.id, *options))
     assert page.tables["estimates"] == digits(rows, names)
     assert "not significant" in page.text
 
