@@ -21,7 +21,9 @@ from support.builders.record_domains import record
 from support.builders.release_contexts import context, tallies
 from support.builders.small_mechanisms import CHOICES, mechanism
 from support.builders.small_readings import TABLES, of_record
+from support.oracles.central_queries import binomial_tail
 from support.oracles.message_laws import MessageLaw
+from support.oracles.selection_checks import FALSE_ALARM
 from support.tiers import grid
 
 RECORDS: dict[str, tuple[Mechanism, tuple[int, ...]]] = {
@@ -66,9 +68,14 @@ def levels(name: str, together: float, n: int, times: int) -> list[float]:
 @pytest.mark.parametrize("name", sorted(RECORDS))
 @pytest.mark.parametrize("n", [300, 20_000])
 def test_what_does_not_go_together_is_rarely_said_to(name: str, n: int) -> None:
-    found = np.array(levels(name, 0.0, n, 600))
+    """Of 1,000 tables: half a percentage point more than the level passes but for 1e-6.
+
+    Measured at 20,000 reports: 0.9% to 1.3%, 4.9% to 5.4%, 20%.
+    """
+    found = np.array(levels(name, 0.0, n, 1000))
     for level in (0.01, 0.05, 0.2):
-        assert (found <= level).mean() <= level + 4 * np.sqrt(level / 600)
+        said = int((found <= level).sum())
+        assert binomial_tail(1000, level + 0.005, said) > FALSE_ALARM
 
 
 @pytest.mark.parametrize(
