@@ -72,10 +72,10 @@ def test_what_does_not_go_together_is_rarely_said_to(name: str, n: int) -> None:
 
     Measured at 20,000 reports: 0.9% to 1.3%, 4.9% to 5.4%, 20%.
     """
-    found = np.array(levels(name, 0.0, n, 1000))
+    found = np.array(levels(name, 0.0, n, 1_000))
     for level in (0.01, 0.05, 0.2):
         said = int((found <= level).sum())
-        assert binomial_tail(1000, level + 0.005, said) > FALSE_ALARM
+        assert binomial_tail(1_000, level + 0.005, said) > FALSE_ALARM
 
 
 @pytest.mark.parametrize(
