@@ -113,10 +113,13 @@ def test_overlapping_blocks_halve_the_distance() -> None:
 
 
 def test_rows_in_two_blocks_each_need_twice_the_agreement() -> None:
-    """24 blocks agree: 12 rows from changing if disjoint, 6 if not, and the test asks for 10."""
+    """40 blocks agree: 20 rows from changing if disjoint, 10 if not, and the test asks for 14."""
+    test = StabilityTest.of(epsilon="4", delta="1e-24")
+    assert test.chance(20)[0] > 1 - Fraction(1, 10**9)
+    assert test.chance(10)[1] < Fraction(1, 10**7)
     rows = np.zeros(60, dtype=np.int64)
-    disjoint = sample_aggregate(rows, winner, blocks=24, epsilon="5", delta="1e-20")
-    twice = sample_aggregate(rows, winner, blocks=12, partitions=2, epsilon="5", delta="1e-20")
+    disjoint = sample_aggregate(rows, winner, blocks=40, epsilon="4", delta="1e-24")
+    twice = sample_aggregate(rows, winner, blocks=20, partitions=2, epsilon="4", delta="1e-24")
     assert (disjoint.result, twice.result) == (0, None)
 
 
