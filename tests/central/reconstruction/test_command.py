@@ -45,7 +45,9 @@ def test_table_has_what_guessing_and_what_any_attack_recovers(
 
 @pytest.mark.slow
 def test_the_module_runs_by_its_name() -> None:
-    run = [sys.executable, "-m", "deniable_central.reconstruction", "--rows", "5"]
+    """Of 60 subsets, two rows are in the same ones with a chance of 10 in 2^60."""
+    command = [sys.executable, "-m", "deniable_central.reconstruction"]
+    run = [*command, "--rows", "5", "--queries", "60"]
     output = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     assert "5 of 5" in output
 
