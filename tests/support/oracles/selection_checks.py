@@ -154,10 +154,11 @@ def check_shift_changes_nothing(selection: Selection) -> None:
 def p_value(drawn: Iterable[Outcome], pmf: Pmf[Outcome]) -> float:
     """Likelihood ratio of draws to a law, and a binomial test of the cells that expect under 10.
 
-    2·Σ[c·ln(c/e) − c + e], against the χ² of as many degrees of freedom as it has cells. Where it
-    is as large as a χ² is with probability 5e-7, it is so with at most 1.2e-6 for Poisson counts
-    of any number of cells that all expect 10, and with less the more they expect. Pearson's sum of
-    (c − e)²/e would be with 1.5e-5: one cell of few reaches far.
+    2·Σ[c·ln(c/e) − c + e]/(1 + 1/(6e)), against the χ² of as many degrees of freedom as it has
+    cells. Where it is as large as a χ² is with probability 1e-6/3, it is so with at most 5.5e-7 for
+    Poisson counts of up to 2,000 cells that all expect 10, and with less the more they expect; the
+    binomial test adds 1e-6/3. Without the divisor, which is the mean of each cell, it would be so
+    with 7e-6. Pearson's sum of (c − e)²/e would be with 1.5e-5: one cell of few reaches far.
     """
     seen = Counter(drawn)
     assert seen.keys() <= set(pmf.outcomes)
@@ -171,8 +172,9 @@ def p_value(drawn: Iterable[Outcome], pmf: Pmf[Outcome]) -> float:
     unlikely = min(1.0, 2 * min(often, seldom))
     if (~rare).sum() < 2:
         return unlikely
-    statistic = likelihood_ratio(counts[~rare], expected[~rare])
-    return min(1.0, 2 * min(unlikely, float(_chi2.sf(statistic, (~rare).sum()))))
+    likely = expected[~rare]
+    statistic = likelihood_ratio(counts[~rare], likely, means=1 + 1 / (6 * likely))
+    return min(1.0, 3 * min(unlikely, float(_chi2.sf(statistic, len(likely)))))
 
 
 def check_follows(draw: Callable[[], Outcome], pmf: Pmf[Outcome], *, draws: int) -> None:
