@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
@@ -28,10 +29,11 @@ from support.oracles.message_laws import generator
 from support.oracles.number_laws import pmf_matrix, scale
 from support.tiers import grid
 
+binom = import_module("scipy.stats").binom
 COVERED = 0.945
 WORST_TAIL = 1.2
 """How much oftener than asked for one end may miss: what is discrete has no exact tail."""
-FALSE_ALARM = 4.76  # standard errors: once in a million runs
+FALSE_ALARM = 1e-6
 EPSILONS = ("0.5", "1", "2", "4")
 SOME = ("0.5", "4")
 SHARES = (0.0, 0.003, 0.03, 0.1, 0.5)
@@ -182,16 +184,15 @@ def test_sets_are_covered(id: str, epsilon: str, n: int) -> None:
 def covered(
     read: intervals.Read, mechanism: Mechanism, share: Floats, truth: Floats, n: int
 ) -> None:
-    """By simulation, each interval by itself."""
-    of, draws, repeats = estimator_for(mechanism), generator(), 1_500
+    """By simulation, each interval by itself; misses are binomial: false alarm ≤ 1e-6 over all."""
+    of, draws, repeats = estimator_for(mechanism), generator(), 2_000
     hits = np.zeros(len(truth))
     for _ in range(repeats):
         people = draws.multinomial(n, share)
         tally = simulated_tally(mechanism, np.arange(len(share)), people, draws=draws)
         _, _, lower, upper = read(of, mechanism, tally, n)
         hits += (lower <= truth + 1e-12) & (truth - 1e-12 <= upper)
-    room = FALSE_ALARM * math.sqrt(COVERED * (1 - COVERED) / repeats)
-    assert hits.min() / repeats >= COVERED - room
+    assert repeats - hits.min() <= binom.isf(FALSE_ALARM / len(truth), repeats, 1 - COVERED)
 
 
 def people_of(size: int, rare: float) -> Floats:
