@@ -104,10 +104,16 @@ class MessageLaw:
                 chance *= chances[message]
             yield chance, self.tallies[list(drawn)].sum(axis=0)
 
-    def draw_tallies(self, population: Population, n: int, replicates: int) -> Counts:
+    def draw_tallies(
+        self,
+        population: Population,
+        n: int,
+        replicates: int,
+        draws: np.random.Generator | None = None,  # noqa: TID251  (of a test that needs the same)
+    ) -> Counts:
         """(replicates, tally_size): tallies of n independent reports each, from the exact pmf."""
         chances = np.array([float(chance) for chance in self.probabilities(population)])
-        chosen = generator().multinomial(n, chances / chances.sum(), size=replicates)
+        chosen = (draws or generator()).multinomial(n, chances / chances.sum(), size=replicates)
         return np.asarray(chosen @ self.tallies)
 
 
