@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 logging.getLogger("deniable_aggregator").setLevel(logging.WARNING)
-sys.path.insert(0, str(HERE))  # site_pages and site_reference, beside this file
+sys.path.insert(0, str(HERE))  # site_pages and site_reference, in this folder
 
 project = "deniable"
 author = "the deniable contributors"
