@@ -1,4 +1,4 @@
-"""A mechanism is two files, a line in each registry and a vector, and then works everywhere."""
+"""A mechanism is two files, its name in each registry and a vector, and then works everywhere."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ VECTOR = {
 }
 
 
-def test_a_mechanism_is_two_files_two_lines_and_a_vector(tmp_path: Path) -> None:
+def test_a_mechanism_is_two_files_its_name_in_two_registries_and_a_vector(tmp_path: Path) -> None:
     tree = Tree.copied_to(tmp_path)
     tree.add(f"{MECHANISMS}/toy.py", (SUPPORT / "doubles" / "toy_mechanism.py").read_text())
     tree.add(f"{ESTIMATORS}/toy.py", (SUPPORT / "doubles" / "toy_estimator.py").read_text())
     tree.enter(
         f"{MECHANISMS}/__init__.py",
-        "from deniable_shared.mechanisms.toy import Toy",
-        after="    SquareWave,",
-        entry="    Toy,",
+        after='        "tree/1": "TreeResponse",',
+        entry='        "toy/1": "Toy",',
     )
+    tree.enter(f"{MECHANISMS}/__init__.py", after="        tree,", entry="        toy,")
     tree.enter(
         f"{ESTIMATORS}/__init__.py",
         "from deniable_estimators.mechanisms.toy import ToyEstimator",
@@ -49,7 +49,7 @@ def test_a_mechanism_is_two_files_two_lines_and_a_vector(tmp_path: Path) -> None
     assert tree.changes() == {
         f"{ESTIMATORS}/__init__.py": "imports and names one more",
         f"{ESTIMATORS}/toy.py": "added",
-        f"{MECHANISMS}/__init__.py": "imports and names one more",
+        f"{MECHANISMS}/__init__.py": "names one more, twice",
         f"{MECHANISMS}/toy.py": "added",
         "tests/vectors/toy.json": "added",
     }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
+from deniable_shared import mechanisms
 from deniable_shared.domains import Bits, Choice
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build, for_domain, ids_for_domain_type, mechanism_ids
@@ -20,6 +23,7 @@ COLOURS = Choice(("red", "green", "blue"))
 
 def test_every_mechanism_is_registered_by_its_own_id() -> None:
     assert {"rr/1", "grr/1", "duchi/1"} < set(mechanism_ids())
+    assert all(mechanisms._kind(id).id == id for id in mechanism_ids())
     assert mechanism_ids() == tuple(sorted(mechanism_ids()))
     assert [build(id, domain_size=2, epsilon=1).id for id in by_size()] == by_size()
     of_records = [build(id, domain_size=4, epsilon=1, radices=(2, 2)).id for id in OF_RECORDS]
@@ -108,6 +112,36 @@ def test_importing_the_mechanisms_loads_only_light_modules() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert heavy & set(loaded) == set()
+
+
+@pytest.mark.processes
+def test_a_process_loads_the_mechanisms_that_it_builds() -> None:
+    code = (
+        "import sys; from deniable_shared.mechanisms import build; "
+        "build('cyclic/1', domain_size=64, epsilon='1'); "
+        "print(*(name for name in sys.modules if name.startswith('deniable_shared.mechanisms.')))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert {name.rpartition(".")[2] for name in loaded} & modules() == {"cyclic"}
+
+
+def test_a_tool_that_bundles_an_app_finds_every_mechanism() -> None:
+    """It reads the imports of a file, also those that never run, and sees no name in a string."""
+    read = ast.walk(ast.parse(Path(mechanisms.__file__).read_text("utf-8")))
+    found = {
+        name.name
+        for node in read
+        if isinstance(node, ast.ImportFrom) and node.module == "deniable_shared.mechanisms"
+        for name in node.names
+    }
+    assert found == modules()
+
+
+def modules() -> set[str]:
+    """The module of each mechanism."""
+    return {id.partition("/")[0].replace("-", "_") for id in mechanism_ids()}
 
 
 def test_each_type_of_domain_has_its_mechanisms() -> None:

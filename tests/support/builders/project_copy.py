@@ -105,5 +105,9 @@ def _change(path: Path, original: Path) -> str:
         return ""
     more = Counter(lines) - Counter(before)
     assert not Counter(before) - Counter(lines), f"{path.name} lost a line"
-    words = {(1, 0): "names one more", (2, 1): "imports and names one more"}
+    words = {
+        (1, 0): "names one more",
+        (2, 0): "names one more, twice",
+        (2, 1): "imports and names one more",
+    }
     return words[more.total(), sum(line.startswith(b"from ") for line in more)]

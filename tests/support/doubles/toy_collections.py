@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,8 +54,8 @@ class Unstructured(Toy):
 def registered(kind: type[Toy]) -> Iterator[None]:
     """Both registries know the mechanism as toy/1."""
     with pytest.MonkeyPatch.context() as patch:
-        for registry in ("_OF_INDICES", "_BY_ID"):
-            patch.setattr(mechanisms, registry, {**getattr(mechanisms, registry), kind.id: kind})
+        patch.setitem(sys.modules, f"{mechanisms.__name__}.toy", sys.modules[kind.__module__])
+        patch.setattr(mechanisms, "_CLASSES", {**mechanisms._CLASSES, kind.id: kind.__name__})
         known = {**estimators._ESTIMATORS, kind.id: ToyEstimator}
         patch.setattr(estimators, "_ESTIMATORS", known)
         yield
