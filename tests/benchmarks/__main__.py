@@ -8,6 +8,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # budgets are those of one core
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import importlib
+import runpy
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,7 @@ NAMES = (
 )
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"
 RESULTS = Path(__file__).parent / "RESULTS.md"
+CAPACITY = Path(__file__).parents[2] / "deploy" / "export-capacity"
 
 
 @click.command()
@@ -113,6 +115,9 @@ def _command(quick: bool, only: tuple[str, ...], **counts: int | None) -> str:
 def _write(console: Console, path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     console.print(f"written: {path.name}")
+    if path == RESULTS:  # deploy/CAPACITY.md is computed from it
+        runpy.run_path(str(CAPACITY), run_name="__main__")
+        console.print("written: CAPACITY.md")
 
 
 def _run(name: str, console: Console, effort: Effort) -> Result:
