@@ -4,7 +4,7 @@ python -m benchmarks.overload [--seconds 10]
 
 What the server can do over 32 connections in a closed loop; half as many requests, each at its own
 moment; three times as many connections as uploads may be in hand, none of which waits before it
-asks again; and an empty ASGI application behind the same server.
+asks again; and an empty ASGI application behind the same server, over both numbers of connections.
 """
 
 from __future__ import annotations
@@ -167,9 +167,11 @@ def main() -> None:
         alone = (spent - taken * cost * 1e-6) / max(1, refused) * 1e6
         with made.serve_limit("benchmarks.empty:bare") as bare:
             bare.wait()
-            empty = Uploads(bare.port, made.path, deque(bodies, maxlen=64), again=True)
-            spent = run(empty.closed(32, seconds), bare)
-            print(line("an empty application", empty, spent, seconds))
+            for connections in (32, TOO_MANY):
+                some = deque(bodies, maxlen=2 * connections)
+                empty = Uploads(bare.port, made.path, some, again=True)
+                spent = run(empty.closed(connections, seconds), bare)
+                print(line(f"empty, {connections:,} connections", empty, spent, seconds))
         print(f"| a refusal alone | | | | | | {alone:.0f} |")
 
 
