@@ -169,7 +169,7 @@ def listener() -> Iterator[tuple[str, list[tuple[str, int]]]]:
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever)
+        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{listening.server_port}/", peers
         listening.shutdown()

@@ -153,7 +153,7 @@ def behind() -> Iterator[Seen]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     seen = Seen(server.server_port)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield seen
     server.shutdown()

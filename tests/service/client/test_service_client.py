@@ -38,7 +38,7 @@ class Stranger(BaseHTTPRequestHandler):
 @pytest.fixture
 def stranger_address() -> Iterator[str]:
     with HTTPServer(("127.0.0.1", 0), Stranger) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

@@ -30,7 +30,7 @@ class Healthy(BaseHTTPRequestHandler):
 @pytest.fixture
 def address() -> Iterator[str]:
     with HTTPServer(("127.0.0.1", 0), Healthy) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
