@@ -20,6 +20,9 @@ export class ForkError extends DeniableError {}
 /** No usable answer: no connection, a time-out, a foreign reply. The report waits. */
 export class TransportError extends DeniableError {}
 
+/** A report that this browser cannot seal. It waits. */
+export class SealError extends DeniableError {}
+
 /** A value outside the domain of a collection. */
 export class DomainError extends DeniableError {}
 

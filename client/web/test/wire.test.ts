@@ -110,6 +110,36 @@ for (const vector of read("envelope").cases) {
   });
 }
 
+/** Seals where the first `failures` key pairs fail: how many were generated, and the length of the result. */
+async function sealsAfter(failures: number): Promise<{ attempts: number; length: number }> {
+  const own = crypto.subtle.generateKey;
+  const counts = { attempts: 0, length: 0 };
+  crypto.subtle.generateKey = (...given: unknown[]) => {
+    counts.attempts += 1;
+    return counts.attempts > failures
+      ? Reflect.apply(own, crypto.subtle, given)
+      : Promise.reject(new DOMException("", "OperationError"));
+  };
+  const key = fromHex(read("envelope").cases[0].public_key);
+  try {
+    counts.length = (await seal(utf8("answer"), key, utf8("info"))).length;
+  } finally {
+    crypto.subtle.generateKey = own;
+  }
+  return counts;
+}
+
+test("seal: a key pair that cannot be generated is tried again", async () => {
+  assert.deepEqual(await sealsAfter(3), { attempts: 4, length: 54 });
+});
+
+test("seal: a browser that generates no key pair says so", async () => {
+  await assert.rejects(
+    () => sealsAfter(4),
+    /^SealError: this browser could not seal the report, which waits$/,
+  );
+});
+
 function extensionsOf(bytes: Uint8Array): { type: number; data: Bytes }[] {
   if (!bytes.length) return [];
   const [type, size] = [bytes[0] * 256 + bytes[1], bytes[2] * 256 + bytes[3]];
