@@ -69,7 +69,7 @@ docs folder="dist/site":
     uv sync --quiet --inexact --group docs
     uv run --no-sync sphinx-build --quiet --fail-on-warning --keep-going --jobs auto --conf-dir docs . {{ folder }}
 
-# Install each wheel alone and run its tests.
+# Install each wheel alone and run its fast tests.
 alone:
     .ci/alone
 
