@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from deniable_client import consent
+from deniable_client import installation
 from deniable_client.budget import Budget, budget_of
 from deniable_client.calls import Calls
 from deniable_client.configuration import Arguments, Configuration, as_fault, from_app_file
-from deniable_client.consent import Consent
+from deniable_client.consent import Consent, parse_consent
 from deniable_client.errors import ClientError, ClosedError, ConfigurationError, StorageError
 from deniable_client.notices import Notices
 from deniable_client.opt_outs import OptOuts
@@ -126,7 +126,7 @@ class Client:
         if answer is None:
             self._gate.look()
             return self._gate.consent
-        if consent.parse_consent(answer) is Consent.DENIED:
+        if parse_consent(answer) is Consent.DENIED:
             self._deny()
         else:
             self._grant()
@@ -358,7 +358,7 @@ class Client:
 
     def _grant(self) -> None:
         with self._state.transaction(durable=True) as db:
-            consent.grant(db)
+            installation.grant(db)
         self._gate.vetoed = False
         self._gate.look()
         self._ensure_defaults()
@@ -367,7 +367,7 @@ class Client:
         self._gate.vetoed = True
         self._calls.cut()
         with self._state.transaction(durable=True) as db:
-            consent.deny(db)
+            installation.deny(db)
         self._gate.look()
         self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from deniable_client import keychain
 from deniable_client.consent import Consent
 from deniable_client.opt_outs import OptOuts
 from deniable_client.outcome import Outcome
@@ -15,7 +16,15 @@ if TYPE_CHECKING:
     from deniable_client.errors import ConfigurationError
     from deniable_client.state import State
 
-__all__ = ["LEASE_SECONDS", "ConsentGate", "declare_fork", "release_lease", "take_lease"]
+__all__ = [
+    "LEASE_SECONDS",
+    "ConsentGate",
+    "declare_fork",
+    "deny",
+    "grant",
+    "release_lease",
+    "take_lease",
+]
 
 LEASE_SECONDS = 30.0
 """Seconds for which a silent uploader keeps others out; no request takes half as long."""
@@ -76,6 +85,32 @@ class ConsentGate:
     def _granted_by_now(self) -> bool:
         self.look()
         return self._granted()
+
+
+def grant(db: sqlite3.Connection) -> None:
+    """Allow recording and make keys for collections without one. Spent budget stays spent."""
+    db.execute("UPDATE installation SET consent = ?", (Consent.GRANTED,))
+    keyless = db.execute("SELECT collection, epoch_at FROM course WHERE key IS NULL").fetchall()
+    for row in keyless:
+        by_epoch = None if row["epoch_at"] is None else keychain.new_key()
+        db.execute(
+            "UPDATE course SET key = ?, epoch_key = ? WHERE collection = ?",
+            (keychain.new_key(), by_epoch, row["collection"]),
+        )
+
+
+def deny(db: sqlite3.Connection) -> None:
+    """Delete queue, keys and permanent answers.
+
+    A tombstone stays: the ε spent by name, the answered epochs and the settled holds.
+    """
+    db.execute("UPDATE installation SET consent = ?", (Consent.DENIED,))
+    db.execute("UPDATE course SET key = NULL, epoch_key = NULL, permanent = NULL, joined = NULL")
+    db.execute(
+        "UPDATE outbox SET payload = NULL, report_id = NULL, state = 'wiped', reason = NULL,"
+        " attempts = 0, send_at = 0, retry_at = 0, floor = 0, request_digest = NULL,"
+        " request_bytes = NULL"
+    )
 
 
 def declare_fork(db: sqlite3.Connection, reason: str) -> None:
