@@ -45,7 +45,7 @@ KEPT_TEXTS = frozenset(
 )
 """Texts that stored documents or rules for alerts have, and that therefore stay."""
 
-COLUMNS = frozenset({"client/deniable_client/collection_state.py: asked"})
+COLUMNS = frozenset({"client/deniable_client/_state/collection_state.py: asked"})
 """Columns of a database, which keep their names."""
 
 TEXTS = (

@@ -7,7 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from deniable_client import installation
+from deniable_client._state import installation
+from deniable_client._state.outbox import waiting_count
+from deniable_client._uploading.scheduler import Scheduler
 from deniable_client.budget import Budget, budget_of
 from deniable_client.calls import Calls
 from deniable_client.configuration import Arguments, Configuration, as_fault, from_app_file
@@ -15,10 +17,8 @@ from deniable_client.consent import Consent, parse_consent
 from deniable_client.errors import ClientError, ClosedError, ConfigurationError, StorageError
 from deniable_client.notices import Notices
 from deniable_client.opt_outs import OptOuts
-from deniable_client.outbox import waiting_count
 from deniable_client.outcome import FlushResult, Outcome, RefreshResult
 from deniable_client.parts import assemble
-from deniable_client.scheduler import Scheduler
 from deniable_client.transport import HttpTransport, Transport
 
 if TYPE_CHECKING:
@@ -344,7 +344,9 @@ class Client:
         topic = (outcome, name if isinstance(name, str) else None)
         if self._notices.heard(topic):
             return
-        from deniable_client.mistakes import describe_mistake  # loaded only after a mistake
+        from deniable_client._recording.mistakes import (
+            describe_mistake,  # loaded only after a mistake
+        )
 
         self._notices.say(topic, describe_mistake(self._collections, name, value, outcome))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from deniable_client._state.state import State
+from deniable_client._state.statefile import MEMORY
 from deniable_client.address import Address, parse_addresses, parse_trust
 from deniable_client.ceiling import Ceiling
 from deniable_client.errors import ConfigurationError, StorageError
-from deniable_client.state import State
-from deniable_client.statefile import MEMORY
 
 if TYPE_CHECKING:
     import os

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping, Sequence
 
+    from deniable_client._recording.prepared_collection import PreparedCollection
     from deniable_client.ceiling import Ceiling
-    from deniable_client.prepared_collection import PreparedCollection
     from deniable_shared.manifest.model import Manifest
 
 __all__ = ["CollectionExplanation", "Explanation", "LogHead", "ReportExplanation", "explain"]

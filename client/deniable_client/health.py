@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from deniable_client._state.outbox import waiting_rows
+from deniable_client._uploading.waiting import WaitingReports, explain_waiting
 from deniable_client.errors import StorageError
-from deniable_client.outbox import waiting_rows
 from deniable_client.status import TROUBLE, Status, read_status
-from deniable_client.waiting import WaitingReports, explain_waiting
 
 if TYPE_CHECKING:
-    from deniable_client.installation import ConsentGate
-    from deniable_client.known_collections import KnownCollections
-    from deniable_client.state import State
+    from deniable_client._recording.known_collections import KnownCollections
+    from deniable_client._state.installation import ConsentGate
+    from deniable_client._state.state import State
 
 __all__ = ["Health", "read_health"]
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from deniable_client.installation import ConsentGate
-from deniable_client.known_collections import KnownCollections
-from deniable_client.recorder import Recorder
-from deniable_client.refresher import Refresher
-from deniable_client.timed_transport import TimedTransport
-from deniable_client.uploader import Uploader
+from deniable_client._recording.known_collections import KnownCollections
+from deniable_client._recording.recorder import Recorder
+from deniable_client._state.installation import ConsentGate
+from deniable_client._uploading.refresher import Refresher
+from deniable_client._uploading.timed_transport import TimedTransport
+from deniable_client._uploading.uploader import Uploader
 
 if TYPE_CHECKING:
+    from deniable_client._uploading.sender import ReportSender
     from deniable_client.calls import Calls
     from deniable_client.configuration import Configuration
     from deniable_client.opt_outs import OptOuts
-    from deniable_client.sender import ReportSender
     from deniable_client.transport import Transport
     from deniable_shared.manifest.epochs import Clock
 
@@ -61,8 +61,8 @@ def assemble(
 
 
 def _make_sender(given: Configuration, refresher: Refresher, clock: Clock) -> ReportSender:
-    from deniable_client.sender import ReportSender  # loaded only by a device that sends
-    from deniable_client.server_keys import ServerKeys
+    from deniable_client._uploading.sender import ReportSender  # loaded only by a device that sends
+    from deniable_client._uploading.server_keys import ServerKeys
 
     return ReportSender(
         given.state,

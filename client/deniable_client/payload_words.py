@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from deniable_client.prepared_collection import PreparedCollection
+    from deniable_client._recording.prepared_collection import PreparedCollection
 
 __all__ = ["list_labels", "percent", "sentence_of"]
 

@@ -10,9 +10,9 @@ from deniable_client.errors import StorageError
 from deniable_client.opt_outs import Denial
 
 if TYPE_CHECKING:
-    from deniable_client.installation import ConsentGate
-    from deniable_client.known_collections import KnownCollections
-    from deniable_client.state import State
+    from deniable_client._recording.known_collections import KnownCollections
+    from deniable_client._state.installation import ConsentGate
+    from deniable_client._state.state import State
 
 __all__ = ["TROUBLE", "Status", "read_status"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from deniable_client import Outcome, RejectedError, Reply, TransportError
-from deniable_client.retry_policy import Action
-from deniable_client.sender import read_reply
+from deniable_client._uploading.retry_policy import Action
+from deniable_client._uploading.sender import read_reply
 from deniable_client.testing import Request, accepted
 from deniable_shared.wire.problems import PROBLEMS, ReportError
 from deniable_shared.wire.report import MEDIA_TYPE, ReportStatus, encode_errors

@@ -11,7 +11,8 @@ from contextlib import closing
 
 import pytest
 
-from deniable_client import Outcome, Reply, state
+from deniable_client import Outcome, Reply
+from deniable_client._state import state
 from deniable_client.testing import Request
 from support.builders.client_world import SETTINGS, Device, MakeDevice, manifest
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from deniable_client import Client, Reply
-from deniable_client.scheduler import Scheduler
+from deniable_client._uploading.scheduler import Scheduler
 from deniable_client.testing import Request
 from support.builders.client_world import DAY, SETTINGS, Device
 
@@ -90,7 +90,7 @@ def test_what_goes_wrong_on_the_thread_waits_for_the_next_flush(device: Device) 
 def test_closing_during_an_upload_does_not_wait_for_the_network(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deniable_client.scheduler._PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("deniable_client._uploading.scheduler._PATIENCE_SECONDS", 0.01)
     inside, go = threading.Event(), threading.Event()
     answer = device.transport.answer
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable_client import Client, Outcome
-from deniable_client.installation import LEASE_SECONDS
+from deniable_client._state.installation import LEASE_SECONDS
 from support.builders.client_world import OTHER, SETTINGS, Device, MakeDevice, nothing
 from support.doubles.statement_crashes import Killed, Killer, killed_before
 from support.tiers import by_tier

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_client import Ceiling, Client, ConfigurationError, Outcome, StorageError, checksum
+from deniable_client import Ceiling, Client, ConfigurationError, Outcome, StorageError
+from deniable_client._state import checksum
 from support.builders.client_world import DAY, OTHER, SETTINGS, Device, MakeDevice, manifest
 from support.builders.damaged_files import flipped
 from support.tiers import grid

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from deniable_client import Client, HttpTransport, TransportError, timed_transport
-from deniable_client.installation import LEASE_SECONDS
+from deniable_client import Client, HttpTransport, TransportError
+from deniable_client._state.installation import LEASE_SECONDS
+from deniable_client._uploading import timed_transport
 from support.builders.client_world import SETTINGS, Device, Operator
 from support.doubles.loopback_listener import (
     Listener,

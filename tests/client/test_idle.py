@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from deniable_client.scheduler import Scheduler
+from deniable_client._uploading.scheduler import Scheduler
 from support.builders.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
 
 HOUR = 3_600.0

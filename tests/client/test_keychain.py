@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_client import keychain
+from deniable_client._state import keychain
 from deniable_shared.wire.codec import lp
 
 KEY = bytes(range(32))

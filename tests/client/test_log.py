@@ -149,7 +149,7 @@ def test_what_is_no_log_is_refused_and_stops_nobody_for_good(follower: Device, a
 def test_an_operator_whose_log_never_ends_is_left_alone(
     follower: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deniable_client.transparency_log._MOST_PAGES", 3)
+    monkeypatch.setattr("deniable_client._uploading.transparency_log._MOST_PAGES", 3)
     follower.aggregator.publish(entries=5_000)
     _, problems = renewed(follower)
     assert "more than 3 pages" in str(problems[0])

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_client import Ceiling, Outcome, keychain
+from deniable_client import Ceiling, Outcome
+from deniable_client._state import keychain
 from deniable_shared.manifest.model import Manifest
 from support.builders.client_world import (
     DAY,

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from deniable_client import Ceiling, Client, Outcome, keychain, schema
+from deniable_client import Ceiling, Client, Outcome
+from deniable_client._state import keychain, schema
 from deniable_client.testing import FakeClock, RecordingTransport
 from support.builders.client_world import OTHER, SETTINGS, START, URL
 from support.doubles.statement_crashes import Killed, Killer, killed_before

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_client import Outcome, Reply, outbox
+from deniable_client import Outcome, Reply
+from deniable_client._state import outbox
 from deniable_client.opt_outs import OptOuts, policy_files
 from deniable_client.testing import Request
 from support.builders.client_world import SETTINGS, Device, MakeDevice, manifest

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_client import Client, Outcome, state
+from deniable_client import Client, Outcome
+from deniable_client._state import state
 from support.builders.client_world import (
     OTHER,
     SETTINGS,
@@ -31,7 +32,8 @@ PATIENCE = 120.0
 
 WORKER = """
 import json, sys, threading
-from deniable_client import Ceiling, Client, state
+from deniable_client import Ceiling, Client
+from deniable_client._state import state
 now, state._BUSY_SECONDS, arguments = json.loads(sys.argv[1])
 client = Client(background=False, ceiling=Ceiling(2, 4, 8), clock=lambda: now, **arguments)
 outcomes, start = [], threading.Barrier(5)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deniable_client import Outcome, outbox
+from deniable_client import Outcome
+from deniable_client._state import outbox
 from support.builders.client_world import DAY, SETTINGS, MakeDevice, manifest
 
 LONG = {"repeat": '"fresh"', "epsilon": '"0.01"', "epsilon_lifetime": '"4"'}

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_client import Outcome, outbox
+from deniable_client import Outcome
+from deniable_client._state import outbox
 from deniable_shared.manifest.model import Manifest
 from support.builders.client_world import (
     DAY,

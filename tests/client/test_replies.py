@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deniable_client import Reply
-from deniable_client.sender import read_reply
+from deniable_client._uploading.sender import read_reply
 from deniable_shared.wire.report import decode_upload
 from support.builders.client_world import SETTINGS, Operator
 from support.doubles.loopback_listener import (

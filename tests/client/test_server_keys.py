@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from deniable_client import LogForkedError, Outcome, RefusedError, Reply, installation, outbox
+from deniable_client import LogForkedError, Outcome, RefusedError, Reply
+from deniable_client._state import installation, outbox
 from support.builders.client_world import (
     DAY,
     SETTINGS,

@@ -11,15 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_client import (
-    Ceiling,
-    Client,
-    ConfigurationError,
-    Outcome,
-    StorageError,
-    keychain,
-    schema,
-)
+from deniable_client import Ceiling, Client, ConfigurationError, Outcome, StorageError
+from deniable_client._state import keychain, schema
 from support.builders.client_world import OTHER, SETTINGS, URL, Device, MakeDevice, manifest
 
 

@@ -15,10 +15,10 @@ import pytest
 
 from deniable_client import HttpTransport, TransportError
 from deniable_client import sockets as sockets_module
+from deniable_client._uploading.timed_transport import TimedTransport
 from deniable_client.calls import Call, Calls
 from deniable_client.errors import HaltedError
 from deniable_client.testing import RecordingTransport
-from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import USER_AGENT
 from support.doubles.http_libraries import LIBRARIES
 from support.doubles.loopback_listener import listening

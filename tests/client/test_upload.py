@@ -6,10 +6,11 @@ from functools import partial
 
 import pytest
 
-from deniable_client import Client, FlushResult, Reply, TransportError, retry_policy
-from deniable_client.installation import LEASE_SECONDS
+from deniable_client import Client, FlushResult, Reply, TransportError
+from deniable_client._state.installation import LEASE_SECONDS
+from deniable_client._uploading import retry_policy
+from deniable_client._uploading.timed_transport import TimedTransport
 from deniable_client.testing import Request
-from deniable_client.timed_transport import TimedTransport
 from deniable_shared.manifest.epochs import closes_at, epoch_at
 from support.builders.client_world import (
     DAY,

@@ -28,7 +28,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from deniable_client import Ceiling, Outcome, keychain, recorder
+from deniable_client import Ceiling, Outcome
+from deniable_client._recording import recorder
+from deniable_client._state import keychain
 from deniable_client.consent import Consent
 from deniable_client.testing import FakeClock
 from deniable_shared.manifest.model import Manifest

@@ -25,8 +25,9 @@ from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_aggregator.operations.doctor import log_audit
 from deniable_aggregator.store import epoch_closing
 from deniable_aggregator.store.sqlite import commit
-from deniable_client import Ceiling, Outcome, randomize, recorder
-from deniable_client.repeat_rules import Fresh
+from deniable_client import Ceiling, Outcome
+from deniable_client._recording import randomize, recorder
+from deniable_client._recording.repeat_rules import Fresh
 from deniable_shared.wire.key_list import verify_key_list
 from deniable_shared.wire.key_succession import check_successor_keys
 from support.builders.devices_and_service import Device, Sent, Spine

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from deniable_client import Client, TransportError, keychain
+from deniable_client import Client, TransportError
+from deniable_client._state import keychain
 from deniable_client.budget import Budget, millionths
 from deniable_client.testing import FakeClock
 from support.builders.client_world import DAY, URL, Aggregator, Device, Operator, Received

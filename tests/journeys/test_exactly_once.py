@@ -19,8 +19,9 @@ from deniable_aggregator.store import epoch_closing
 from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
 from deniable_aggregator.store.sqlite import commit as sqlite_commit
 from deniable_aggregator.store.sqlite.store import SqliteStore
-from deniable_client import keychain, recorder
-from deniable_client.repeat_rules import Once
+from deniable_client._recording import recorder
+from deniable_client._recording.repeat_rules import Once
+from deniable_client._state import keychain
 from support.builders.exactly_once_machine import HUNTING, ExactlyOnce, coins_of_the_system
 from support.doubles.dying_connections import Killed
 from support.tiers import by_tier

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deniable_client import keychain
+from deniable_client._state import keychain
 from deniable_shared.domains import encode, parse_domain
 from deniable_shared.manifest.fields import FIELDS
 from deniable_shared.mechanisms import for_domain, pinned_parameters

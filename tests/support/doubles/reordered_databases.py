@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from deniable_client import checksum
+from deniable_client._state import checksum
 
 __all__ = ["ReversingConnection", "ReversingRow", "reverse_dump", "reverse_file", "reverse_state"]
 

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
-from deniable_client import recorder
-from deniable_client.collection_state import CollectionState
-from deniable_client.prepared_collection import Encoded, PreparedCollection
-from deniable_client.randomize import EpochResult
-from deniable_client.randomize import randomize as real_randomize
-from deniable_client.repeat_rules import ReportingPeriod
+from deniable_client._recording import recorder
+from deniable_client._recording.prepared_collection import Encoded, PreparedCollection
+from deniable_client._recording.randomize import EpochResult
+from deniable_client._recording.randomize import randomize as real_randomize
+from deniable_client._recording.repeat_rules import ReportingPeriod
+from deniable_client._state.collection_state import CollectionState
 from deniable_shared.randomness.coins import Coins
 
 __all__ = ["Witness", "watched"]

@@ -15,7 +15,7 @@ import httpx
 
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.operations.process.serving import free_port
-from deniable_client import keychain
+from deniable_client._state import keychain
 from deniable_shared.domains import encode
 from deniable_shared.manifest.epochs import epoch_at
 from deniable_shared.manifest.model import MANIFEST_TYPE

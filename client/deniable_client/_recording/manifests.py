@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from deniable_client import collection_state
+from deniable_client._state import collection_state
 from deniable_client.budget import join_account
 from deniable_client.errors import LogForkedError, RefusedError
 from deniable_shared.errors import DeniableError, ManifestError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deniable_client import installation, transparency_log
+from deniable_client._state import installation
+from deniable_client._uploading import transparency_log
 from deniable_client.errors import HaltedError, LogForkedError, RefusedError, TransportError
 from deniable_shared.errors import DeniableError
 from deniable_shared.wire.key_list import KeyList, PublicKey, verify_key_list
@@ -13,10 +14,10 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
+    from deniable_client._state.state import State
+    from deniable_client._uploading.timed_transport import TimedTransport
+    from deniable_client._uploading.transparency_log import LogSnapshot
     from deniable_client.address import Address
-    from deniable_client.state import State
-    from deniable_client.timed_transport import TimedTransport
-    from deniable_client.transparency_log import LogSnapshot
     from deniable_shared.manifest.epochs import Clock
 
 __all__ = ["ServerKeys"]

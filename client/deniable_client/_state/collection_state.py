@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from deniable_client import keychain
+from deniable_client._state import keychain
 from deniable_client.consent import Consent
 from deniable_shared.manifest.epochs import epoch_at
 

@@ -20,7 +20,7 @@ import weakref
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from deniable_client import checksum, schema, statefile
+from deniable_client._state import checksum, schema, statefile
 from deniable_client.errors import ClosedError, StorageError
 
 if TYPE_CHECKING:

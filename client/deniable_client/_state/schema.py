@@ -23,7 +23,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from deniable_client import checksum, keychain
+from deniable_client._state import checksum, keychain
 from deniable_client.errors import ConfigurationError, StorageError
 
 __all__ = ["VERSION", "migrate"]

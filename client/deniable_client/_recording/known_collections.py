@@ -8,7 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable_client import installation, manifests
+from deniable_client._recording import manifests
+from deniable_client._recording.prepared_collection import PreparedCollection, prepare
+from deniable_client._state import installation
 from deniable_client.errors import (
     ClientError,
     ConfigurationError,
@@ -17,16 +19,15 @@ from deniable_client.errors import (
     StorageError,
 )
 from deniable_client.outcome import Outcome
-from deniable_client.prepared_collection import PreparedCollection, prepare
 from deniable_client.vouching import Vouchers, require_able
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping, Sequence
 
+    from deniable_client._recording.manifests import Offer
+    from deniable_client._state.state import State
     from deniable_client.ceiling import Ceiling
-    from deniable_client.manifests import Offer
-    from deniable_client.state import State
     from deniable_shared.manifest.epochs import Clock
     from deniable_shared.manifest.model import Manifest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from deniable_client import keychain
+from deniable_client._state import keychain
 from deniable_client.consent import Consent
 from deniable_client.opt_outs import OptOuts
 from deniable_client.outcome import Outcome
@@ -13,8 +13,8 @@ from deniable_client.outcome import Outcome
 if TYPE_CHECKING:
     import sqlite3
 
+    from deniable_client._state.state import State
     from deniable_client.errors import ConfigurationError
-    from deniable_client.state import State
 
 __all__ = [
     "LEASE_SECONDS",

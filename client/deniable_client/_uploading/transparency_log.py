@@ -24,8 +24,8 @@ from deniable_shared.wire.transparency_log import extend, parse_log_page, verify
 if TYPE_CHECKING:
     import sqlite3
 
+    from deniable_client._uploading.timed_transport import TimedTransport
     from deniable_client.address import Address
-    from deniable_client.timed_transport import TimedTransport
 
 __all__ = ["LogSnapshot", "check_list", "check_log", "read_snapshot"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from deniable_client._uploading.timed_transport import TimedTransport
 from deniable_client.address import Address, route
 from deniable_client.errors import ClientError, HaltedError, LogForkedError, RefusedError
 from deniable_client.outcome import RefreshResult
-from deniable_client.timed_transport import TimedTransport
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from deniable_client._recording.known_collections import KnownCollections
+    from deniable_client._state.installation import ConsentGate
     from deniable_client.calls import Calls
-    from deniable_client.installation import ConsentGate
-    from deniable_client.known_collections import KnownCollections
     from deniable_client.transport import Transport
 
 __all__ = ["Refresher"]

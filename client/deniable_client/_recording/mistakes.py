@@ -9,8 +9,8 @@ from deniable_shared.errors import DomainError
 from deniable_shared.randomness.dyadic import format_epsilon
 
 if TYPE_CHECKING:
-    from deniable_client.known_collections import KnownCollections
-    from deniable_client.prepared_collection import PreparedCollection
+    from deniable_client._recording.known_collections import KnownCollections
+    from deniable_client._recording.prepared_collection import PreparedCollection
 
 __all__ = ["describe_mistake"]
 

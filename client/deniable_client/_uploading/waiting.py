@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from deniable_client.outbox import OutboxRow
+    from deniable_client._state.outbox import OutboxRow
 
 __all__ = ["WaitingReports", "explain_waiting"]
 

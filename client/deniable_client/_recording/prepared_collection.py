@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deniable_client._recording.repeat_rules import REPEAT_RULES, RepeatRule, ReportingPeriod
 from deniable_client.budget import millionths
-from deniable_client.repeat_rules import REPEAT_RULES, RepeatRule, ReportingPeriod
 from deniable_shared.domains import encode
 from deniable_shared.manifest.epochs import closes_at, day_start, epoch_at, epoch_end
 from deniable_shared.manifest.rules import epochs_open

@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from deniable_client import installation, outbox
+from deniable_client._state import installation, outbox
+from deniable_client._state.installation import LEASE_SECONDS, ConsentGate
+from deniable_client._state.outbox import OutboxRow
 from deniable_client.errors import (
     ClientError,
     ClosedError,
@@ -21,17 +23,15 @@ from deniable_client.errors import (
     RejectedError,
     StorageError,
 )
-from deniable_client.installation import LEASE_SECONDS, ConsentGate
-from deniable_client.outbox import OutboxRow
 from deniable_client.outcome import FlushResult
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.wire.replies import read_date
 
 if TYPE_CHECKING:
-    from deniable_client.sender import ReportSender, SendResult
-    from deniable_client.state import State
-    from deniable_client.timed_transport import TimedTransport
-    from deniable_client.waiting import WaitingReports
+    from deniable_client._state.state import State
+    from deniable_client._uploading.sender import ReportSender, SendResult
+    from deniable_client._uploading.timed_transport import TimedTransport
+    from deniable_client._uploading.waiting import WaitingReports
     from deniable_shared.manifest.epochs import Clock
 
 __all__ = ["Uploader"]
@@ -229,7 +229,9 @@ class Uploader:
             rows = []
         if not rows:
             return None
-        from deniable_client.waiting import explain_waiting  # loaded only if reports wait
+        from deniable_client._uploading.waiting import (
+            explain_waiting,  # loaded only if reports wait
+        )
 
         refused = "the service refuses the messages of this version" if self.stopped else None
         return explain_waiting(rows, self._clock(), self._gate.pause() or refused)

@@ -19,7 +19,7 @@ from deniable_client.outcome import Outcome
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from deniable_client.collection_state import CollectionState
+    from deniable_client._state.collection_state import CollectionState
 
 __all__ = ["REPEAT_RULES", "Fresh", "Memoized", "Once", "RepeatRule", "ReportingPeriod"]
 

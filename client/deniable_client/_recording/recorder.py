@@ -10,23 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from deniable_client import collection_state, outbox
+from deniable_client._recording.randomize import EpochResult, begins_hold, randomize
+from deniable_client._state import collection_state, outbox
+from deniable_client._state.collection_state import CollectionState
 from deniable_client.budget import join_account, millionths
-from deniable_client.collection_state import CollectionState
 from deniable_client.consent import Consent
 from deniable_client.outcome import Outcome
-from deniable_client.randomize import EpochResult, begins_hold, randomize
 from deniable_shared.randomness.coins import Coins
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from deniable_client._recording.known_collections import KnownCollections
+    from deniable_client._recording.prepared_collection import Encoded, PreparedCollection
+    from deniable_client._recording.repeat_rules import ReportingPeriod
+    from deniable_client._state.installation import ConsentGate
+    from deniable_client._state.state import State
     from deniable_client.ceiling import Ceiling
-    from deniable_client.installation import ConsentGate
-    from deniable_client.known_collections import KnownCollections
-    from deniable_client.prepared_collection import Encoded, PreparedCollection
-    from deniable_client.repeat_rules import ReportingPeriod
-    from deniable_client.state import State
     from deniable_shared.manifest.epochs import Clock
 
 __all__ = ["EncodedAnswer", "Recorder"]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from deniable_client import keychain
+from deniable_client._state import keychain
 from deniable_client.outcome import Outcome
 
 if TYPE_CHECKING:
-    from deniable_client.collection_state import CollectionState
-    from deniable_client.prepared_collection import Encoded, PreparedCollection
-    from deniable_client.repeat_rules import ReportingPeriod
+    from deniable_client._recording.prepared_collection import Encoded, PreparedCollection
+    from deniable_client._recording.repeat_rules import ReportingPeriod
+    from deniable_client._state.collection_state import CollectionState
     from deniable_shared.mechanisms import Chain
     from deniable_shared.randomness.coins import Coins
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from deniable_client import manifests, outbox, retry_policy
+from deniable_client._recording import manifests
+from deniable_client._state import outbox
+from deniable_client._uploading import retry_policy
+from deniable_client._uploading.retry_policy import Action
 from deniable_client.address import Address, route
 from deniable_client.errors import (
     ClientError,
@@ -14,7 +17,6 @@ from deniable_client.errors import (
     RejectedError,
     TransportError,
 )
-from deniable_client.retry_policy import Action
 from deniable_client.vouching import Vouchers, extensions_for
 from deniable_shared.errors import EnvelopeError
 from deniable_shared.randomness.coins import Coins
@@ -36,10 +38,10 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from deniable_client.outbox import OutboxRow, QueuedReport
-    from deniable_client.server_keys import ServerKeys
-    from deniable_client.state import State
-    from deniable_client.timed_transport import TimedTransport
+    from deniable_client._state.outbox import OutboxRow, QueuedReport
+    from deniable_client._state.state import State
+    from deniable_client._uploading.server_keys import ServerKeys
+    from deniable_client._uploading.timed_transport import TimedTransport
     from deniable_client.transport import Reply
     from deniable_shared.manifest.epochs import Clock
     from deniable_shared.wire.key_list import PublicKey

@@ -1,0 +1,1 @@
+"""From a value to a randomized payload in the queue."""

@@ -1,0 +1,1 @@
+"""From a payload in the queue to the aggregator."""
