@@ -12,17 +12,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "DecodeError",
-    "DeniableError",
-    "DomainError",
-    "EnvelopeError",
-    "ForkError",
-    "ManifestError",
-    "ParameterError",
-    "SignatureError",
-]
-
 
 class DeniableError(Exception):
     """The root of the tree."""

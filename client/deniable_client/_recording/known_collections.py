@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.epochs import Clock
     from deniable_shared.manifest.model import Manifest
 
-__all__ = ["KnownCollections", "Source"]
-
 Source = str | os.PathLike[str] | bytes
 """A signed manifest: the path of its file, or its bytes."""
 

@@ -24,17 +24,6 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Sequence
 
-__all__ = [
-    "Offer",
-    "enroll",
-    "forget_damaged",
-    "ingest",
-    "newest",
-    "read_offer",
-    "required",
-    "trust_digest",
-]
-
 _BODY = "SELECT body FROM manifest WHERE collection = ? AND version = ?"
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from deniable_client._recording.known_collections import KnownCollections
     from deniable_client._recording.prepared_collection import PreparedCollection
 
-__all__ = ["describe_mistake"]
-
 _MOST_NAMES = 12
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.schedule import Schedule
     from deniable_shared.mechanisms import Mechanism
 
-__all__ = ["Encoded", "PreparedCollection", "prepare"]
-
 Encoded = int | Sequence[int]
 
 _SHORTEST_WINDOW = 3_600

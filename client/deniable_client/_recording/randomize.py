@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from deniable_shared.mechanisms import Chain
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["EpochResult", "begins_hold", "randomize"]
-
 
 class EpochResult(NamedTuple):
     """The result of one epoch. `paid`: ε was charged. `outcome` says whether there is a report."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from deniable_client.ceiling import Ceiling
     from deniable_shared.manifest.epochs import Clock
 
-__all__ = ["EncodedAnswer", "Recorder"]
-
 _CHARGE = "UPDATE name SET spent = spent + ? WHERE name = ?"
 _QUEUE = (
     "INSERT INTO outbox"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from deniable_client._state.collection_state import CollectionState
 
-__all__ = ["REPEAT_RULES", "Fresh", "Memoized", "Once", "RepeatRule", "ReportingPeriod"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReportingPeriod:

@@ -21,8 +21,6 @@ from deniable_client.errors import StorageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CREATE", "begin", "check", "damaged", "register"]
-
 _COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "installation": (

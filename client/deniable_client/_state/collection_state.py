@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.manifest.model import Manifest
 
-__all__ = ["CollectionState", "join", "save"]
-
 _SLACK = 10_000
 """Steps that a new chain begins in the past: by so many epochs a clock may have been ahead. No
 chain of a year of hours needs more; it bounds the work for the very short epochs of loopback."""

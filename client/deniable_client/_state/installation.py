@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from deniable_client._state.state import State
     from deniable_client.errors import ConfigurationError
 
-__all__ = [
-    "LEASE_SECONDS",
-    "ConsentGate",
-    "declare_fork",
-    "deny",
-    "grant",
-    "release_lease",
-    "take_lease",
-]
-
 LEASE_SECONDS = 30.0
 """Seconds for which a silent uploader keeps others out; no request takes half as long."""
 

@@ -21,19 +21,6 @@ import os
 
 from deniable_shared.randomness.coins import Coins
 
-__all__ = [
-    "KEY_BYTES",
-    "advance",
-    "coins",
-    "fork",
-    "new_key",
-    "public_coins",
-    "renewal_coins",
-    "report_id",
-    "sampling_coins",
-    "step",
-]
-
 KEY_BYTES = 32
 
 _NEXT = b"next\x01"  # HKDF-Expand's only block here: info, then the block's number

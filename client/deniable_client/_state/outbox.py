@@ -17,24 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = [
-    "MAX_WAITING",
-    "MAX_WAITING_HERE",
-    "OutboxRow",
-    "QueuedReport",
-    "drop",
-    "drop_closed",
-    "drop_collection",
-    "finish",
-    "judge_late",
-    "mark_sending",
-    "postpone",
-    "read_report",
-    "waiting_count",
-    "waiting_rows",
-    "watch_late",
-]
-
 MAX_WAITING = 1_000
 """Most waiting answers: far more than an app records between two uploads."""
 

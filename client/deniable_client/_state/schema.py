@@ -26,8 +26,6 @@ from collections.abc import Callable
 from deniable_client._state import checksum, keychain
 from deniable_client.errors import ConfigurationError, StorageError
 
-__all__ = ["VERSION", "migrate"]
-
 _FIRST = (
     """CREATE TABLE installation (
         id INTEGER PRIMARY KEY CHECK (id = 1),

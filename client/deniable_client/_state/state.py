@@ -26,8 +26,6 @@ from deniable_client.errors import ClosedError, StorageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["State"]
-
 _BUSY_SECONDS = 0.5
 _LOOP_BUSY_SECONDS = 0.01
 _AUTO_CHECKPOINT_PAGES = 1_000

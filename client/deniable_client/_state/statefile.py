@@ -9,8 +9,6 @@ from pathlib import Path
 
 from deniable_client.errors import ConfigurationError, StorageError
 
-__all__ = ["MEMORY", "connect", "locate", "remove"]
-
 MEMORY = ":memory:"
 
 _PRIVATE = 0o600

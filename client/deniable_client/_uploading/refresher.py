@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from deniable_client.calls import Calls
     from deniable_client.transport import Transport
 
-__all__ = ["Refresher"]
-
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 

@@ -30,19 +30,6 @@ from deniable_shared.wire.problems import ReportError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "BACK_OFF_BASE_SECONDS",
-    "BACK_OFF_CAP_SECONDS",
-    "BY_CODE",
-    "BY_PROBLEM",
-    "TOO_EARLY_SECONDS",
-    "VOUCHER_SPAN_SECONDS",
-    "Action",
-    "back_off_span",
-    "for_code",
-    "for_problem",
-]
-
 BACK_OFF_BASE_SECONDS = 30.0
 BACK_OFF_CAP_SECONDS = 6 * 3600.0
 TOO_EARLY_SECONDS = 6 * 3600.0

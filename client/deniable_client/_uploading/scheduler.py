@@ -13,8 +13,6 @@ from deniable_shared.randomness.coins import Coins
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Scheduler"]
-
 _EVERY_SECONDS = 900
 _JITTER_SECONDS = 180
 _PATIENCE_SECONDS = 1.0

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.epochs import Clock
     from deniable_shared.wire.key_list import PublicKey
 
-__all__ = ["Decision", "ReportSender", "SendResult"]
-
 _JITTER_STEPS = 1 << 32
 _BUSY = ("too-many-requests", "unavailable")
 _KEEPING = (Action.BACK_OFF, Action.LATER, Action.RESEAL, Action.AWAIT_VOUCHER)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from deniable_client.address import Address
     from deniable_shared.manifest.epochs import Clock
 
-__all__ = ["ServerKeys"]
-
 
 class ServerKeys:
     """Provides the key to seal to. Raises ClientError if there is none."""

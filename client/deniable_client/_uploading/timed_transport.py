@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from deniable_client.calls import Call, Calls
 
-__all__ = ["TimedTransport"]
-
 _LONGEST_REQUEST = 10.0
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from deniable_client._uploading.timed_transport import TimedTransport
     from deniable_client.address import Address
 
-__all__ = ["LogSnapshot", "check_list", "check_log", "read_snapshot"]
-
 _MOST_PAGES = 1_000
 """Pages of one run: a million entries, far more than any operator writes between two of them."""
 

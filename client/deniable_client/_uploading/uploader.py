@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from deniable_client._uploading.waiting import WaitingReports
     from deniable_shared.manifest.epochs import Clock
 
-__all__ = ["Uploader"]
-
 _NEW_A_WAKE_UP = 1
 _RETRIES_A_WAKE_UP = 3
 _WAKE_UP_SECONDS = 60.0

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from deniable_client._state.outbox import OutboxRow
 
-__all__ = ["WaitingReports", "explain_waiting"]
-
 _LAST_DATE = 253_402_300_799.0  # the end of 9999, the last year that Python can write
 
 

@@ -18,8 +18,6 @@ from deniable_shared.algebra.recurrences import (
 )
 from deniable_shared.errors import ParameterError
 
-__all__ = ["difference_set", "hyperplane_size"]
-
 _IS_ZERO = bytes([1, *[0] * 255])
 
 

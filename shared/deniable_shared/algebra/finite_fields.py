@@ -15,8 +15,6 @@ from math import isqrt
 
 from deniable_shared.errors import ParameterError
 
-__all__ = ["MAX_POWER", "FiniteField", "finite_field", "prime_factors", "prime_power"]
-
 MAX_POWER = 128
 """Largest q that is not a prime: larger primes are dense enough and need no tables."""
 

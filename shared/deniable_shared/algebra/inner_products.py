@@ -18,8 +18,6 @@ from deniable_shared.algebra.finite_fields import FiniteField, finite_field
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["InnerProducts", "inner_products", "logarithms"]
-
 _LANE = 16  # bits: for 500 terms of digits below 127
 _DIGIT = (1 << _LANE) - 1
 

@@ -22,8 +22,6 @@ from itertools import count
 from deniable_shared.algebra.finite_fields import FiniteField, finite_field, prime_factors
 from deniable_shared.algebra.inner_products import InnerProducts, inner_products
 
-__all__ = ["point_count", "primitive_recurrence", "recurrence_sequence"]
-
 _BYTE = 256
 _MOST_IN_BYTES = 128  # primes below have sums of two digits in a byte
 

@@ -21,8 +21,6 @@ from typing import Protocol, cast
 
 from deniable_shared.errors import ParameterError
 
-__all__ = ["JointSupports"]
-
 
 class _Structure(Protocol):
     def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports | None: ...

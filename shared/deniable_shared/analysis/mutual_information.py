@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["bit_information", "encoding_information", "output_information", "symbol_information"]
-
 
 def symbol_information(symbols: int, kept: Fraction) -> float:
     """The bits of a uniform symbol that is kept with this chance, to a few units of precision."""

@@ -29,8 +29,6 @@ from deniable_shared.randomness.dyadic import exp_bounds
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["best_subset_size", "design_error", "least_error", "ratio_to_optimum", "total_error"]
-
 _FIRST_BITS = 64
 
 

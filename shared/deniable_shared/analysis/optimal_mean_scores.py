@@ -31,8 +31,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ONE", "scores_for"]
-
 ONE = 1 << 20
 """The score of an answer at the upper end without noise."""
 

@@ -14,8 +14,6 @@ from deniable_shared.randomness.dyadic import exp_bounds
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["max_posterior", "max_posterior_percent"]
-
 _BITS = 64
 
 

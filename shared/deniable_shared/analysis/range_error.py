@@ -32,17 +32,6 @@ from deniable_shared.randomness.dyadic import SCALE, threshold
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "best_fan_out",
-    "error_of_contrasts",
-    "error_of_nodes",
-    "haar_error",
-    "level_sizes",
-    "node_error",
-    "set_error",
-    "tree_error",
-]
-
 _AS_GOOD = Fraction(51, 50)  # fewer levels: fewer nodes to count and to read
 
 
@@ -139,15 +128,9 @@ class _Tree:
         return squares[0] - alphas[0] * alphas[0] / self._below[-1][0]
 
 
-def haar_error(leaves: int, epsilon: Fraction) -> float:
-    """Return n times the mean variance of a range for Haar contrasts."""
-    gap = 2 * threshold(epsilon) / SCALE - 1
-    return error_of_contrasts(leaves) / (gap * gap)
-
-
 @lru_cache(maxsize=64)
 def error_of_contrasts(leaves: int) -> float:
-    """Return the same for bits that are reported without noise."""
+    """Return n times the mean variance of a range for Haar contrasts whose bits have no noise."""
     levels = (leaves - 1).bit_length()
     every = 1 << levels
     steps, total = float(0), float(0)

@@ -9,8 +9,6 @@ from typing import ClassVar, Self
 from deniable_shared.domains.labels import index_labels, pack, read_labels
 from deniable_shared.errors import DomainError, ManifestError
 
-__all__ = ["MAX_BITS", "Bits"]
-
 MAX_BITS = 4096
 
 

@@ -11,8 +11,6 @@ from deniable_shared.errors import DomainError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["MAX_CHOICES", "Choice"]
-
 MAX_CHOICES = 65_536
 
 

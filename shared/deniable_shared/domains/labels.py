@@ -9,8 +9,6 @@ from deniable_shared.errors import ManifestError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["MAX_LABEL_BYTES", "bytes_for", "check_fields", "index_labels", "pack", "read_labels"]
-
 MAX_LABEL_BYTES = 64
 
 _DIGITS = b"01" + b"x" * 254

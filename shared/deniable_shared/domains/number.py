@@ -21,8 +21,6 @@ from deniable_shared.errors import DomainError, ManifestError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Number", "decimal_text"]
-
 _DECIMAL = re.compile(r"-?[0-9]{1,12}(?:\.[0-9]{1,6})?")
 _MILLIONTHS = 10**6
 _REACH = 18  # digits: beyond all ends, and below half a step of 10^-6

@@ -15,8 +15,6 @@ from deniable_shared.domains.choice import MAX_CHOICES
 from deniable_shared.domains.labels import bytes_for, check_fields, index_labels, read_labels
 from deniable_shared.errors import DomainError, ManifestError
 
-__all__ = ["MAX_ATTRIBUTES", "Record", "mixed_radix_digits"]
-
 MAX_ATTRIBUTES = 64
 
 

@@ -16,8 +16,6 @@ from deniable_shared.errors import DomainError, ManifestError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Text", "is_text"]
-
 
 @dataclass(frozen=True, slots=True)
 class Text:

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from deniable_shared.errors import DecodeError
 from deniable_shared.wire.canonical import canonical_json, quote, strict_json
 
-__all__ = ["AppFile"]
-
 _FORMAT = "deniable-app/1"
 _LISTS = ("url", "trust", "manifests")
 

@@ -23,8 +23,6 @@ from deniable_shared.wire import dsse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["SignedManifest", "read_file", "read_signed", "render"]
-
 CHUNK_BYTES = 76
 DOCSTRING_WIDTH = 84
 

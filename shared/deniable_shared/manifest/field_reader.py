@@ -15,8 +15,6 @@ from deniable_shared.wire.canonical import quote
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FieldReader"]
-
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DELTA = re.compile(r"0(\.[0-9]{1,12})?")

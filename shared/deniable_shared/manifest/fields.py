@@ -17,26 +17,6 @@ from deniable_shared.wire.canonical import canonical_json, quote
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "EPSILON_RANGE",
-    "FIELDS",
-    "NAME_LENGTH",
-    "PRESENCES",
-    "READS",
-    "REPEATS",
-    "SPEC",
-    "SUPPORTED",
-    "Change",
-    "Field",
-    "check_repeat",
-    "check_supported",
-    "collection_id",
-    "flatten",
-    "identity_of",
-    "nest",
-    "threshold_paths",
-]
-
 
 class Change(StrEnum):
     """What the next version of a collection may do to a field."""

@@ -7,8 +7,6 @@ import re
 from deniable_shared.errors import ManifestError
 from deniable_shared.wire.canonical import quote
 
-__all__ = ["MAX_ORIGINS", "is_loopback", "parse_origins"]
-
 MAX_ORIGINS = 8
 
 _NAME = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"

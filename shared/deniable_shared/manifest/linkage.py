@@ -38,8 +38,6 @@ from deniable_shared.mechanisms.memoization import MemoizedChain
 if TYPE_CHECKING:
     from deniable_shared.mechanisms.protocols import Mechanism
 
-__all__ = ["linkage"]
-
 
 def linkage(mechanism: Mechanism) -> float:
     """The bits by which two reports of one permanent answer are linked; 0 without such answers.

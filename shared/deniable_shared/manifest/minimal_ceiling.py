@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.manifest.model import Manifest
 
-__all__ = ["MinimalCeiling"]
-
 
 @dataclass(frozen=True, slots=True)
 class MinimalCeiling:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from deniable_shared.domains import Domain
     from deniable_shared.mechanisms import Chain, Mechanism
 
-__all__ = ["MANIFEST_TYPE", "MAX_BODY_BYTES", "Manifest"]
-
 MANIFEST_TYPE = "application/vnd.deniable.manifest.v1+json"
 MAX_BODY_BYTES = 768_000
 """Longest body: in base64 and with signatures it stays under a signed envelope's 1 MiB."""

@@ -19,8 +19,6 @@ from deniable_shared.wire.canonical import canonical_json, strict_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["parse_manifest"]
-
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _CENTRAL = (Fraction(0), Fraction(99))
 

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.manifest.model import Manifest
 
-__all__ = [
-    "MAX_EXTENSION",
-    "MAX_LINKAGE",
-    "MAX_OPEN_INTEGERS",
-    "check_limits",
-    "check_successor",
-    "epochs_open",
-    "thresholds",
-]
-
 MAX_EXTENSION = timedelta(days=365)
 """How far the expiry may move in total, counted from the first version's."""
 

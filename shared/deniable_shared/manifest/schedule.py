@@ -20,8 +20,6 @@ from deniable_shared.manifest.epochs import hold_at, hold_end, hold_start, holds
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["Schedule"]
-
 
 @dataclass(frozen=True, slots=True)
 class Schedule:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["MAX_AFFINE_DOMAIN", "AffineResponse", "prime_from"]
-
 MAX_AFFINE_DOMAIN = 1_000_000
 
 

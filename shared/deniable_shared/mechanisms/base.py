@@ -11,8 +11,6 @@ from deniable_shared.randomness.dyadic import SCALE
 if TYPE_CHECKING:
     from deniable_shared.mechanisms.structure import MessageStructure
 
-__all__ = ["MechanismBase", "PackedBits"]
-
 
 class _Certified(Protocol):
     @property

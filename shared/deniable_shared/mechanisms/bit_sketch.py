@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["MOST_CELLS", "MOST_TABLES", "BitSketch", "cell_of", "check_shape", "check_text"]
-
 MOST_TABLES, MOST_CELLS = 1_024, 4_096
 MOST_COUNTED = 1 << 20
 """The most integers in a tally."""

@@ -19,8 +19,6 @@ from deniable_shared.mechanisms.bit_sketch import BitSketch, cell_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CountMeanSketch"]
-
 _TABLES, _CELLS = 64, 1_024
 
 

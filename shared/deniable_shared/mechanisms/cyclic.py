@@ -23,8 +23,6 @@ from deniable_shared.mechanisms.geometric import GeometricResponse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAX_CYCLIC_CODES", "CyclicResponse"]
-
 MAX_CYCLIC_CODES = 1 << 18
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
-__all__ = ["BucketFlips"]
-
 _YESES = 2  # in which two answers differ
 
 

@@ -24,8 +24,6 @@ from deniable_shared.randomness.dyadic import SCALE, threshold
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["MAX_OUTPUTS", "PiecewiseMean", "best_window", "worst_variance"]
-
 MAX_OUTPUTS = 127
 _SIZES = (3, 5, 7, 9, 11, 15, 19, 23, 31, 47, 63, 95, 127)
 

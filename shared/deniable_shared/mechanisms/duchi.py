@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["MAX_VALUES", "OneBitMean"]
-
 MAX_VALUES = 1 << 20
 _PAYLOADS = (b"\0", b"\1")
 

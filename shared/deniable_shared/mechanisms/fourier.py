@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
-
 MAX_COEFFICIENTS = 1 << 19
 """The most parities: a tally has two integers for each."""
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["GeometricResponse", "best_space"]
-
 _LEAST_DIMENSION = 3
 _BITS = 96
 _MOST_SPREAD = 16

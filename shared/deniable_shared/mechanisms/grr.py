@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["GeneralizedResponse"]
-
 
 @dataclass(frozen=True, slots=True)
 class GeneralizedResponse(IndexToSymbol):

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
-
 MAX_HAAR_VALUES = 2_048
 """The most values, as for `tree/1`."""
 

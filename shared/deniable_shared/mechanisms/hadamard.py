@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["HadamardResponse"]
-
 
 @dataclass(frozen=True, slots=True)
 class HadamardResponse(IndexToSymbol):

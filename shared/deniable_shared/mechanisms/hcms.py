@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["HadamardSketch"]
-
 _TABLES, _CELLS = 64, 1_024
 
 

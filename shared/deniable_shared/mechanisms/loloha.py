@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["MAX_HASHED_CODES", "LocalHashing", "best_family"]
-
 MAX_HASHED_CODES = 1 << 18
 """The largest K: a tally has up to twice as many integers."""
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:  # the registry of mechanisms imports this module
     from deniable_shared.mechanisms.structure import MessageStructure
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["MAX_HISTORIES", "MemoizedChain"]
-
 MAX_HISTORIES = 65_536
 
 

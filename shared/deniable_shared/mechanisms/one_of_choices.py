@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["OneOfChoices"]
-
 _MAX_PAYLOADS = 65_536
 
 

@@ -29,8 +29,6 @@ from deniable_shared.randomness.dyadic import exp_bounds
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["MAX_OUTPUTS", "OptimalMean", "best_shape", "worst_case"]
-
 MAX_OUTPUTS = 32
 _ODDS = 1 << 16
 _MOST_ODDS = _ODDS << 29  # e^20 < 2^29

@@ -23,8 +23,6 @@ from deniable_shared.mechanisms.unary import UnaryEncoding
 if TYPE_CHECKING:
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["OptimizedUnary"]
-
 
 @dataclass(frozen=True, slots=True)
 class OptimizedUnary(UnaryEncoding):

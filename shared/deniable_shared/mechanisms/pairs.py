@@ -30,8 +30,6 @@ from deniable_shared.mechanisms.subset import MAX_SUBSET_DOMAIN
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["MAX_PAIR_TALLY", "SampledPairs"]
-
 MAX_PAIR_TALLY = 1 << 20
 """The most integers in a tally: 8 MiB."""
 

@@ -46,8 +46,6 @@ from deniable_shared.randomness.dyadic import at_most_exp, parse_epsilon, thresh
 if TYPE_CHECKING:
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["PrefixHash", "best_base", "entry"]
-
 LARGEST_BASE, LARGEST_STEP, MOST_TABLES = 139, 2, 64
 MOST_CODES = 20_000
 CELLS = 1 << 16

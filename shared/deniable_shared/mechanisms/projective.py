@@ -30,8 +30,6 @@ from deniable_shared.mechanisms.geometric import GeometricResponse
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["ProjectiveResponse"]
-
 _LARGEST_CHUNK = 1024
 
 

@@ -14,15 +14,6 @@ if TYPE_CHECKING:
     from deniable_shared.mechanisms.structure import MessageStructure
     from deniable_shared.randomness.coins import Coins
 
-__all__ = [
-    "Chain",
-    "Mechanism",
-    "MechanismClass",
-    "Memoizable",
-    "RecordMechanismClass",
-    "check_radices",
-]
-
 
 class Mechanism(Protocol):
     """A randomizer with all its parameters fixed. The behaviour of an id never changes."""

@@ -28,8 +28,6 @@ from deniable_shared.mechanisms.bit_sketch import BitSketch
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Rappor"]
-
 _COHORTS, _BITS, _HASHES = 64, 128, 2
 _MOST_BITS, _MOST_HASHES = 256, 16
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["BitwiseResponse"]
-
 _MAX_PMF_BITS = 16
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["SampledResponse", "best_sample"]
-
 _BEST_SHARE = Fraction(21773, 10000)
 _MAX_PAYLOADS = 65_536
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
-
 MAX_CELLS = 1024
 """The most values: reading a distribution inverts a matrix with so many rows."""
 

@@ -36,18 +36,6 @@ from deniable_shared.analysis.mutual_information import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "Design",
-    "IndependentBits",
-    "LabelSensitivity",
-    "MessageStructure",
-    "OneOf",
-    "OneOfParts",
-    "SampledBits",
-    "Subset",
-    "Window",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class LabelSensitivity:

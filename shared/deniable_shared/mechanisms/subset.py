@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["MAX_SUBSET_DOMAIN", "SubsetResponse"]
-
 MAX_SUBSET_DOMAIN = 4_096
 """The most choices, as many as `rr/1` has bits. `affine/1` takes more, in a few bytes."""
 

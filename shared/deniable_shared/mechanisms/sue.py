@@ -19,8 +19,6 @@ from deniable_shared.randomness.dyadic import SCALE
 if TYPE_CHECKING:
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["SymmetricUnary"]
-
 
 @dataclass(frozen=True, slots=True)
 class SymmetricUnary(UnaryEncoding):

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["IndexInput", "IndexToSymbol", "SymbolPayload", "WindowSymbol"]
-
 _MAX_PAYLOADS = 65_536
 
 _Value = TypeVar("_Value")

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-__all__ = ["MAX_LEAVES", "TreeResponse"]
-
 MAX_LEAVES = 2_048
 """The most values: reading all of them takes under a second."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["UnaryEncoding"]
-
 _MAX_PMF_BITS = 16
 
 

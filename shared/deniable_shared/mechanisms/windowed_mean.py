@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.randomness.coins import Coins
 
-__all__ = ["WindowedMean", "moments", "worst_variance"]
-
 
 @dataclass(frozen=True, slots=True)
 class WindowedMean(WindowSymbol, IndexInput, SymbolPayload[int], ABC):

@@ -24,8 +24,6 @@ from deniable_shared.errors import ParameterError
 if TYPE_CHECKING:
     import builtins
 
-__all__ = ["PLANES", "Coins"]
-
 PLANES = 64
 """Bits of the integer that decides one biased coin."""
 

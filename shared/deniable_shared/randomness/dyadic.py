@@ -23,16 +23,6 @@ from functools import lru_cache
 
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "SCALE",
-    "at_most_exp",
-    "exp_bounds",
-    "format_epsilon",
-    "parse_epsilon",
-    "renewal_threshold",
-    "threshold",
-]
-
 SCALE = 1 << 64
 """A threshold T of 64 bits means the probability T/SCALE."""
 

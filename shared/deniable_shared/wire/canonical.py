@@ -11,8 +11,6 @@ from deniable_shared.errors import DecodeError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAX_DEPTH", "MAX_JSON_BYTES", "canonical_json", "quote", "strict_json"]
-
 MAX_JSON_BYTES = 1 << 20
 MAX_DEPTH = 8
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from deniable_shared.errors import DecodeError
 
-__all__ = ["Reader", "lp", "opaque"]
-
 
 def opaque(data: bytes, prefix_bytes: int, low: int, high: int) -> bytes:
     """Return `opaque data<low..high>`: a length of `prefix_bytes` bytes, then the bytes."""

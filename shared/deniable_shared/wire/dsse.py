@@ -20,21 +20,6 @@ from deniable_shared.wire.canonical import canonical_json, quote, strict_json
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "MEDIA_TYPE",
-    "Envelope",
-    "Signature",
-    "check",
-    "decode",
-    "decode_document",
-    "generate_key",
-    "key_bytes",
-    "public_key",
-    "sign",
-    "unverified_payload",
-    "verify",
-]
-
 MEDIA_TYPE = "application/vnd.dsse.envelope+json"
 
 _KEY = re.compile(r"ed25519:([A-Za-z0-9_-]{43})")

@@ -27,17 +27,6 @@ if TYPE_CHECKING:
         Suite,
     )
 
-__all__ = [
-    "KEY_BYTES",
-    "PRIVATE_BYTES",
-    "SEALED_BYTES",
-    "Opener",
-    "generate",
-    "public_of",
-    "seal",
-    "suites",
-]
-
 KEY_BYTES = {1: 32, 2: 1216}
 """Length of a public key by suite."""
 

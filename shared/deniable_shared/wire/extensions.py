@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["EXTENSIONS", "ExtensionKind", "encoded_bytes", "identifying"]
-
 _TYPE_AND_LENGTH = 4
 
 

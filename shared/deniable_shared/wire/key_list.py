@@ -20,17 +20,6 @@ from deniable_shared.wire.envelope import KEY_BYTES, suites
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "DELEGATION_TYPE",
-    "KEYS_TYPE",
-    "STATES",
-    "KeyList",
-    "PublicKey",
-    "delegate",
-    "sign_key_list",
-    "verify_key_list",
-]
-
 KEYS_TYPE = "application/vnd.deniable.keys.v1+json"
 DELEGATION_TYPE = "application/vnd.deniable.delegation.v1+json"
 STATES = ("pending", "active", "expired")

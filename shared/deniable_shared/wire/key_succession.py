@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from deniable_shared.wire.key_list import KeyList, PublicKey
 
-__all__ = ["NEXT_STATES", "check_successor_keys"]
-
 NEXT_STATES: Mapping[str, frozenset[str]] = {
     "new": frozenset({"new", "pending"}),
     "pending": frozenset({"pending", "active", "gone"}),

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PROBLEMS", "PROBLEM_MEDIA_TYPE", "ProblemType", "ReportError", "problem_document"]
-
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 
 

@@ -16,8 +16,6 @@ from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, ReportStatus, decode_
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["header_field", "read_date", "read_problem", "read_statuses"]
-
 _OK = 200
 _BY_URI = {kind.uri: kind for kind in PROBLEMS.values()}
 

@@ -22,28 +22,6 @@ from deniable_shared.wire.codec import Reader, lp, opaque
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "ERRORS_MEDIA_TYPE",
-    "MAX_REPORTS",
-    "MAX_UPLOAD_BYTES",
-    "MEDIA_TYPE",
-    "Extension",
-    "Frame",
-    "Plaintext",
-    "Report",
-    "ReportHeader",
-    "ReportStatus",
-    "decode_errors",
-    "decode_upload",
-    "encode_errors",
-    "encode_upload",
-    "padded_size",
-    "seal_info",
-    "seal_info_parts",
-    "split_report",
-    "split_upload",
-]
-
 MEDIA_TYPE = "application/vnd.deniable;message=upload-req;version=1"
 ERRORS_MEDIA_TYPE = "application/vnd.deniable;message=upload-errors;version=1"
 MAX_REPORTS = 1000

@@ -20,17 +20,6 @@ from deniable_shared.wire.canonical import canonical_json, quote, strict_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = [
-    "GENESIS",
-    "LOG_PAGE",
-    "LogEntry",
-    "LogPage",
-    "extend",
-    "parse_log_page",
-    "release_entry",
-    "verify_extension",
-]
-
 GENESIS = bytes(32)
 """The head of an empty log."""
 

@@ -24,16 +24,6 @@ from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.wire.codec import lp
 from deniable_shared.wire.extensions import EXTENSIONS
 
-__all__ = [
-    "MAX_PERSON_BYTES",
-    "VOUCHER",
-    "decode_voucher",
-    "format_key",
-    "issue",
-    "parse_key",
-    "serial_of",
-]
-
 VOUCHER = EXTENSIONS["voucher/1"]
 MAX_PERSON_BYTES = 256
 

@@ -16,8 +16,9 @@ from deniable_estimators.inference.projection import onto_simplex, top_down
 from deniable_estimators.inference.quantities import mean, quantiles, ranges
 from deniable_estimators.mechanisms.tree import TreeEstimator, coefficients
 from deniable_estimators.simulation import simulated_tally
-from deniable_shared.analysis.range_error import haar_error, node_error, tree_error
+from deniable_shared.analysis.range_error import node_error, tree_error
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.tree import TreeResponse
 from deniable_shared.randomness.coins import Coins
 from support.oracles.level_laws import (
@@ -83,7 +84,7 @@ def test_the_mean_variance_of_ranges_is_the_formula_of_the_fan_out(
     errors = of.functionals(rows, tally, n).std_errors
     actual = n * float((errors**2).sum()) / (size * (size + 1) / 2)
     report = Fraction(epsilon)
-    expected = tree_error(size, fan_out, report) if tree else haar_error(size, report)
+    expected = tree_error(size, fan_out, report) if tree else HaarResponse(size, report).range_error
     assert actual == pytest.approx(expected, rel=1e-6)
 
 

@@ -10,7 +10,8 @@ from fractions import Fraction
 
 import pytest
 
-from deniable_shared.analysis.range_error import best_fan_out, haar_error, tree_error
+from deniable_shared.analysis.range_error import best_fan_out, tree_error
+from deniable_shared.mechanisms.haar import HaarResponse
 from support.tiers import grid
 
 V0 = 1 / math.sinh(0.5) ** 2
@@ -30,13 +31,15 @@ def test_errors_are_at_most_those_of_the_table(leaves: int) -> None:
     for fan_out, published in TREES[leaves].items():
         error = tree_error(leaves, fan_out, Fraction(1)) / V0
         assert 0.89 * published < error < 1.002 * published
-    assert haar_error(leaves, Fraction(1)) / COTH == pytest.approx(HAAR[leaves], rel=2e-3)
+    assert HaarResponse(leaves, Fraction(1)).range_error / COTH == pytest.approx(
+        HAAR[leaves], rel=2e-3
+    )
 
 
 def test_haar_is_better_below_an_epsilon_of_about_0_9_and_a_tree_above() -> None:
     def over_haar(tenths: int) -> float:
         epsilon = Fraction(tenths, 10)
-        return tree_error(256, 4, epsilon) / haar_error(256, epsilon)
+        return tree_error(256, 4, epsilon) / HaarResponse(256, epsilon).range_error
 
     assert over_haar(7) > 1 > over_haar(10)
     assert over_haar(40) < 0.15

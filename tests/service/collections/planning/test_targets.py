@@ -16,9 +16,10 @@ from deniable_aggregator.collections.planning import Plan, plan
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.analysis.range_error import haar_error, tree_error
+from deniable_shared.analysis.range_error import tree_error
 from deniable_shared.domains import Record, Text
 from deniable_shared.mechanisms import build
+from deniable_shared.mechanisms.haar import HaarResponse
 from support.builders.record_domains import record
 
 WANTED = {
@@ -79,7 +80,7 @@ def test_the_error_of_a_mean_is_no_less_than_that_of_any_answer(id: str, repeat:
 def test_ranges_are_told_by_haar_below_nine_tenths_and_by_a_tree_above() -> None:
     below, above = (asked(256, e, domain_type="number", asks="ranges") for e in ("0.5", "1.5"))
     assert (below.mechanism, above.mechanism) == ("haar/1", "tree/1")
-    least = math.sqrt(haar_error(256, Fraction(1, 2)) / 100_000)
+    least = math.sqrt(HaarResponse(256, Fraction(1, 2)).range_error / 100_000)
     assert below.std_error == pytest.approx(least, rel=1e-9)
     of_tree = math.sqrt(tree_error(256, above.parameters["fan_out"], Fraction("1.5")) / 100_000)
     assert above.std_error == pytest.approx(of_tree, rel=1e-6)
