@@ -17,13 +17,15 @@ Source: docs/mathematics/samplers.md, Two-sided geometric noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable_central.pmf import Pmf
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import exp_bounds
@@ -35,6 +37,7 @@ Bracket = Callable[[int], tuple[int, int]]
 WORD_BITS = 64
 SMALLEST_DECAY = Fraction(1, 1 << 50)  # noise stays below 2^60 except for one draw in e^1024
 LARGEST_DECAY = Fraction(1 << 50)
+MOST_OUTCOMES = 1 << 16
 _LARGEST_NOISE = 1 << 60
 _LOG_ERROR = 2.0**-43  # error of −ln V − ln(1 + z): 8 ulp of at most 45, and the sum
 
@@ -189,6 +192,25 @@ def probability(decay: Fraction, k: int, bits: int = BITS) -> Bounds:
     low, high = decay_bracket(abs(k) * decay, bits)
     least, most = Fraction(low, one), Fraction(high, one)
     return least * (one - z_high) / (one + z_high), most * (one - z_low) / (one + z_low)
+
+
+def noisy_pmf(levels: Sequence[int], decay: Fraction, *, farthest: int) -> Pmf[tuple[int, ...]]:
+    """Return the certified law of all levels with noise, within `farthest` of them, no more.
+
+    Raises ParameterError beyond 65,536 outcomes.
+    """
+    if (2 * farthest + 1) ** len(levels) > MOST_OUTCOMES:
+        raise ParameterError(f"farthest must allow at most {MOST_OUTCOMES:,} outcomes")
+    outcomes, lower, upper = [], [], []
+    for noise in product(range(-farthest, farthest + 1), repeat=len(levels)):
+        low = high = Fraction(1)
+        for k in noise:
+            least, most = probability(decay, k)
+            low, high = low * least, high * most
+        outcomes.append(tuple(level + k for level, k in zip(levels, noise, strict=True)))
+        lower.append(low)
+        upper.append(high)
+    return Pmf(tuple(outcomes), tuple(lower), tuple(upper))
 
 
 def tail_quantile(decay: Fraction, beta: float) -> int:

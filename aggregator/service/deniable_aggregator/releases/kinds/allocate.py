@@ -45,7 +45,7 @@ from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_central.auctions import Menu, PriceUpdates
 from deniable_central.guarantee import Adjacency, Guarantee
 from deniable_central.pmf import Pmf
-from deniable_central.samplers.noise import two_sided_geometric
+from deniable_central.samplers.noise import MOST_OUTCOMES, two_sided_geometric
 from deniable_shared.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ PARAMETERS = (
     EPSILON,
 )
 _MOST_SHOWN = 1 << 16
-_MOST_OUTCOMES = 1 << 16
 _DIGITS = 6
 
 
@@ -132,8 +131,8 @@ class PreparedAllocation:
         for epoch, label_counts, _ in self._exact(tallies):
             part = Tallies((tallies.by_epoch()[epoch],))
             laws.append(PreparedHistogram(self.epsilon, label_counts).pmf(part, farthest=farthest))
-        if math.prod(len(law.outcomes) for law in laws) > _MOST_OUTCOMES:
-            raise ParameterError(f"farthest must allow at most {_MOST_OUTCOMES:,} outcomes")
+        if math.prod(len(law.outcomes) for law in laws) > MOST_OUTCOMES:
+            raise ParameterError(f"farthest must allow at most {MOST_OUTCOMES:,} outcomes")
         outcomes = tuple(product(*(law.outcomes for law in laws)))
         lower = tuple(
             math.prod(row, start=Fraction(1)) for row in product(*(x.lower for x in laws))

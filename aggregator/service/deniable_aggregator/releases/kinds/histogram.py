@@ -12,8 +12,6 @@ often still.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -34,21 +32,20 @@ from deniable_aggregator.releases.kinds.contract import (
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_central.guarantee import Adjacency, Guarantee
-from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
-from deniable_central.samplers.noise import probability, two_sided_geometric
+from deniable_central.samplers.noise import noisy_pmf, two_sided_geometric
 from deniable_estimators.inference.projection import onto_box, onto_simplex
 from deniable_shared.domains import Bits
-from deniable_shared.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
+    from deniable_central.pmf import Pmf
     from deniable_estimators.inference.channel import Floats
     from deniable_shared.randomness.coins import Coins
 
 PARAMETERS = (EPSILON,)
-_MOST_OUTCOMES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,18 +88,7 @@ class PreparedHistogram:
     def pmf(self, tallies: Tallies, *, farthest: int) -> Pmf[tuple[int, ...]]:
         """The certified law of the noisy counts within `farthest` of the true ones, no more."""
         counts = self.label_counts(tallies.counts).tolist()
-        if (2 * farthest + 1) ** len(counts) > _MOST_OUTCOMES:
-            raise ParameterError(f"farthest must allow at most {_MOST_OUTCOMES:,} outcomes")
-        outcomes, lower, upper = [], [], []
-        for noise in product(range(-farthest, farthest + 1), repeat=len(counts)):
-            low = high = Fraction(1)
-            for k in noise:
-                least, most = probability(self.decay, k)
-                low, high = low * least, high * most
-            outcomes.append(tuple(c + k for c, k in zip(counts, noise, strict=True)))
-            lower.append(low)
-            upper.append(high)
-        return Pmf(tuple(outcomes), tuple(lower), tuple(upper))
+        return noisy_pmf(counts, self.decay, farthest=farthest)
 
     def _estimates(self, noisy: Counts) -> list[dict[str, object]]:
         raw = self.label_counts.frequencies(noisy)

@@ -11,9 +11,7 @@ the answers were drawn from, for every distribution of the values, at every n.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,19 +21,17 @@ from deniable_aggregator.releases.kinds.contract import Counts, ReleaseResult, T
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
 from deniable_aggregator.releases.kinds.tally_spaces import l1_of
 from deniable_central.guarantee import Adjacency, Guarantee
-from deniable_central.pmf import Pmf
 from deniable_central.release import ErrorBar
-from deniable_central.samplers.noise import probability, two_sided_geometric
-from deniable_shared.errors import ParameterError
+from deniable_central.samplers.noise import noisy_pmf, two_sided_geometric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from fractions import Fraction
 
     from deniable_aggregator.releases.kinds.linear_reading import LinearReading
+    from deniable_central.pmf import Pmf
     from deniable_estimators.inference.channel import Floats
     from deniable_shared.randomness.coins import Coins
-
-_MOST_OUTCOMES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,19 +101,7 @@ class PreparedSums:
 
     def pmf(self, tallies: Tallies, *, farthest: int) -> Pmf[tuple[int, ...]]:
         """The certified law of the noisy sums within `farthest` of the true ones, no more."""
-        raw = self.reading(tallies.counts).tolist()
-        if (2 * farthest + 1) ** len(raw) > _MOST_OUTCOMES:
-            raise ParameterError(f"farthest must allow at most {_MOST_OUTCOMES:,} outcomes")
-        outcomes, lower, upper = [], [], []
-        for noise in product(range(-farthest, farthest + 1), repeat=len(raw)):
-            low = high = Fraction(1)
-            for k in noise:
-                least, most = probability(self.decay, k)
-                low, high = low * least, high * most
-            outcomes.append(tuple(sum_ + k for sum_, k in zip(raw, noise, strict=True)))
-            lower.append(low)
-            upper.append(high)
-        return Pmf(tuple(outcomes), tuple(lower), tuple(upper))
+        return noisy_pmf(self.reading(tallies.counts).tolist(), self.decay, farthest=farthest)
 
     @property
     def _law(self) -> NoisyFrequency:
