@@ -102,6 +102,28 @@ def one_way_tables(
     return join_tables([table(tabular, tally, n, (axis,), held) for axis in axes])
 
 
+class OneWayTables:
+    """A `TableEstimator` whose estimate is the table of each attribute alone."""
+
+    __slots__ = ()
+
+    def supports(self, tallies: Counts) -> Counts:
+        """Return int64[…, 0]: reports support no combination of all attributes."""
+        return tallies[..., :0]
+
+    def estimate(
+        self: TableEstimator,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+        family: str = "each",
+    ) -> Estimate:
+        """Estimate the labels of each attribute, one attribute after the other."""
+        return one_way_tables(self, tally, n, IntervalSettings(confidence, epochs, family))
+
+
 def join_tables(tables: Sequence[Estimate]) -> Estimate:
     """Return several tables of the same reports as one estimate; its influence is the largest."""
     first = tables[0]

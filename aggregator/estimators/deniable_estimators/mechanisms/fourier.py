@@ -25,7 +25,7 @@ from deniable_estimators.inference.payload_arrays import (
 from deniable_estimators.inference.public_scores import Ceiling, PublicScores
 from deniable_estimators.inference.sampling import Generator, senders
 from deniable_estimators.inference.support_counts import HistogramEstimator
-from deniable_estimators.inference.tables import IntervalSettings, one_way_tables
+from deniable_estimators.inference.tables import OneWayTables
 from deniable_estimators.inference.walsh import walsh
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.fourier import FourierMarginals, place_of
@@ -35,12 +35,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from deniable_estimators.inference.channel import Counts, Floats
-    from deniable_estimators.inference.debias import Estimate
     from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class FourierEstimator(HistogramEstimator):
+class FourierEstimator(OneWayTables, HistogramEstimator):
     """The estimator of "fourier/1"."""
 
     default_projection: ClassVar[str] = "clip"
@@ -72,22 +71,6 @@ class FourierEstimator(HistogramEstimator):
             parities ^= draws.random(len(truth)) >= float(self.mechanism.p)
             tally += np.bincount(2 * place + parities, minlength=len(tally))
         return tally
-
-    def supports(self, tallies: Counts) -> Counts:
-        """Return int64[…, 0]: reports support parities, not combinations."""
-        return tallies[..., :0]
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        """Estimate the labels of each attribute, one attribute after the other."""
-        return one_way_tables(self, tally, n, IntervalSettings(confidence, epochs, family))
 
     def check(self, axes: Sequence[int]) -> None:
         """Raises ParameterError for more than `ways` attributes."""

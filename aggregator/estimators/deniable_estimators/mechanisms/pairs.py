@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from deniable_estimators.inference.payload_arrays import Payloads, checked_tally, first_round_as
+from deniable_estimators.inference.payload_arrays import first_round_as
 from deniable_estimators.inference.pooled_tables import PooledTable, ReportGroup
 from deniable_estimators.inference.public_scores import Ceiling, PublicScores
 from deniable_estimators.inference.set_squares import SetSquares
-from deniable_estimators.inference.tables import IntervalSettings, one_way_tables
-from deniable_estimators.mechanisms.one_of_choices import sample_tally_of, supports_of, tally_of
+from deniable_estimators.inference.tables import OneWayTables
+from deniable_estimators.mechanisms.one_of_choices import OneOfChoicesTally, supports_of
 from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
@@ -28,15 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from deniable_estimators.inference.channel import Counts, Floats
-    from deniable_estimators.inference.debias import Estimate
-    from deniable_estimators.inference.sampling import Generator
     from deniable_shared.mechanisms.protocols import Mechanism
 
 _PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
-class PairsEstimator:
+class PairsEstimator(OneWayTables, OneOfChoicesTally):
     """The estimator of "pairs/1"."""
 
     default_projection: ClassVar[str] = "clip"
@@ -52,34 +50,6 @@ class PairsEstimator:
     def radices(self) -> tuple[int, ...]:
         """The number of labels of each attribute."""
         return self._first_round.radices
-
-    def tally(self, payloads: Payloads) -> Counts:
-        return tally_of(payloads, self._first_round)
-
-    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """Draw each person's pair, then its set."""
-        return sample_tally_of(self.mechanism, self._first_round, values, people, draws)
-
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        supports_of(counts, reports, self._first_round)
-        return counts, reports
-
-    def supports(self, tallies: Counts) -> Counts:
-        """Return int64[…, 0]: reports support joint codes of pairs, not combinations."""
-        return tallies[..., :0]
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        """Estimate the labels of each attribute, one attribute after the other."""
-        return one_way_tables(self, tally, n, IntervalSettings(confidence, epochs, family))
 
     def check(self, axes: Sequence[int]) -> None:
         """Raises ParameterError for more than two attributes."""

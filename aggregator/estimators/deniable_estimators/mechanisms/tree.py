@@ -27,23 +27,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable_estimators.inference.hierarchy import HierarchyEstimator
-from deniable_estimators.inference.payload_arrays import Payloads, checked_tally, first_round_as
+from deniable_estimators.inference.payload_arrays import first_round_as
 from deniable_estimators.inference.public_scores import PublicScores, ceilings_of
 from deniable_estimators.inference.set_squares import SetSquares
 from deniable_estimators.inference.strata import Strata, Stratum
-from deniable_estimators.mechanisms.one_of_choices import sample_tally_of, supports_of, tally_of
+from deniable_estimators.mechanisms.one_of_choices import OneOfChoicesTally, supports_of
 from deniable_shared.analysis.joint_supports import JointSupports
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.tree import TreeResponse
 
 if TYPE_CHECKING:
     from deniable_estimators.inference.channel import Counts, Floats
-    from deniable_estimators.inference.sampling import Generator
     from deniable_shared.mechanisms.subset import SubsetResponse
 
 
 @dataclass(frozen=True, slots=True)
-class TreeEstimator(HierarchyEstimator):
+class TreeEstimator(OneOfChoicesTally, HierarchyEstimator):
     """The estimator of "tree/1"."""
 
     @property
@@ -53,18 +52,6 @@ class TreeEstimator(HierarchyEstimator):
     @property
     def _fan_out(self) -> int:
         return self._first_round.fan_out
-
-    def tally(self, payloads: Payloads) -> Counts:
-        return tally_of(payloads, self._first_round)
-
-    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
-        """Draw each person's level, then its set."""
-        return sample_tally_of(self.mechanism, self._first_round, values, people, draws)
-
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        supports_of(counts, reports, self._first_round)
-        return counts, reports
 
     def public_scores(self, rows: Floats) -> PublicScores:
         """See `PublicSums`: the λ are those of L levels with n/L reports each."""
