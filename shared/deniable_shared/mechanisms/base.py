@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from deniable_shared.errors import DecodeError
 from deniable_shared.randomness.dyadic import SCALE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from deniable_shared.mechanisms.structure import MessageStructure
 
 
@@ -66,6 +68,31 @@ class MechanismBase:
     def p(self: _Certified) -> Fraction:
         """Exact probability that a report supports the true label."""
         return Fraction(self.threshold, SCALE)
+
+
+class _Plain(Protocol):
+    def __init__(self, domain_size: int, epsilon: Fraction) -> None: ...
+
+
+_PlainT = TypeVar("_PlainT", bound=_Plain)
+
+
+class WithoutParameters:
+    """A mechanism that domain and ε determine: `create` has nothing to choose."""
+
+    __slots__ = ()
+
+    @classmethod
+    def create(
+        cls: type[_PlainT],
+        domain_size: int,
+        epsilon: Fraction,
+        *,
+        report: Fraction,
+        given: Mapping[str, int],
+    ) -> _PlainT:
+        """See `MechanismClass`."""
+        return cls(domain_size, epsilon)
 
 
 class PackedBits:

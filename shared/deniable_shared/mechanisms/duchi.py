@@ -14,15 +14,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.base import WithoutParameters
 from deniable_shared.mechanisms.structure import Window
 from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from deniable_shared.randomness.coins import Coins
 
@@ -31,7 +32,7 @@ _PAYLOADS = (b"\0", b"\1")
 
 
 @dataclass(frozen=True, slots=True)
-class OneBitMean(IndexInput, SymbolPayload[int]):
+class OneBitMean(WithoutParameters, IndexInput, SymbolPayload[int]):
     """One of `domain_size` equally spaced values, sent as one of the two ends."""
 
     id: ClassVar[str] = "duchi/1"
@@ -50,13 +51,6 @@ class OneBitMean(IndexInput, SymbolPayload[int]):
                 f"domain_size must lie in [2, {MAX_VALUES}], got {self.domain_size}"
             )
         object.__setattr__(self, "threshold", threshold(parse_epsilon(self.epsilon)))
-
-    @classmethod
-    def create(
-        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
-    ) -> Self:
-        """See `MechanismClass`."""
-        return cls(domain_size, epsilon)
 
     @property
     def tally_size(self) -> int:

@@ -19,17 +19,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_shared.analysis.range_error import error_of_contrasts
 from deniable_shared.domains import bytes_for
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.base import WithoutParameters
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from deniable_shared.randomness.coins import Coins
 
@@ -38,7 +39,7 @@ MAX_HAAR_VALUES = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class HaarResponse(IndexToSymbol):
+class HaarResponse(WithoutParameters, IndexToSymbol):
     """D = `domain_size` equally spaced values, h = `levels`."""
 
     id: ClassVar[str] = "haar/1"
@@ -61,13 +62,6 @@ class HaarResponse(IndexToSymbol):
         object.__setattr__(self, "levels", (d - 1).bit_length())
         object.__setattr__(self, "threshold", threshold(parse_epsilon(self.epsilon)))
         object.__setattr__(self, "payload_size", bytes_for(self.tally_size))
-
-    @classmethod
-    def create(
-        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
-    ) -> Self:
-        """See `MechanismClass`."""
-        return cls(domain_size, epsilon)
 
     @property
     def tally_size(self) -> int:

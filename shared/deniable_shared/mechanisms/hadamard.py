@@ -19,22 +19,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_shared.domains import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.base import WithoutParameters
 from deniable_shared.mechanisms.structure import Design
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 from deniable_shared.randomness.dyadic import parse_epsilon, threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from deniable_shared.randomness.coins import Coins
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardResponse(IndexToSymbol):
+class HadamardResponse(WithoutParameters, IndexToSymbol):
     """One of d = `domain_size` choices; `codes` = K."""
 
     id: ClassVar[str] = "hadamard/1"
@@ -56,13 +57,6 @@ class HadamardResponse(IndexToSymbol):
         object.__setattr__(self, "threshold", threshold(parse_epsilon(self.epsilon)))
         object.__setattr__(self, "payload_size", bytes_for(2 * (codes - 1)))
         object.__setattr__(self, "codes", codes)
-
-    @classmethod
-    def create(
-        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
-    ) -> Self:
-        """See `MechanismClass`."""
-        return cls(domain_size, epsilon)
 
     @property
     def tally_size(self) -> int:

@@ -15,17 +15,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from deniable_shared.domains import INDEXED, MAX_BITS
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.base import PackedBits
+from deniable_shared.mechanisms.base import PackedBits, WithoutParameters
 from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.mechanisms.symbol_payload import IndexInput
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from deniable_shared.randomness.coins import Coins
 
@@ -33,7 +33,7 @@ _MAX_PMF_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class UnaryEncoding(PackedBits, IndexInput, ABC):
+class UnaryEncoding(WithoutParameters, PackedBits, IndexInput, ABC):
     """d = `domain_size` choices; the common part of `sue/1` and `oue/1`."""
 
     id: ClassVar[str]
@@ -61,13 +61,6 @@ class UnaryEncoding(PackedBits, IndexInput, ABC):
         object.__setattr__(self, "payload_size", size)
         object.__setattr__(self, "_flip", SCALE - self.threshold)
         object.__setattr__(self, "_padding", (size << 3) - d)
-
-    @classmethod
-    def create(
-        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
-    ) -> Self:
-        """See `MechanismClass`."""
-        return cls(domain_size, epsilon)
 
     @property
     def tally_size(self) -> int:
