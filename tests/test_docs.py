@@ -31,6 +31,15 @@ TEXTS |= {".example", ".ts", ".js"}
 PAST = {"CHANGELOG.md", "decisions", "moved-commands.md", "fixtures", "rehearsals"}
 NAMED = re.compile(r"`deniable\s([^`]*)`|<code>deniable (.*?)</code>|bin/deniable (.*)")
 """Commands in backticks, in the code of a page, and those that a unit starts."""
+FIRST_WORDS_BEFORE = frozenset(
+    {
+        *("attack", "audit", "backup", "clock", "collections", "copy-store", "demo", "doctor"),
+        *("epochs", "estimates", "init", "keys", "ledger", "loadgen", "log", "migrate", "open"),
+        *("plan", "relay", "release", "releases", "report", "restore", "serve", "sessions"),
+        *("simulate", "tally", "tokens", "users", "vouchers"),
+    }
+)
+"""Before the commands were in groups."""
 FIRST_EXAMPLE = re.compile(r"^```python\n(.*?)^```.*?^```text\n(.*?)^```", re.S | re.M)
 NUMBER = re.compile(r"-?\d+\.\d*")
 """As numpy prints it: a value that rounds to nothing is `0.` or `-0.`."""
@@ -125,6 +134,12 @@ def test_every_moved_command_is_at_its_new_place() -> None:
         assert named_command(new.split()), new
         stays = old == "doctor" or old.startswith("releases COLLECTION")
         assert named_command(old.split()) == stays, old
+
+
+def test_every_first_word_that_is_gone_has_a_row() -> None:
+    page = (ROOT / "docs/reference/moved-commands.md").read_text()
+    rows = set(re.findall(r"^\| `deniable ([a-z-]+)", page, re.M))
+    assert rows >= FIRST_WORDS_BEFORE - set(main.list_commands(click.Context(main)))
 
 
 @pytest.mark.slow
