@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,10 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
 
-__all__ = ["Call", "Calls"]
+__all__ = ["Answer", "Call", "Calls"]
+
+Answer = tuple[int, Mapping[str, str], Iterable[bytes]]
+"""Status, header fields, and the body piece by piece."""
 
 
 class Call:

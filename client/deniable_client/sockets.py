@@ -1,8 +1,8 @@
 """Connections that obey the time limit of a whole call. Loaded with the first request.
 
-They use httpx2 if it is installed, and httpx otherwise; both are called httpx here, and their lower
-half httpcore. httpcore gives each read and write the same time-out, so a peer that sends one byte a
-second could hold a request forever. Here each read and write gets only the time that is left.
+They use httpcore2 if it is installed, and httpcore otherwise, the lower halves of httpx2 and httpx;
+both are called httpcore here. It gives each read and write the same time-out, so a peer that sends
+one byte a second could hold a request forever. Here each one gets only the time that is left.
 """
 
 from __future__ import annotations
@@ -10,92 +10,95 @@ from __future__ import annotations
 import os
 import socket
 import ssl
-import sys
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import certifi
 
+from deniable_client.errors import TransportError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import httpcore
-    import httpx
 
-    from deniable_client.calls import Call
+    from deniable_client.calls import Answer, Call
 else:
     try:
         import httpcore2 as httpcore
-        import httpx2 as httpx
     except ImportError:
         import httpcore
-        import httpx
 
-__all__ = ["Sockets", "failures", "library_of"]
+__all__ = ["exchanged"]
+
+_FAILURES = (
+    OSError,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.TimeoutException,
+    httpcore.UnsupportedProtocol,
+)
+_DEFAULT_PORTS = {b"http": 80, b"https": 443}
 
 _Address = tuple[Any, ...]  # what getaddrinfo gives: family, type, protocol, name, address
 
 
-def library_of(inner: object) -> Any:
-    """Return httpx or httpx2, the library of the transport `inner`."""
-    modules = {each.__module__.partition(".")[0] for each in type(inner).__mro__}
-    return next((sys.modules[name] for name in ("httpx", "httpx2") if name in modules), httpx)
+@contextmanager
+def exchanged(
+    call: Call, method: str, url: str, fields: Mapping[str, str], body: bytes | None
+) -> Iterator[Answer]:
+    """Send a request, and read its reply inside the block. The connection ends with it.
+
+    Raises TransportError if there is no whole reply.
+    """
+    try:
+        with closing(_handled(call, method, _parsed(url), fields, body)) as answer:
+            yield answer.status, _joined(answer.headers), answer.iter_stream()
+    except _FAILURES as error:
+        raise TransportError(f"{method} {url}: {type(error).__name__}") from error
 
 
-def failures(library: Any) -> tuple[type[Exception], ...]:
-    """Return all exceptions of this library that can end a request without a whole reply."""
-    return (
-        OSError,
-        httpcore.NetworkError,
-        httpcore.ProtocolError,
-        httpcore.TimeoutException,
-        httpcore.UnsupportedProtocol,
-        library.HTTPError,
-        library.InvalidURL,
-        library.StreamError,
+def _handled(
+    call: Call, method: str, url: httpcore.URL, fields: Mapping[str, str], body: bytes | None
+) -> httpcore.Response:
+    headers = [("Host", _authority(url)), *fields.items()]
+    if body is not None:
+        headers.append(("Content-Length", str(len(body))))
+    pool = httpcore.ConnectionPool(
+        ssl_context=_ssl_context() if url.scheme == b"https" else None,
+        max_keepalive_connections=0,
+        network_backend=_Backend(call),
     )
+    return pool.handle_request(httpcore.Request(method, url, headers=headers, content=body))
 
 
-class Sockets(httpx.BaseTransport):
-    """The connection of one call, closed with its reply."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send the request. The body of the reply is read while it is iterated over."""
-        url = request.url
-        if not url.host:
-            raise httpx.InvalidURL("the address names no host")
-        pool = httpcore.ConnectionPool(
-            ssl_context=_ssl_context() if url.scheme == "https" else None,
-            max_keepalive_connections=0,
-            network_backend=_Backend(self._call),
-        )
-        answer = pool.handle_request(
-            httpcore.Request(
-                request.method,
-                httpcore.URL(
-                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-                ),
-                headers=request.headers.raw,
-                content=request.read(),
-            )
-        )
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer))
+def _parsed(url: str) -> httpcore.URL:
+    try:
+        address = httpcore.URL(url)
+    except ValueError as error:
+        raise httpcore.UnsupportedProtocol("this is no address") from error
+    if not address.host or b" " in address.host:
+        raise httpcore.UnsupportedProtocol("the address names no host")
+    return address
 
 
-class _Body(httpx.SyncByteStream):
-    def __init__(self, answer: httpcore.Response) -> None:
-        self._answer = answer
+def _authority(address: httpcore.URL) -> str:
+    """Return the host, and the port unless it is the usual one of the scheme."""
+    host = address.host.decode()
+    host = f"[{host}]" if ":" in host else host
+    is_usual = address.port in (None, _DEFAULT_PORTS.get(address.scheme))
+    return host if is_usual else f"{host}:{address.port}"
 
-    def __iter__(self) -> Iterator[bytes]:
-        return self._answer.iter_stream()
 
-    def close(self) -> None:
-        self._answer.close()
+def _joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return header fields by their names in lower case, repeated ones as one list."""
+    fields: dict[str, str] = {}
+    for raw_name, raw_value in headers:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        fields[name] = f"{fields[name]}, {value}" if name in fields else value
+    return fields
 
 
 class _Backend(httpcore.NetworkBackend):

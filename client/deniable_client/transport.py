@@ -1,6 +1,6 @@
 """Sends bytes to the aggregator.
 
-Only this module knows the HTTP library, and loads it on first use.
+The HTTP library is loaded on first use: by `sockets`, or by `app_transport` if the app gives one.
 
 All requests look alike, and each has its own connection: no keep-alive, resumption, redirects,
 cookies, authorization, validators or proxies of the environment, one User-Agent for all. At most
@@ -10,26 +10,26 @@ cookies, authorization, validators or proxies of the environment, one User-Agent
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_client.calls import Call
-from deniable_client.errors import TransportError
 from deniable_shared.wire.replies import header_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     import httpx
     import httpx2
+
+    from deniable_client.calls import Answer
 
 __all__ = ["USER_AGENT", "HttpTransport", "Reply", "Transport"]
 
 USER_AGENT = "deniable/1"
 
 _MAX_REPLY_BYTES = 1 << 20
-_TIMEOUTS = ("connect", "read", "write", "pool")  # as httpx passes them on
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,26 +104,22 @@ class HttpTransport:
         content_type: str | None = None,
     ) -> Reply:
         """Send a request within the call's time limit; `Call.cut` ends it at once."""
-        from deniable_client.sockets import Sockets, failures, library_of
-
-        inner = self._inner or Sockets(call)
-        library = library_of(inner)
-        headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Connection": "close"}
+        fields = {"User-Agent": USER_AGENT, "Accept": "*/*", "Connection": "close"}
         if content_type is not None:
-            headers["Content-Type"] = content_type
-        try:
-            request = library.Request(method, url, headers=headers, content=body)
-            return _reply(inner, request, call)
-        except failures(library) as error:
-            raise TransportError(f"{method} {url}: {type(error).__name__}") from error
+            fields["Content-Type"] = content_type
+        with self._exchanged(call, method, url, fields, body) as (status, headers, chunks):
+            return Reply(status, _read(chunks, call), headers)
 
+    def _exchanged(
+        self, call: Call, method: str, url: str, fields: Mapping[str, str], body: bytes | None
+    ) -> AbstractContextManager[Answer]:
+        if self._inner is None:
+            from deniable_client import sockets
 
-def _reply(sockets: Any, request: Any, call: Call) -> Reply:
-    request.extensions["timeout"] = dict.fromkeys(_TIMEOUTS, call.left())
-    response = sockets.handle_request(request)
-    with closing(response):
-        chunks = (response.content,) if response.is_stream_consumed else response.iter_raw()
-        return Reply(response.status_code, _read(chunks, call), dict(response.headers))
+            return sockets.exchanged(call, method, url, fields, body)
+        from deniable_client import app_transport
+
+        return app_transport.exchanged(self._inner, call, method, url, fields, body)
 
 
 def _read(chunks: Iterable[bytes], call: Call) -> bytes:

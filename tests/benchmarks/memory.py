@@ -70,7 +70,7 @@ LIBRARIES = """
 import sys
 from benchmarks.device import HIDDEN, resident_mb
 sys.modules.update(dict.fromkeys(HIDDEN))
-import httpx, httpcore
+import httpcore
 from cryptography.hazmat.primitives import hpke
 from cryptography.hazmat.primitives.asymmetric import ed25519
 print(resident_mb())

@@ -11,13 +11,17 @@ from deniable_shared.manifest.model import Manifest
 from support.builders.client_world import URL, Device, Operator, manifest
 
 HTTP = ["httpx", "httpx2", "httpcore", "httpcore2"]
-HEAVY = [*HTTP, "certifi", "cryptography", "numpy", "ssl", "anyio", "asyncio", "email"]
-LOADED = f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"
+HEAVY = [
+    *(*HTTP, "certifi", "cryptography", "numpy", "ssl", "anyio", "asyncio", "email"),
+    *("pathlib", "urllib.parse", "ipaddress"),
+]
+BEFORE = "import json, sys\nbefore = set(sys.modules)"  # a start file of this Python may load some
+LOADED = f"print(sorted(set({HEAVY!r}) & set(sys.modules) - before))"
 
 
 def python(code: str, *arguments: str) -> str:
     """What a fresh interpreter prints."""
-    command = [sys.executable, "-I", "-c", f"import json, sys\n{code}\n{LOADED}", *arguments]
+    command = [sys.executable, "-I", "-c", f"{BEFORE}\n{code}\n{LOADED}", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import time
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -233,6 +234,34 @@ def test_the_bytes_of_a_request_do_not_show_which_library_sends_them() -> None:
         "Content-Length: 6",
     )
     assert seen == ["\r\n".join([*lines, "", "sealed"]).encode()]
+
+
+AUTHORITIES = {
+    "http://127.0.0.1:8000/v1/keys": "127.0.0.1:8000",
+    "http://localhost:80/": "localhost",
+    "https://telemetry.example.org": "telemetry.example.org",
+    "https://telemetry.example.org:443/": "telemetry.example.org",
+    "https://telemetry.example.org:80/": "telemetry.example.org:80",
+    "https://[2001:db8::1]/": "[2001:db8::1]",
+    "http://[::1]:8000/": "[::1]:8000",
+}
+
+
+@pytest.mark.parametrize("url", AUTHORITIES)
+def test_the_host_field_is_that_of_httpx(http: Any, url: str, sockets: ModuleType) -> None:
+    assert sockets._authority(sockets.httpcore.URL(url)) == AUTHORITIES[url]
+    assert http.Request("GET", url).headers["Host"] == AUTHORITIES[url]
+
+
+@pytest.mark.usefixtures("sockets")
+def test_a_field_that_is_repeated_is_one_list() -> None:
+    def speak(connection: socket.socket) -> None:
+        connection.recv(65_536)
+        connection.sendall(b"HTTP/1.1 204 No Content\r\nDate: a\r\nX-It: b\r\nx-it: c\r\n\r\n")
+
+    with listening(speak) as listener:
+        reply = HttpTransport().request("GET", listener.url, timeout=60.0)
+    assert reply.headers == {"date": "a", "x-it": "b, c"}
 
 
 def test_a_host_is_looked_up_without_a_thread_where_none_can_be_started(

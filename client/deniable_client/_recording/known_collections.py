@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_client._recording import manifests
@@ -205,7 +204,8 @@ def _read_source(source: Source) -> tuple[bytes, str]:
             f"manifests must hold paths and bytes, got {type(source).__name__}"
         )
     try:
-        return Path(source).read_bytes(), os.fspath(source)
+        with open(source, "rb") as file:
+            return file.read(), os.fspath(source)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"manifest {os.fspath(source)!r:.200} cannot be read: give the path of a file made by "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from pathlib import Path
+from contextlib import suppress
 
 from deniable_client.errors import ConfigurationError, StorageError
 
@@ -29,8 +29,8 @@ def locate(state: str | os.PathLike[str]) -> str:
             "name a file in the app's own directory"
         )
     # Links are not followed. Without a home directory, ~ stays as it is.
-    path = os.path.abspath(os.path.expanduser(given))  # noqa: PTH100, PTH111  (see above)
-    if Path(path).is_dir():
+    path = os.path.abspath(os.path.expanduser(given))
+    if os.path.isdir(path):
         raise ConfigurationError(
             f"state must name a file, got the directory {given!r}: "
             "add a file name, like /deniable.db"
@@ -58,12 +58,13 @@ def connect(path: str, *, busy_seconds: float) -> sqlite3.Connection:
 def remove(path: str) -> None:
     """Delete the file and SQLite's files next to it."""
     for suffix in _SUFFIXES:
-        Path(path + suffix).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(path + suffix)
 
 
 def _prepare(path: str) -> None:
     try:
-        Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         _create(path)
         _check_private(path)
     except OSError as error:
@@ -88,4 +89,4 @@ def _check_private(path: str) -> None:
     if status.st_uid != os.getuid():
         raise StorageError("the state file belongs to another user", permanent=True)
     if stat.S_IMODE(status.st_mode) & 0o077:
-        Path(path).chmod(_PRIVATE)
+        os.chmod(path, _PRIVATE)

@@ -164,8 +164,9 @@ class SampledResponse(MechanismBase):
     def _sample(self, coins: Coins) -> list[int]:
         """Return t of m places, rising, all sets equally likely (Floyd: one draw a place)."""
         chosen: set[int] = set()
-        for last in range(self.domain_size - self.sampled, self.domain_size):
-            place = coins.below(last + 1)
+        start = self.domain_size - self.sampled
+        drawn = coins.below_each(range(start + 1, self.domain_size + 1))
+        for last, place in enumerate(drawn, start):
             chosen.add(last if place in chosen else place)
         return sorted(chosen)
 

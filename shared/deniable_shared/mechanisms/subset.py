@@ -24,7 +24,7 @@ from math import comb
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.analysis.optimal_error import best_subset_size
-from deniable_shared.domains import INDEXED, bytes_for
+from deniable_shared.domains import INDEXED, bytes_for, pack
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.structure import Subset
 from deniable_shared.mechanisms.symbol_payload import IndexInput
@@ -117,25 +117,38 @@ class SubsetResponse(IndexInput):
         index, others = self._checked(value), self.domain_size - 1
         inside = coins.bernoulli(self.threshold)
         item = coins.below(others - self.subset_size + 1)  # always drawn: run time reveals nothing
-        chosen = _completed(1 << (item, others)[inside], self.subset_size, others, coins)
-        moved = (chosen >> index ^ chosen >> others) & 1
-        return self._payload(chosen ^ (moved << index) ^ (moved << others))
+        chosen = self._completed((item, others)[inside], others, coins)
+        chosen[index], chosen[others] = chosen[others], chosen[index]
+        return self._payload(chosen)
 
     def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """Keep the set with probability keep/2^64, else draw any set of w choices."""
         kept = coins.bernoulli(keep)
         item = coins.below(self.domain_size - self.subset_size + 1)
-        drawn = _completed(1 << item, self.subset_size, self.domain_size, coins)
+        drawn = self._completed(item, self.domain_size, coins)
         return (self._payload(drawn), permanent)[kept]
 
-    def _payload(self, chosen: int) -> bytes:
-        """Return the payload of a set whose choice v is bit v."""
+    def _completed(self, first: int, items: int, coins: Coins) -> bytearray:
+        """Run Floyd's algorithm over `items` from its second draw on; `first` was drawn before.
+
+        Returns for each of the d choices 1 if the set holds it, else 0.
+        """
+        chosen = bytearray(self.domain_size)
+        chosen[first] = 1
+        start = items - self.subset_size + 1
+        drawn = coins.below_each(range(start + 1, items + 1))
+        for last, item in enumerate(drawn, start):
+            chosen[(item, last)[chosen[item]]] = 1
+        return chosen
+
+    def _payload(self, chosen: bytes | bytearray) -> bytes:
+        """Return the payload of a set, given as 0 or 1 for each of the d choices."""
         if not self.listed:
-            return chosen.to_bytes(self.payload_size, "little").translate(_REVERSED)
-        indices = []
+            return (pack(chosen) << -self.domain_size % 8).to_bytes(self.payload_size, "big")
+        indices, at = [], -1
         for _ in range(self.subset_size):
-            indices.append((chosen & -chosen).bit_length() - 1)
-            chosen &= chosen - 1
+            at = chosen.index(1, at + 1)
+            indices.append(at)
         return b"".join(index.to_bytes(self._index_size, "big") for index in indices)
 
     def _indices(self, payload: bytes) -> list[int]:
@@ -190,7 +203,7 @@ class SubsetResponse(IndexInput):
 
     def _payloads(self) -> Iterator[tuple[tuple[int, ...], bytes]]:
         for names in combinations(range(self.domain_size), self.subset_size):
-            yield names, self._payload(sum(1 << v for v in names))
+            yield names, self._payload(bytes(v in names for v in range(self.domain_size)))
 
     def _check_few(self) -> None:
         if self.alphabet_size > _MAX_PAYLOADS:
@@ -198,14 +211,6 @@ class SubsetResponse(IndexInput):
                 f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got the sets of "
                 f"{self.subset_size} of {self.domain_size} choices: use fewer choices"
             )
-
-
-def _completed(chosen: int, size: int, items: int, coins: Coins) -> int:
-    """Run Floyd's algorithm from its second draw on: `chosen` holds one item, at the end `size`."""
-    for last in range(items - size + 1, items):
-        item = coins.below(last + 1)
-        chosen |= 1 << (item, last)[chosen >> item & 1]
-    return chosen
 
 
 def _check_domain(domain_size: int) -> None:

@@ -135,6 +135,32 @@ def test_below_one_reads_nothing_and_below_nothing_is_refused() -> None:
         Scripted(b"").below(0)
 
 
+@given(
+    st.binary(max_size=64),
+    st.lists(st.one_of(st.integers(1, 300), st.integers(1, 65_536)), max_size=80),
+    st.integers(0, 200),
+)
+def test_draws_below_many_bounds_are_those_of_single_calls(
+    key: bytes, bounds: list[int], before: int
+) -> None:
+    many, single = Coins.derive(key), Coins.derive(key)
+    assert many.bytes(before) == single.bytes(before)
+    assert many.below_each(bounds) == [single.below(bound) for bound in bounds]
+    assert many.bytes(9) == single.bytes(9)
+
+
+def test_many_draws_of_the_system_lie_below_their_bounds() -> None:
+    bounds = range(1, 600)
+    drawn = Coins.system().below_each(bounds)
+    assert all(0 <= each < bound for each, bound in zip(drawn, bounds, strict=True))
+
+
+@pytest.mark.parametrize("bound", [-1, 0, 65_537])
+def test_many_draws_refuse_a_bound_that_two_bytes_do_not_hold(bound: int) -> None:
+    with pytest.raises(ParameterError, match=r"bounds must lie in \[1, 65,536\], got"):
+        Coins.derive(b"key").below_each([2, bound])
+
+
 @given(thresholds, st.data())
 def test_a_coin_is_true_exactly_below_the_threshold(threshold: int, data: st.DataObject) -> None:
     drawn = data.draw(lanes_near(threshold))

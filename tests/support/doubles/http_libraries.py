@@ -26,7 +26,7 @@ def sockets_over(library: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.delitem(sys.modules, SOCKETS)
     with monkeypatch.context() as during:
         if library == "httpx":
-            during.setitem(sys.modules, "httpx2", None)
+            during.setitem(sys.modules, "httpcore2", None)
         module = importlib.import_module(SOCKETS)
-    assert module.httpx.__name__ == library
+    assert module.httpcore.__name__ == library.replace("httpx", "httpcore")
     return module

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import cast
 
@@ -41,9 +41,9 @@ class Branching(Coins):
 
     A draw of few bits branches over all its values. A draw of many bits, or below a large
     bound, stays open until it is compared, once, with a threshold, and branches over the two
-    answers. The rest of `Coins` is as shipped, but for two whose laws are checked on their own:
+    answers. The rest of `Coins` is as shipped, but for three whose laws are checked on their own:
     each lane of a Bernoulli vector is a branch (test_coins), and so is each integer below a small
-    bound (`check_below_is_uniform`).
+    bound (`check_below_is_uniform`). Many draws are as many single ones (test_coins).
     """
 
     def __init__(
@@ -79,6 +79,9 @@ class Branching(Coins):
         if bound > 1 << ENUMERATED_BITS:
             return cast(int, _Open(self, bound))
         return self.choose([Fraction(1, bound)] * bound)
+
+    def below_each(self, bounds: Sequence[int]) -> list[int]:
+        return [self.below(bound) for bound in bounds]
 
     def bernoulli_vector(self, threshold: int, length: int) -> int:
         chance = Fraction(threshold, 1 << 64)

@@ -109,7 +109,10 @@ def _indices(rows: Payloads) -> npt.NDArray[np.integer]:
     size = rows.shape[1]
     if size <= 2:
         return np.ascontiguousarray(rows).view(f">u{size}")[:, 0]
-    padded = np.append(rows.reshape(-1), np.uint8(0))  # the last word needs one further byte
-    words: npt.NDArray[np.uint32] = np.ndarray(len(rows), ">u4", padded, strides=(size,))
-    indices: npt.NDArray[np.int64] = np.right_shift(words, 8, dtype=np.int64)
+    flat = np.ascontiguousarray(rows).reshape(-1)
+    indices = np.empty(len(rows), dtype=np.int64)
+    # A word also holds the first byte of the next row, which the last row does not have.
+    words: npt.NDArray[np.uint32] = np.ndarray(len(rows) - 1, ">u4", flat, strides=(size,))
+    np.right_shift(words, 8, out=indices[:-1], dtype=np.int64)
+    indices[-1] = int.from_bytes(flat[-size:].tobytes(), "big")
     return indices
