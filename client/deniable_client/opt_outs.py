@@ -112,7 +112,7 @@ def switch_name(app: object) -> str:
     return re.sub(r"[^A-Z0-9]", "_", app.upper()) + "_TELEMETRY"
 
 
-def _texts(environ: Mapping[str, str]) -> Mapping[str, str]:
+def _texts(environ: object) -> Mapping[str, str]:
     if isinstance(environ, Mapping) and all(
         isinstance(text, str) for each in environ.items() for text in each
     ):

@@ -83,8 +83,12 @@ def test_strict_raises_what_is_logged_otherwise(operator: Operator, fault: str) 
 
 
 WRONG_TYPES: list[dict[str, object]] = [
-    *({"state": None}, {"state": 5}, {"manifests": 5}),
-    *({"environ": 5}, {"environ": "CI"}, {"environ": {"CI": 1}}),
+    {"state": None},
+    {"state": 5},
+    {"manifests": 5},
+    {"environ": 5},
+    {"environ": "CI"},
+    {"environ": {"CI": 1}},
 ]
 
 
