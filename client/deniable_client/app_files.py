@@ -21,10 +21,10 @@ def read_app_file(file: str | os.PathLike[str] | bytes) -> AppFile:
     label = "given as bytes" if isinstance(file, bytes) else os.fspath(file)
     try:
         return AppFile.decode(file if isinstance(file, bytes) else Path(file).read_bytes())
-    except (OSError, DecodeError) as error:
+    except (OSError, ValueError, DecodeError) as error:  # ValueError: no path can be spelt so
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigurationError(
-            f"the app file {label} cannot be used: {why}. "
+            f"the app file {label!s:.200} cannot be used: {why}. "
             "Write it with `deniable collections export --app`, and ship it inside the app"
         ) from error
 

@@ -101,9 +101,11 @@ def from_app_file(
     try:
         place = default_state(app) if state is None else state
         shipped = read_app_file(file)
-    except ConfigurationError as error:
+    except TypeError:
+        raise
+    except Exception as error:  # an app's own path may raise anything
         empty = Arguments((), (), (), MEMORY if place is None else place, ceiling, vouchers)
-        return empty, error
+        return empty, as_fault(error)
     return Arguments(shipped.url, shipped.trust, shipped.manifests, place, ceiling, vouchers), None
 
 
@@ -118,7 +120,9 @@ def _usable_state(place: str | os.PathLike[str]) -> State:
     """Return the app's state, or one in memory if the app's path cannot be used."""
     try:
         state = State(place)
-    except ConfigurationError:
+    except TypeError:
+        raise
+    except Exception:  # an app's own path may raise anything
         return State(MEMORY)
     try:
         with state.reading():

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from deniable_client.budget import Budget
 from deniable_client.consent import Consent
 from deniable_client.payload_words import list_labels, percent, sentence_of
+from deniable_client._uploading.waiting import format_time
 from deniable_shared.analysis.posterior import max_posterior, max_posterior_percent
 from deniable_shared.domains import Bits
+from deniable_shared.manifest.epochs import epoch_start, period_name
 from deniable_shared.randomness.dyadic import format_epsilon
 
 if TYPE_CHECKING:
@@ -154,7 +156,7 @@ def explain(
                 _status_text(url, consent, denied_by, forked),
                 *(explanation.text for explanation in explanations),
                 _total_text(budget, ceiling),
-                _reports_text(reports),
+                _reports_text(reports, by_id),
                 _log_text(log),
             ]
         ),
@@ -185,7 +187,7 @@ def _explain_collection(prepared: PreparedCollection, total: Budget) -> Collecti
         linkage=manifest.linkage,
         identified=manifest.identified,
         public=manifest.public,
-        schedule=prepared.schedule.description,
+        schedule=_schedule_words(prepared),
         budget=budget,
         admitted=prepared.admitted,
         manifest=manifest.body.decode(),
@@ -235,10 +237,14 @@ def _revealed_lines(prepared: PreparedCollection) -> Iterable[str]:
         f"{max_posterior_percent(manifest.epsilon_report)} % sure after it."
     )
     yield (
-        f"  Everything that this device ever sends: ε = {format_epsilon(epsilon_spent_at_most)}, "
+        f"  All reports about this question: ε = {format_epsilon(epsilon_spent_at_most)}, "
         f"at most {max_posterior_percent(epsilon_spent_at_most)} % sure. "
-        f"It {prepared.schedule.description}."
+        f"This device {_schedule_words(prepared)}."
     )
+
+
+def _schedule_words(prepared: PreparedCollection) -> str:
+    return prepared.schedule.words(period_name(prepared.manifest.epoch_seconds))
 
 
 def _noise_text(prepared: PreparedCollection) -> str:
@@ -299,27 +305,34 @@ def _status_text(url: str, consent: Consent, denied_by: str | None, forked: str 
 
 def _total_text(budget: Budget, ceiling: Ceiling) -> str:
     return (
-        f"All collections together: ε = {budget.spent} of at most "
+        f"All questions together: ε = {budget.spent} of at most "
         f"{format_epsilon(ceiling.epsilon_lifetime)} spent, which no server can raise."
     )
 
 
-def _reports_text(reports: tuple[ReportExplanation, ...]) -> str:
+def _reports_text(
+    reports: tuple[ReportExplanation, ...], by_id: Mapping[str, PreparedCollection]
+) -> str:
     waiting = [each for each in reports if each.payload is not None]
     gone = [each for each in reports if each.payload is None and each.requests]
     lines = [f"Reports waiting: {len(waiting)}. Reports that left this device: {len(gone)}."]
     for each in waiting[-_MOST_REPORTS:]:
-        lines.append(f"  waiting  {_where(each)}: {(each.payload or b'').hex()}")
+        lines.append(f"  waiting  {_where(each, by_id)}: {(each.payload or b'').hex()}")
         lines.append(f"    {each.sentence}")
     lines += [
-        f"  {each.state}  {_where(each)}: {each.request_bytes} bytes, SHA-256 {each.request_sha256}"
+        f"  {each.state}  {_where(each, by_id)}: {each.request_bytes} bytes, "
+        f"SHA-256 {each.request_sha256}"
         for each in gone[-_MOST_REPORTS:]
     ]
     return "\n".join(lines)
 
 
-def _where(report: ReportExplanation) -> str:
-    return f"{report.collection}, epoch {report.epoch}"
+def _where(report: ReportExplanation, by_id: Mapping[str, PreparedCollection]) -> str:
+    prepared = by_id.get(report.collection)
+    if prepared is None:
+        return f"{report.collection}, period {report.epoch}"
+    begin = epoch_start(report.epoch, prepared.manifest.epoch_seconds)
+    return f"{report.collection}, {format_time(begin)}"
 
 
 def _log_text(log: LogHead | None) -> str:

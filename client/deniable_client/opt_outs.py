@@ -17,12 +17,13 @@ import json
 import os
 import re
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from deniable_client.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 __all__ = ["CI_MARKERS", "OFF", "ON", "Denial", "OptOuts", "policy_files", "switch_name"]
 
@@ -54,10 +55,13 @@ class Denial(NamedTuple):
 
 
 class OptOuts:
-    """Reads the opt-outs of one app. `environ` replaces the process's environment."""
+    """Reads the opt-outs of one app. `environ` replaces the process's environment.
+
+    Raises TypeError if `environ` is not a mapping of texts.
+    """
 
     def __init__(self, app: str | None = None, environ: Mapping[str, str] | None = None) -> None:
-        self._environ = os.environ if environ is None else environ
+        self._environ = os.environ if environ is None else _texts(environ)
         self._switch = None if app is None else switch_name(app)
         self._ci = next(filter(self._is_set, CI_MARKERS), None)
 
@@ -106,6 +110,14 @@ def switch_name(app: object) -> str:
             f"got {app!r:.80}"
         )
     return re.sub(r"[^A-Z0-9]", "_", app.upper()) + "_TELEMETRY"
+
+
+def _texts(environ: object) -> Mapping[str, str]:
+    if isinstance(environ, Mapping) and all(
+        isinstance(text, str) for each in environ.items() for text in each
+    ):
+        return environ
+    raise TypeError("environ must be a mapping of texts, like os.environ")
 
 
 def policy_files(environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -48,7 +48,10 @@ def test_the_ceiling_s_lifetime_is_the_one_that_is_told(memoized: Device) -> Non
     client = memoized.granted(ceiling=Ceiling(2, 2, 3))
     (explanation,) = client.explain().collections
     assert explanation.epsilon_lifetime == 3
-    assert "1 hold of 5 epochs" in explanation.schedule
+    assert explanation.schedule == (
+        "makes a new scrambled answer every 5 days, 1 in total, and sends the latest one with new "
+        "noise each day"
+    )
 
 
 def test_what_waits_is_shown_and_what_left_is_recognised(memoized: Device) -> None:
@@ -98,7 +101,9 @@ WORDS = [
     "dark_mode, beta",
     "ε = 1.",
     "at most 73.2 % sure",
-    "2 holds of 5 epochs, then repeats its last",
+    "All reports about this question: ε = 4, at most 98.3 % sure. This device makes a new "
+    "scrambled answer every 5 days, 2 in total, and sends the latest one with new noise each day.",
+    f"  waiting  {MEMOIZED.collection}, 2027-01-15 00:00 UTC: ",
     "on which day or hour, can be seen",
     f"{MEMOIZED.linkage:.2f} bits",
     "Spent so far: 2; left: 2",

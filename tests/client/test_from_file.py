@@ -29,7 +29,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def start(file: str | Path | bytes, **more: Any) -> Client:
+def start(file: Any, **more: Any) -> Client:
     given: dict[str, Any] = {"app": "myapp", "ceiling": CEILING, "environ": {}}
     seams = {"transport": RecordingTransport(), "clock": lambda: START, "background": False}
     return Client.from_file(file, **(given | seams | more))
@@ -67,6 +67,8 @@ FAULTS = {
     b"[": "not JSON",
     b'{"format":"deniable-app/9"}': "a later version",
     b'{"format":"deniable-app/1","url":[],"trust":[],"manifests":[]}': "url of an app file",
+    "app\0.deniable": "null byte",
+    "app\ud800.deniable": "surrogates not allowed",
 }
 
 
@@ -81,6 +83,25 @@ def test_a_file_that_cannot_be_used_disables_and_says_so_once(
     [said] = caplog.messages
     assert FAULTS[file] in said
     assert "deniable collections export --app" in said
+
+
+class OddPath:
+    """A host's own path, which raises."""
+
+    def __fspath__(self) -> str:
+        raise RuntimeError("odd")
+
+
+def test_a_path_of_the_app_s_own_may_raise_anything(shipped: Path) -> None:
+    for given in ({"file": OddPath()}, {"file": shipped, "state": OddPath()}):
+        with start(**given) as client:
+            assert client.record("settings", SETTINGS) is Outcome.DISABLED
+
+
+@pytest.mark.parametrize("wrong", [{"file": 5}, {"file": "nowhere.deniable", "state": 5}])
+def test_a_path_of_a_wrong_type_is_a_type_error(wrong: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        start(**wrong)
 
 
 def test_strict_raises_instead() -> None:

@@ -52,6 +52,7 @@ FAULTS: Mapping[str, Mapping[str, object]] = {
     "manifest that is not there": {"manifests": ["nowhere.manifest"]},
     "manifest that is damaged": {"manifests": [b"{}"]},
     "state without a name": {"state": ""},
+    "state that no system can spell": {"state": "state\ud800.db"},
 }
 
 
@@ -81,7 +82,17 @@ def test_strict_raises_what_is_logged_otherwise(operator: Operator, fault: str) 
         build(operator, strict=True, **FAULTS[fault])
 
 
-@pytest.mark.parametrize("wrong", [{"state": None}, {"state": 5}, {"manifests": 5}])
+WRONG_TYPES: list[dict[str, object]] = [
+    {"state": None},
+    {"state": 5},
+    {"manifests": 5},
+    {"environ": 5},
+    {"environ": "CI"},
+    {"environ": {"CI": 1}},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG_TYPES)
 def test_a_wrong_type_is_a_type_error(operator: Operator, wrong: dict[str, object]) -> None:
     with pytest.raises(TypeError):
         build(operator, **wrong)
@@ -106,6 +117,14 @@ def test_a_state_that_is_no_state_file_is_left_alone(operator: Operator, tmp_pat
         client.consent("granted")
         assert client.record("settings", SETTINGS) is Outcome.DISABLED
     assert (tmp_path / "target").read_bytes() == b""
+
+
+def test_a_state_name_that_is_too_long_is_said_and_raises_nothing(
+    operator: Operator, tmp_path: Path
+) -> None:
+    with build(operator, state=tmp_path / ("s" * 5_000)) as client:
+        assert client.record("settings", SETTINGS) is Outcome.STORAGE_BUSY
+        assert client.status().silences[0].text.endswith("File name too long")
 
 
 def test_a_disk_that_is_not_there_is_no_second_fault(operator: Operator, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def locate(state: str | os.PathLike[str]) -> str:
     given = os.fspath(state)
     if given == MEMORY:
         return MEMORY
-    if not given or "\0" in given:
+    if not given or "\0" in given or not _spelt(given):
         raise ConfigurationError(
             f'state must be a path or ":memory:", got {given!r}: '
             "name a file in the app's own directory"
@@ -36,6 +36,15 @@ def locate(state: str | os.PathLike[str]) -> str:
             "add a file name, like /deniable.db"
         )
     return path
+
+
+def _spelt(given: str) -> bool:
+    """Whether the system can write this name down: a lone surrogate is no text."""
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def connect(path: str, *, busy_seconds: float) -> sqlite3.Connection:

@@ -46,7 +46,7 @@ def explain_waiting(rows: Sequence[OutboxRow], now: float, paused: str | None) -
         return WaitingReports(count, now, f"{reports}: the next attempt may be made now")
     reason, advice = _reason(row, now)
     return WaitingReports(
-        count, due, f"{reports}, the next one until {_date(due)}: {reason}", advice
+        count, due, f"{reports}, the next one until {format_time(due)}: {reason}", advice
     )
 
 
@@ -66,5 +66,6 @@ def _reason(row: OutboxRow, now: float) -> tuple[str, str]:
     )
 
 
-def _date(moment: float) -> str:
+def format_time(moment: float) -> str:
+    """Return a time in unix seconds as people read it."""
     return f"{datetime.fromtimestamp(min(moment, _LAST_DATE), UTC):%Y-%m-%d %H:%M} UTC"

@@ -38,7 +38,7 @@ export const ENGLISH: Words = {
   change: "Change my answer",
   details: "What exactly does this reveal?",
   asks: "It asks:",
-  sure: "Someone who was undecided about you can be at most {sure} % sure after all that is ever sent.",
+  sure: "Someone who was undecided about you can be at most {sure} % sure after all answers to these questions.",
 };
 
 const STYLE = `
@@ -80,7 +80,7 @@ export function defineConsent(
 
       async #show(changing = false): Promise<void> {
         const explanation = await client.explain().catch(() => undefined);
-        this.hidden = !explanation?.collections.length; // nothing is asked: nothing is shown
+        this.hidden = !explanation?.collections.some(({ admitted }) => admitted); // nothing is asked
         if (!explanation) return;
         const asking = !explanation.deniedBy && (changing || explanation.consent === "unknown");
         const parts = asking ? this.#question(explanation) : this.#answer(explanation);
@@ -90,14 +90,15 @@ export function defineConsent(
         if (changing) section.querySelector("button")?.focus();
       }
 
-      #question({ collections }: Explanation): Node[] {
-        const purposes = collections.map(({ purpose }) => element("li", {}, purpose));
+      #question({ collections, mostSureEver }: Explanation): Node[] {
+        const asked = collections.filter(({ admitted }) => admitted);
+        const purposes = asked.map(({ purpose }) => element("li", {}, purpose));
         return [
           element("h2", { id: "heading" }, said.heading),
           element("p", {}, said.promise),
           element("p", {}, said.asks),
           element("ul", {}, ...purposes),
-          element("p", {}, said.sure.replace("{sure}", surest(collections.map((each) => each.mostSureEver)))),
+          element("p", {}, said.sure.replace("{sure}", mostSureEver)),
           this.#button(said.agree, "granted"),
           this.#button(said.refuse, "denied"),
         ];
@@ -143,6 +144,3 @@ function element(
   made.append(...content);
   return made;
 }
-
-const surest = (percents: readonly string[]): string =>
-  percents.reduce((most, each) => (Number(each) > Number(most) ? each : most), "50.0");

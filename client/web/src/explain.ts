@@ -6,7 +6,7 @@ import type { Collection } from "./collection.js";
 import { expBounds, SCALE } from "./dyadic.js";
 import { Fraction } from "./fraction.js";
 import type { Budget } from "./ledger.js";
-import { describe, holds, paidHolds } from "./manifest/schedule.js";
+import { holds, paidHolds, type Rule } from "./manifest/schedule.js";
 import type { Consent, Row, Tx } from "./store.js";
 
 /** One collection. ε as decimals; chances and certainties as shares of 1. */
@@ -54,6 +54,8 @@ export interface Explanation {
   readonly budget: Budget;
   readonly collections: readonly CollectionExplanation[];
   readonly reports: readonly ReportExplanation[];
+  /** How sure one can be, in percent, after all reports about all these questions together. */
+  readonly mostSureEver: string;
   readonly text: string;
 }
 
@@ -76,15 +78,27 @@ interface Subject {
 export async function explain(tx: Tx, subject: Subject): Promise<Explanation> {
   const { consent, forked } = await tx.installation();
   const reports = (await tx.all("outbox")).map(explainReport);
-  const { url, deniedBy, budget } = subject;
+  const { url, deniedBy, budget, lifetime } = subject;
   const collections = subject.collections.map((each) => explainCollection(each, budget));
   const status = [`Answers go to ${url}, randomized in this browser before they are kept.`, CONSENT[consent]];
   if (deniedBy) status.push(`Everything is paused: ${deniedBy}.`);
   if (forked) status.push(`Everything is stopped, as the operator contradicted itself: ${forked}.`);
   const total = `All questions together: ε = ${decimal(budget.spent)} of at most ${decimal(budget.lifetime)} spent, which no server can raise.`;
-  const texts = [status.join("\n"), ...collections.map(({ text }) => text), total, reportsText(reports)];
-  return { url, consent, deniedBy, forked, budget, collections, reports, text: texts.join("\n\n") };
+  const texts = [
+    status.join("\n"),
+    ...collections.map(({ text }) => text),
+    total,
+    reportsText(reports, subject),
+  ];
+  const asked = subject.collections.filter(({ admitted }) => admitted);
+  const ever = asked.reduce((sum, { rule }) => sum.add(everSpent(rule)), new Fraction(0));
+  const mostSureEver = mostSure(ever.min(lifetime));
+  const text = texts.join("\n\n");
+  return { url, consent, deniedBy, forked, budget, collections, reports, mostSureEver, text };
 }
+
+const everSpent = (rule: Rule): Fraction =>
+  rule.price.mul(new Fraction(Math.min(paidHolds(rule), holds(rule))));
 
 function explainReport(row: Row): ReportExplanation {
   const { collection, epoch, state, reason, attempts: requests, payload } = row;
@@ -99,7 +113,7 @@ function explainCollection(each: Collection, budget: Budget): CollectionExplanat
     .sub(kept)
     .mul(new Fraction(manifest.mechanism.support, manifest.mechanism.alphabet));
   const chance = (permanent: Fraction) => kept.mul(permanent).add(drawn).toNumber();
-  const ever = rule.price.mul(new Fraction(Math.min(paidHolds(rule), holds(rule))));
+  const ever = everSpent(rule);
   const facts = {
     name: manifest.name,
     collection: manifest.collection,
@@ -116,7 +130,7 @@ function explainCollection(each: Collection, budget: Budget): CollectionExplanat
     linkage: manifest.linkage,
     identified: manifest.requires.length > 0,
     public: manifest.values.public === true,
-    schedule: describe(rule),
+    schedule: describe(rule, manifest.epochSeconds),
     admitted,
   };
   return { ...facts, text: collectionText(facts, each, budget) };
@@ -142,7 +156,7 @@ function collectionText(
       ? `  In a report the answer is true with a chance of ${percent(truth)} and wrong otherwise: any answer could have led to any report.`
       : `  A report points to several answers at once: to the true one with a chance of ${percent(truth)}, to any other with ${percent(other)}.`,
     `  One report: ε = ${facts.epsilonReport}. Someone who thought two answers equally likely can be at most ${facts.mostSure} % sure after it.`,
-    `  Everything that this browser ever sends: ε = ${facts.epsilonLifetime}, at most ${facts.mostSureEver} % sure. It ${facts.schedule}.`,
+    `  All reports about this question: ε = ${facts.epsilonLifetime}, at most ${facts.mostSureEver} % sure. This browser ${facts.schedule}.`,
     "  That this browser answered, and when, can be seen. Reports are sent during your visit.",
   );
   if (facts.identified)
@@ -159,10 +173,14 @@ function collectionText(
   return lines.join("\n");
 }
 
-function reportsText(reports: readonly ReportExplanation[]): string {
+function reportsText(reports: readonly ReportExplanation[], { collections }: Subject): string {
   const waiting = reports.filter(({ payload }) => payload);
   const gone = reports.filter(({ payload, requests }) => !payload && requests);
-  const where = ({ collection, epoch }: ReportExplanation) => `${collection}, epoch ${epoch}`;
+  const where = ({ collection, epoch }: ReportExplanation): string => {
+    const seconds = collections.find(({ manifest }) => manifest.collection === collection)?.manifest
+      .epochSeconds;
+    return `${collection}, ${seconds ? dateOf(epoch * seconds) : `period ${epoch}`}`;
+  };
   return [
     `Reports waiting: ${waiting.length}. Reports that left this browser: ${gone.length}.`,
     ...waiting
@@ -176,6 +194,29 @@ function reportsText(reports: readonly ReportExplanation[]): string {
       ),
   ].join("\n");
 }
+
+const PERIODS: Readonly<Record<number, string>> = { 3600: "hour", 86400: "day", 604800: "week" };
+
+/** When a device answers and when it stops, in words for people, after "a device". */
+function describe(rule: Rule, epochSeconds: number): string {
+  const period = PERIODS[epochSeconds] ?? "period";
+  const [{ repeat }, all] = [rule, holds(rule)];
+  const paid = Math.min(paidHolds(rule), all);
+  if (!paid) return "never answers: ε for its lifetime is too small";
+  if (repeat === "once") return "answers once";
+  if (repeat === "fresh") return `answers ${period === "day" ? "on" : "in"} ${counted(paid, period)}`;
+  const kept = counted(rule.holdEpochs, period);
+  const noise = `with new noise each ${period}`;
+  if (paid === 1 && all === 1) return `keeps one scrambled answer for ${kept} and sends it ${noise}`;
+  return `makes a new scrambled answer every ${kept}, ${paid} in total, and sends the latest one ${noise}`;
+}
+
+const counted = (many: number, noun: string): string =>
+  `${many.toLocaleString("en")} ${noun}${many === 1 ? "" : "s"}`;
+
+/** Unix seconds of this century, as people read them. */
+const dateOf = (seconds: number): string =>
+  `${new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
 const decimal = (millionths: number): string => `${millionths / 1_000_000}`;
 

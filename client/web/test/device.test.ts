@@ -50,6 +50,39 @@ test("an answer is charged, queued, sent once and never drawn again", async () =
   assert.match((await client.explain()).text, /Reports that left this browser: 1/);
 });
 
+test("a person reads how sure one can be after all questions together, up to the ceiling", async () => {
+  const other = manifest("settings", { name: "sounds", purpose: "Which sounds do people hear?" });
+  const { aggregator, open } = await world(settings);
+  const both = [settings, other].map((body) => aggregator.signed(body));
+  const sure = async (epsilonLifetime: string): Promise<string> => {
+    const ceiling = { epsilonPerReport: "1", epsilonPermanent: "1", epsilonLifetime };
+    return (await open({ manifests: await Promise.all(both), ceiling }).explain()).mostSureEver;
+  };
+  assert.equal((await open().explain()).mostSureEver, "73.2"); // one question of ε = 1
+  assert.equal(await sure("8"), "88.1"); // two of them: ε = 2
+  assert.equal(await sure("1.5"), "81.8");
+  assert.equal(await sure("0.5"), "50.0"); // the ceiling admits neither
+});
+
+for (const [body, words] of [
+  [settings, "answers once"],
+  [
+    memoized(),
+    "makes a new scrambled answer every 91 days, 2 in total, and sends the latest one with new noise each day",
+  ],
+  [manifest("settings", { repeat: "fresh", epsilon: { report: "1", lifetime: "10" } }), "answers on 10 days"],
+] as const) {
+  test(`a person reads when this browser answers: ${words}`, async () => {
+    const { open } = await world(body);
+    const client = open();
+    await client.consent("granted");
+    await client.record("settings", YES);
+    const { text } = await client.explain();
+    assert.ok(text.includes(`% sure. This browser ${words}.`), text);
+    assert.match(text, /waiting {2}settings-\w+, 2026-12-13 00:00 UTC: /);
+  });
+}
+
 test("a report waits for its moment, within the visit", async () => {
   const { client, clock } = await agreed();
   await client.record("settings", YES);

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from deniable_shared.domains import Bits, Choice, Number, Record, Text
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.app_file import AppFile
+from deniable_shared.manifest.epochs import period_name
 from deniable_shared.manifest.minimal_ceiling import MinimalCeiling
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest.parser import parse_manifest
@@ -111,6 +112,7 @@ def _header(ordered: Sequence[SignedManifest]) -> str:
     lines = [
         '"""The questions of this app. Made by `deniable_client.codegen`: do not edit.',
         "",
+        '    Client.from_file("app.deniable", app=…, ceiling=…), or without that file',
         "    Client(url, trust=…, manifests=MANIFESTS, state=…, ceiling=…)",
         "",
         "Signatures are checked by the client. From these manifests:",
@@ -220,12 +222,15 @@ def _function(each: SignedManifest) -> str:
 
 
 def _docstring(manifest: Manifest) -> Iterator[str]:
-    """Yield the purpose, then the cost and how often a device answers."""
+    """Yield the purpose, then how often a device answers and the cost."""
     purpose = textwrap.wrap(_one_line(manifest.purpose), DOCSTRING_WIDTH - 7) or [""]
     yield f'    """{purpose[0]}'
     yield from (f"    {line}" for line in purpose[1:])
-    price = f"ε = {format_epsilon(manifest.schedule.price)}"
-    sentence = f"A device {manifest.answers}, at {price} {_unit(manifest)}."
+    schedule = manifest.schedule
+    sentence = (
+        f"A device {schedule.words(period_name(manifest.epoch_seconds))}. "
+        f"{_unit(manifest)} costs ε = {format_epsilon(schedule.price)}."
+    )
     if isinstance(manifest.domain, Bits) and manifest.domain.at_most is not None:
         sentence += f" At most {manifest.domain.at_most} may be True."
     yield ""
@@ -234,7 +239,7 @@ def _docstring(manifest: Manifest) -> Iterator[str]:
 
 
 def _unit(manifest: Manifest) -> str:
-    return "a hold" if manifest.repeat == "memoized" else "an epoch"
+    return "A scrambled answer" if manifest.repeat == "memoized" else "A report"
 
 
 def _one_line(text: str) -> str:

@@ -31,6 +31,11 @@ def epoch_end(epoch: int, epoch_seconds: int) -> int:
     return (epoch + 1) * epoch_seconds
 
 
+def period_name(epoch_seconds: int) -> str:
+    """Return what people call an epoch of this length: a day, a week, an hour, else a period."""
+    return {3_600: "hour", 86_400: "day", 604_800: "week"}.get(epoch_seconds, "period")
+
+
 def closes_at(epoch: int, epoch_seconds: int, grace_seconds: int) -> int:
     """Return the last second at which the epoch takes reports."""
     return epoch_end(epoch, epoch_seconds) + grace_seconds

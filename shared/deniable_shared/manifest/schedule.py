@@ -95,6 +95,28 @@ class Schedule:
             answered, after = _counted(tosses, "epoch"), "counted from its first"
         return f"answers {answered}, {after if tosses < self.holds else 'all there are'}"
 
+    def words(self, period: str) -> str:
+        """When a device answers and when it stops, in words for people, after "a device".
+
+        `period` is what people call an epoch: see `period_name`.
+        """
+        paid = min(self.paid_holds, self.holds)
+        if not paid:
+            return "never answers: ε for its lifetime is too small"
+        if self.repeat == "once":
+            return "answers once"
+        if self.repeat == "fresh":
+            return f"answers {'on' if period == 'day' else 'in'} {_counted(paid, period)}"
+        kept = _counted(self.hold_epochs, period)
+        if paid == self.holds == 1:
+            return (
+                f"keeps one scrambled answer for {kept} and sends it with new noise each {period}"
+            )
+        return (
+            f"makes a new scrambled answer every {kept}, {paid} in total, and sends the latest "
+            f"one with new noise each {period}"
+        )
+
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_shared.manifest.epochs import hold_at, hold_end, hold_start, holds_in
+from deniable_shared.manifest.epochs import hold_at, hold_end, hold_start, holds_in, period_name
 from deniable_shared.manifest.model import Manifest
 from deniable_shared.manifest.schedule import Schedule
 from support.builders.manifests import SETTINGS, fresh, memoized, settings
@@ -90,6 +90,44 @@ def test_it_says_when_a_device_stops(
     assert manifest.answers.startswith(words)
     assert (manifest.paid_holds, manifest.paid_epochs) == (holds, epochs)
     assert manifest.schedule.lifetime_cost == spends
+
+
+NOISE = "with new noise each day"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "period", "words"),
+    [
+        (settings().schedule, "day", "answers once"),
+        (fresh().schedule, "day", "answers on 10 days"),
+        (fresh('epoch = "7d"\n').schedule, "week", "answers in 10 weeks"),
+        (memoized().schedule_under(Fraction(1)), "day", "never answers: ε for its lifetime is"),
+        (
+            memoized().schedule,
+            "day",
+            "makes a new scrambled answer every 91 days, 2 in total, and sends the latest one "
+            f"{NOISE}",
+        ),
+        (
+            memoized("hold_epochs = 9999\n").schedule,
+            "day",
+            f"keeps one scrambled answer for 9,999 days and sends it {NOISE}",
+        ),
+    ],
+)
+def test_it_says_to_people_when_a_device_answers(
+    schedule: Schedule, period: str, words: str
+) -> None:
+    assert schedule.words(period).startswith(words)
+
+
+def test_a_period_has_the_name_that_people_use() -> None:
+    assert [period_name(each) for each in (3_600, 86_400, 604_800, 7_200)] == [
+        "hour",
+        "day",
+        "week",
+        "period",
+    ]
 
 
 def test_under_a_lower_ceiling_a_device_stops_sooner() -> None:

@@ -72,11 +72,8 @@ class Web:
     def open(self, context: BrowserContext) -> Page:
         page = context.new_page()
         page.goto(self.address)
-        for _ in range(400):
-            if page.evaluate("document.documentElement.dataset.ready === 'true'"):
-                return page
-            page.wait_for_timeout(10)
-        raise AssertionError("the example page is not ready")
+        page.locator("html[data-ready=true]").wait_for(state="attached")
+        return page
 
 
 def _text(port: int) -> str:

@@ -41,20 +41,3 @@ export function holds(rule: Rule): number {
   if (rule.repeat === "memoized") return Math.ceil(epochs / rule.holdEpochs);
   return rule.repeat === "fresh" ? epochs : 1;
 }
-
-/** When a device stops, in words that follow "a device". */
-export function describe(rule: Rule): string {
-  const all = holds(rule);
-  const paid = Math.min(paidHolds(rule), all);
-  const { repeat } = rule;
-  if (repeat === "once" || !paid) return `answers ${counted(paid, "epoch")}`;
-  const memoized = repeat === "memoized";
-  const answered = memoized
-    ? `${counted(paid, "hold")} of ${counted(rule.holdEpochs, "epoch")}`
-    : counted(paid, "epoch");
-  const after = memoized ? "then repeats its last" : "counted from its first";
-  return `answers ${answered}, ${paid < all ? after : "all there are"}`;
-}
-
-const counted = (many: number, noun: string): string =>
-  `${many.toLocaleString("en")} ${noun}${many === 1 ? "" : "s"}`;

@@ -17,9 +17,9 @@ from deniable_aggregator.collections.authoring.recommendation import (
     recommend_for_domain,
 )
 from deniable_aggregator.collections.authoring.record_recommendation import two_way_error
-from deniable_aggregator.collections.authoring.schedule_words import schedule_words
 from deniable_shared.domains import Bits, Record, Text
 from deniable_shared.errors import ParameterError
+from deniable_shared.manifest.epochs import period_name
 from deniable_shared.manifest.rules import MAX_LINKAGE
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.structure import SampledBits
@@ -47,7 +47,7 @@ def cost(manifest: Manifest) -> Iterator[Finding]:
         "note",
         "repeat",
         f"a device {manifest.answers}{once}",
-        f"Each device {schedule_words(manifest, 'day')}",
+        f"Each device {manifest.schedule.words(period_name(manifest.epoch_seconds))}",
     )
     permanent = manifest.epsilon_permanent
     middle = f"epsilon_permanent {format_epsilon(permanent)}, " if permanent else ""

@@ -13,9 +13,9 @@ from deniable_aggregator.documents.comparison import (
 )
 from deniable_aggregator.web.dashboard.addresses import Format
 from deniable_aggregator.web.dashboard.day_fields import DayText, day_span
-from deniable_aggregator.web.dashboard.formatting import period_name
 from deniable_aggregator.web.dashboard.paging import PageNumber
 from deniable_shared.domains import Record
+from deniable_shared.manifest.epochs import period_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,6 +6,8 @@ import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from deniable_shared.manifest.epochs import period_name
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -58,11 +60,6 @@ def moment(second: float, between: str = " ") -> str:
     """2027-01-15 12:34:56, UTC."""
     instant = datetime.fromtimestamp(second, UTC)
     return f"{instant:%Y-%m-%d}{between}{instant:%H:%M:%S}"
-
-
-def period_name(seconds: int) -> str:
-    """What people call an epoch of this length: a day, a week, an hour, else a period."""
-    return {3_600: "hour", 86_400: "day", 604_800: "week"}.get(seconds, "period")
 
 
 def day_words(seconds: int) -> str:

@@ -11,10 +11,10 @@ from deniable_aggregator.collections.authoring.recommendation import (
     describe_ratio,
     ratio_to_optimum,
 )
-from deniable_aggregator.collections.authoring.schedule_words import schedule_words
 from deniable_aggregator.queries.guarantees import relay_anonymity
-from deniable_aggregator.web.dashboard.formatting import amount, period_name, plural, share
+from deniable_aggregator.web.dashboard.formatting import amount, plural, share
 from deniable_shared.analysis.posterior import max_posterior_percent
+from deniable_shared.manifest.epochs import period_name
 from deniable_shared.randomness.dyadic import format_epsilon
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def report_guarantees(manifest: Manifest) -> Iterator[str]:
         yield (
             f"For everything a device ever answers here: at most {_times(lifetime)} "
             f"(ε = {format_epsilon(manifest.epsilon_lifetime)}). "
-            f"It {schedule_words(manifest, period_name(manifest.epoch_seconds))}."
+            f"It {manifest.schedule.words(period_name(manifest.epoch_seconds))}."
         )
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.web.dashboard.formatting import period_name, when
-from deniable_shared.manifest.epochs import epoch_start
+from deniable_aggregator.web.dashboard.formatting import when
+from deniable_shared.manifest.epochs import epoch_start, period_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

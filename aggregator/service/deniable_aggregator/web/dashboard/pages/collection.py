@@ -23,7 +23,6 @@ from deniable_aggregator.web.dashboard.estimate_charts import (
     with_notes,
 )
 from deniable_aggregator.web.dashboard.estimate_tables import quantity_table
-from deniable_aggregator.web.dashboard.formatting import period_name
 from deniable_aggregator.web.dashboard.ingest_health import health_of, rejection_totals
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import paginate
@@ -46,7 +45,7 @@ from deniable_aggregator.web.dashboard.row_selection import (
 from deniable_aggregator.web.formats import estimates_as
 from deniable_gateway.problem import Problem
 from deniable_shared.domains import Record
-from deniable_shared.manifest.epochs import epoch_start
+from deniable_shared.manifest.epochs import epoch_start, period_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
