@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from deniable_client.budget import Budget
 from deniable_client.consent import Consent
-from deniable_client.payload_words import list_labels, percent, sentence_of
-from deniable_shared.analysis.posterior import max_posterior, max_posterior_percent
-from deniable_shared.domains import Bits
-from deniable_shared.randomness.dyadic import format_epsilon
+from deniable_client.explanation_words import (
+    collection_text,
+    log_text,
+    reports_text,
+    status_text,
+    total_text,
+)
+from deniable_client.payload_words import sentence_of
+from deniable_shared.analysis.posterior import max_posterior
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,16 +29,8 @@ if TYPE_CHECKING:
 
     from deniable_client.ceiling import Ceiling
     from deniable_client.prepared_collection import PreparedCollection
-    from deniable_shared.manifest.model import Manifest
 
 __all__ = ["CollectionExplanation", "Explanation", "LogHead", "ReportExplanation", "explain"]
-
-_MOST_REPORTS = 5
-_CONSENT = {
-    Consent.GRANTED: "You agreed. You can withdraw that at any time.",
-    Consent.DENIED: "You said no. Nothing is recorded or sent.",
-    Consent.UNKNOWN: "You were not asked yet. Nothing is recorded or sent.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +148,11 @@ def explain(
         reports=reports,
         text="\n\n".join(
             [
-                _status_text(url, consent, denied_by, forked),
+                status_text(url, consent, denied_by, forked),
                 *(explanation.text for explanation in explanations),
-                _total_text(budget, ceiling),
-                _reports_text(reports),
-                _log_text(log),
+                total_text(budget, ceiling),
+                reports_text(reports, by_id),
+                log_text(log),
             ]
         ),
     )
@@ -190,7 +187,7 @@ def _explain_collection(prepared: PreparedCollection, total: Budget) -> Collecti
         admitted=prepared.admitted,
         manifest=manifest.body.decode(),
         digest=manifest.digest.hex(),
-        text=_collection_text(prepared, budget),
+        text=collection_text(prepared, budget),
     )
 
 
@@ -211,118 +208,3 @@ def _explain_report(
     payload = columns["payload"]
     sentence = "" if payload is None else sentence_of(prepared, payload)
     return ReportExplanation(request_sha256=digest, sentence=sentence, **columns)
-
-
-def _collection_text(prepared: PreparedCollection, budget: Budget) -> str:
-    manifest = prepared.manifest
-    lines = [
-        f"{manifest.name}: {manifest.purpose}",
-        f"  Asked by {manifest.owner}, about: {list_labels(manifest.domain.topics)}.",
-    ]
-    if not prepared.admitted:
-        return "\n".join([*lines, "  It asks for more than this app gives. It gets nothing."])
-    return "\n".join(
-        [*lines, *_revealed_lines(prepared), *_circumstance_lines(manifest), _spent_line(budget)]
-    )
-
-
-def _revealed_lines(prepared: PreparedCollection) -> Iterable[str]:
-    manifest, epsilon_spent_at_most = prepared.manifest, prepared.schedule.lifetime_cost
-    yield f"  {_noise_text(prepared)}: any answer could have led to any report."
-    yield (
-        f"  One report: ε = {format_epsilon(manifest.epsilon_report)}. Someone who "
-        "thought two answers equally likely can be at most "
-        f"{max_posterior_percent(manifest.epsilon_report)} % sure after it."
-    )
-    yield (
-        f"  Everything that this device ever sends: ε = {format_epsilon(epsilon_spent_at_most)}, "
-        f"at most {max_posterior_percent(epsilon_spent_at_most)} % sure. "
-        f"It {prepared.schedule.description}."
-    )
-
-
-def _noise_text(prepared: PreparedCollection) -> str:
-    """Say how the randomizer scrambles an answer of this collection."""
-    mechanism, domain = prepared.mechanism, prepared.manifest.domain
-    true, other = percent(mechanism.p), percent(mechanism.q)
-    if isinstance(domain, Bits):
-        return f"In a report each yes or no is true with a chance of {true} and wrong otherwise"
-    if mechanism.p + (domain.size - 1) * mechanism.q == 1:
-        return f"In a report the answer is true with a chance of {true} and wrong otherwise"
-    return (
-        "A report points to several answers at once: to the true one with a chance of "
-        f"{true}, to any other with a chance of {other}"
-    )
-
-
-def _circumstance_lines(manifest: Manifest) -> Iterable[str]:
-    if manifest.identified:
-        yield (
-            "  Reports carry a voucher that was issued for you: the operator can see which report "
-            "is yours. Only the noise protects what you answered."
-        )
-    if manifest.presence == "always":
-        yield "  Every device answers, so that one answered says nothing about you."
-    else:
-        yield "  That this device answered, and on which day or hour, can be seen."
-    if manifest.repeat == "memoized":
-        yield (
-            f"  Two reports of one answer share {manifest.linkage:.2f} bits, by which they can be "
-            "linked."
-        )
-    if manifest.public:
-        yield (
-            "  The answers of all people together are public: anyone may read these totals, never "
-            "a single report."
-        )
-    if manifest.web_origins:
-        yield f"  Pages of {', '.join(manifest.web_origins)} may ask this, too."
-    if manifest.sampling < 1:
-        yield f"  {percent(manifest.sampling)} of all devices are asked, chosen at random."
-
-
-def _spent_line(budget: Budget) -> str:
-    return f"  Spent so far: {budget.spent}; left: {budget.left}."
-
-
-def _status_text(url: str, consent: Consent, denied_by: str | None, forked: str | None) -> str:
-    lines = [
-        f"Answers go to {url}, randomized on this device before they are kept.",
-        _CONSENT[consent],
-    ]
-    if denied_by is not None:
-        lines.append(f"Everything is paused: {denied_by}.")
-    if forked is not None:
-        lines.append(f"Everything is stopped, as the operator contradicted itself: {forked}.")
-    return "\n".join(lines)
-
-
-def _total_text(budget: Budget, ceiling: Ceiling) -> str:
-    return (
-        f"All collections together: ε = {budget.spent} of at most "
-        f"{format_epsilon(ceiling.epsilon_lifetime)} spent, which no server can raise."
-    )
-
-
-def _reports_text(reports: tuple[ReportExplanation, ...]) -> str:
-    waiting = [each for each in reports if each.payload is not None]
-    gone = [each for each in reports if each.payload is None and each.requests]
-    lines = [f"Reports waiting: {len(waiting)}. Reports that left this device: {len(gone)}."]
-    for each in waiting[-_MOST_REPORTS:]:
-        lines.append(f"  waiting  {_where(each)}: {(each.payload or b'').hex()}")
-        lines.append(f"    {each.sentence}")
-    lines += [
-        f"  {each.state}  {_where(each)}: {each.request_bytes} bytes, SHA-256 {each.request_sha256}"
-        for each in gone[-_MOST_REPORTS:]
-    ]
-    return "\n".join(lines)
-
-
-def _where(report: ReportExplanation) -> str:
-    return f"{report.collection}, epoch {report.epoch}"
-
-
-def _log_text(log: LogHead | None) -> str:
-    if log is None:
-        return "The operator's log has not been seen yet."
-    return f"The operator's log: {log.size} entries, head {log.head}."

@@ -6,7 +6,7 @@ import type { Collection } from "./collection.js";
 import { expBounds, SCALE } from "./dyadic.js";
 import { Fraction } from "./fraction.js";
 import type { Budget } from "./ledger.js";
-import { describe, holds, paidHolds } from "./manifest/schedule.js";
+import { counted, describe, holds, paidHolds, type Rule } from "./manifest/schedule.js";
 import type { Consent, Row, Tx } from "./store.js";
 
 /** One collection. ε as decimals; chances and certainties as shares of 1. */
@@ -62,6 +62,7 @@ const CONSENT: Readonly<Record<Consent, string>> = {
   denied: "You said no. Nothing is recorded or sent.",
   unknown: "You were not asked yet. Nothing is recorded or sent.",
 };
+const PERIODS: Readonly<Record<number, string>> = { 3600: "hour", 86400: "day", 604800: "week" };
 const MOST_TOPICS = 12;
 const MOST_REPORTS = 5;
 
@@ -82,7 +83,12 @@ export async function explain(tx: Tx, subject: Subject): Promise<Explanation> {
   if (deniedBy) status.push(`Everything is paused: ${deniedBy}.`);
   if (forked) status.push(`Everything is stopped, as the operator contradicted itself: ${forked}.`);
   const total = `All questions together: ε = ${decimal(budget.spent)} of at most ${decimal(budget.lifetime)} spent, which no server can raise.`;
-  const texts = [status.join("\n"), ...collections.map(({ text }) => text), total, reportsText(reports)];
+  const texts = [
+    status.join("\n"),
+    ...collections.map(({ text }) => text),
+    total,
+    reportsText(reports, subject.collections),
+  ];
   return { url, consent, deniedBy, forked, budget, collections, reports, text: texts.join("\n\n") };
 }
 
@@ -124,7 +130,7 @@ function explainCollection(each: Collection, budget: Budget): CollectionExplanat
 
 function collectionText(
   facts: Omit<CollectionExplanation, "text">,
-  { manifest }: Collection,
+  { manifest, rule }: Collection,
   budget: Budget,
 ): string {
   const { name, purpose, owner, topics, truth, other } = facts;
@@ -134,7 +140,7 @@ function collectionText(
     `  Asked by ${owner}, about: ${topics.slice(0, MOST_TOPICS).join(", ")}${more}.`,
   ];
   if (!facts.admitted)
-    return [...lines, "  It asks for more than this page gives. It gets nothing."].join("\n");
+    return [...lines, "  It asks for more than this page allows, so it gets no answer."].join("\n");
   const alone =
     manifest.domain.type === "bits" || Math.abs(truth + (manifest.domain.size - 1) * other - 1) < 1e-9;
   lines.push(
@@ -142,7 +148,7 @@ function collectionText(
       ? `  In a report the answer is true with a chance of ${percent(truth)} and wrong otherwise: any answer could have led to any report.`
       : `  A report points to several answers at once: to the true one with a chance of ${percent(truth)}, to any other with ${percent(other)}.`,
     `  One report: ε = ${facts.epsilonReport}. Someone who thought two answers equally likely can be at most ${facts.mostSure} % sure after it.`,
-    `  Everything that this browser ever sends: ε = ${facts.epsilonLifetime}, at most ${facts.mostSureEver} % sure. It ${facts.schedule}.`,
+    `  Everything that this browser ever sends: ε = ${facts.epsilonLifetime}, at most ${facts.mostSureEver} % sure. ${timesText(rule, manifest.epochSeconds)}`,
     "  That this browser answered, and when, can be seen. Reports are sent during your visit.",
   );
   if (facts.identified)
@@ -159,10 +165,26 @@ function collectionText(
   return lines.join("\n");
 }
 
-function reportsText(reports: readonly ReportExplanation[]): string {
+/** How often this browser answers. */
+function timesText(rule: Rule, epochSeconds: number): string {
+  const all = holds(rule);
+  const paid = Math.min(paidHolds(rule), all);
+  if (!paid) return "It does not answer: one answer would cost more than this page allows.";
+  if (rule.repeat === "once") return "It answers once.";
+  const period = PERIODS[epochSeconds] ?? "period";
+  if (rule.repeat === "fresh")
+    return `It answers once in each of ${counted(paid, period)}, ${paid < all ? "counted from its first answer" : "until the question ends"}.`;
+  const end = paid < all ? "and then repeats the last one" : "until the question ends";
+  return `It makes ${counted(paid, "scrambled answer")}, each for ${counted(rule.holdEpochs, period)}, ${end}.`;
+}
+
+function reportsText(reports: readonly ReportExplanation[], collections: readonly Collection[]): string {
   const waiting = reports.filter(({ payload }) => payload);
   const gone = reports.filter(({ payload, requests }) => !payload && requests);
-  const where = ({ collection, epoch }: ReportExplanation) => `${collection}, epoch ${epoch}`;
+  const where = ({ collection, epoch }: ReportExplanation): string => {
+    const manifest = collections.find((each) => each.manifest.collection === collection)?.manifest;
+    return manifest ? `${collection}, ${when(epoch * manifest.epochSeconds)}` : collection;
+  };
   return [
     `Reports waiting: ${waiting.length}. Reports that left this browser: ${gone.length}.`,
     ...waiting
@@ -175,6 +197,12 @@ function reportsText(reports: readonly ReportExplanation[]): string {
           `  ${each.state}  ${where(each)}: ${each.requestBytes} bytes, SHA-256 ${each.requestSha256}`,
       ),
   ].join("\n");
+}
+
+/** 2027-01-15, or with the time where it is no midnight. */
+function when(second: number): string {
+  const moment = new Date(second * 1000).toISOString();
+  return second % 86_400 ? `${moment.slice(0, 10)} ${moment.slice(11, 16)} UTC` : moment.slice(0, 10);
 }
 
 const decimal = (millionths: number): string => `${millionths / 1_000_000}`;

@@ -47,14 +47,15 @@ export function describe(rule: Rule): string {
   const all = holds(rule);
   const paid = Math.min(paidHolds(rule), all);
   const { repeat } = rule;
-  if (repeat === "once" || !paid) return `answers ${counted(paid, "epoch")}`;
+  if (repeat === "once" || !paid) return `answers in ${counted(paid, "epoch")}`;
   const memoized = repeat === "memoized";
   const answered = memoized
     ? `${counted(paid, "hold")} of ${counted(rule.holdEpochs, "epoch")}`
     : counted(paid, "epoch");
   const after = memoized ? "then repeats its last" : "counted from its first";
-  return `answers ${answered}, ${paid < all ? after : "all there are"}`;
+  return `answers in ${answered}, ${paid < all ? after : "all there are"}`;
 }
 
-const counted = (many: number, noun: string): string =>
+/** 1 day, 2 days. */
+export const counted = (many: number, noun: string): string =>
   `${many.toLocaleString("en")} ${noun}${many === 1 ? "" : "s"}`;

@@ -42,7 +42,7 @@ def test_a_good_manifest_gets_notes_only() -> None:
 
 def test_it_says_how_often_a_device_answers_and_the_least_ceiling() -> None:
     manifest = authored(GOOD)
-    assert "answers 1 epoch" in found(manifest, "repeat", "note")
+    assert "answers in 1 epoch" in found(manifest, "repeat", "note")
     assert "epsilon_per_report 1, epsilon_lifetime 1" in found(manifest, "epsilon", "note")
 
 
