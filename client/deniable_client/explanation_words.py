@@ -159,15 +159,13 @@ def reports_text(
 
 
 def _where(report: ReportExplanation, by_id: Mapping[str, PreparedCollection]) -> str:
-    """The question and the start of the period; of a question that the app no longer has, its id."""
+    """The question and the start of the period, if the app still has the question."""
     prepared = by_id.get(report.collection)
     if prepared is None:
         return report.collection
     start = epoch_start(report.epoch, prepared.manifest.epoch_seconds)
-    moment = datetime.fromtimestamp(start, UTC)
-    return (
-        f"{report.collection}, {moment:{'%Y-%m-%d' if start % _DAY == 0 else '%Y-%m-%d %H:%M UTC'}}"
-    )
+    form = "%Y-%m-%d %H:%M UTC" if start % _DAY else "%Y-%m-%d"
+    return f"{report.collection}, {datetime.fromtimestamp(start, UTC):{form}}"
 
 
 def log_text(log: LogHead | None) -> str:

@@ -111,7 +111,7 @@ def test_it_warns_of_a_high_epsilon() -> None:
 
 
 def test_it_warns_of_a_batch_that_shows_noise_only() -> None:
-    assert "std_error of" in found(choice(2, min_batch="2"), "min_batch", "warning")
+    assert "standard error of" in found(choice(2, min_batch="2"), "min_batch", "warning")
     assert not found(choice(2, min_batch="10"), "min_batch", "warning")
 
 
