@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from deniable_client.ceiling import Ceiling
     from deniable_client.prepared_collection import PreparedCollection
 
+__all__ = ["explain"]
+
 
 def explain(
     db: sqlite3.Connection,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from deniable_client.prepared_collection import PreparedCollection
     from deniable_shared.manifest.model import Manifest
 
+__all__ = ["collection_text", "log_text", "reports_text", "status_text", "total_text"]
+
 _DAY = 86_400
 _PERIODS = {3_600: "hour", _DAY: "day", 7 * _DAY: "week"}
 _MOST_REPORTS = 5
