@@ -97,6 +97,6 @@ changelog version="0.1.0":
 release version:
     .ci/changelog --yes {{ version }}
 
-# Write what each distribution installs: a CycloneDX file beside its wheel.
+# Write what each distribution installs: a CycloneDX file next to its wheel.
 sbom folder="dist":
     .ci/sbom {{ folder }}

@@ -173,7 +173,9 @@ class Client:
 
         Raises StorageError if the state cannot be read.
         """
-        from deniable_client.explanation import explain  # loaded on first use: a fast import
+        from deniable_client.explanation_builder import (
+            explain,
+        )  # loaded on first use: a fast import
 
         budget = self.budget()
         with self._state.reading() as db:

@@ -194,12 +194,13 @@ _FATE = {
 
 def _where(explanation: Explanation) -> str:
     log = explanation.log
-    head = "not seen yet"
+    checkpoint = "not seen yet"
     if log is not None:
-        head = f"{_count(log.size, 'line')}, head <code>{escape(log.head)}</code>"
+        entries = f"{log.size:,} {'entry' if log.size == 1 else 'entries'}"
+        checkpoint = f"{entries}, checkpoint <code>{escape(log.head)}</code>"
     return (
         f'<div class="card"><dl><dt>Service</dt><dd>{escape(explanation.url)}</dd>'
-        f"<dt>Operator's log</dt><dd>{head}</dd></dl></div>"
+        f"<dt>Operator's log</dt><dd>{checkpoint}</dd></dl></div>"
     )
 
 

@@ -4,7 +4,7 @@
 
 The page says what is asked and what a report can reveal, in `Client.explain()`'s words. The person
 switches telemetry on or off, uses the app, and can read exactly which bytes left. Every change of a
-setting calls `record()`, whatever the switch says: the client decides.
+setting calls `record()` with the switch on or off: the client decides.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def make_server(app: App, port: int = 0) -> ThreadingHTTPServer:
             self.wfile.write(body)
 
         def log_message(self, *arguments: object) -> None:
-            """What a person sets is nobody's log line."""
+            """Logs nothing: a line would show what a person sets."""
 
     return ThreadingHTTPServer(("127.0.0.1", port), Handler)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from fractions import Fraction
 from hashlib import sha256
 from math import exp
@@ -9,10 +11,13 @@ from math import exp
 import pytest
 
 from deniable_client import Ceiling, StorageError
+from deniable_client.explanation_words import reports_text
+from deniable_client.inspection_page import render
 from support.builders.client_world import DAY, SETTINGS, URL, Device, MakeDevice, manifest, toml
 from support.builders.manifest_text import manifest_of
 
 FIELDS = {"epsilon_lifetime": '"4"', "hold_epochs": "5"}
+UNTIL_MARCH = {"expires": "2027-03-01"}
 MEMOIZED = manifest(repeat='"memoized"', **FIELDS)
 
 
@@ -119,6 +124,57 @@ def test_a_person_can_read_it(memoized: Device, words: str) -> None:
     assert words in client.explain().text
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "This device answers once."),
+        (
+            {"repeat": '"fresh"', "epsilon_lifetime": '"3"'},
+            "This device answers on 3 days.",
+        ),
+        (
+            {"repeat": '"fresh"', "epsilon_lifetime": '"8"', "epoch": '"31d"', **UNTIL_MARCH},
+            "This device answers in 4 periods.",
+        ),
+        (
+            {"repeat": '"memoized"', "epsilon_lifetime": '"2"', "hold_epochs": "9999"},
+            "keeps one scrambled answer for 9,999 days and sends it with new noise each day.",
+        ),
+    ],
+)
+def test_how_often_it_answers_is_in_days(
+    make_device: MakeDevice, fields: dict[str, str], words: str
+) -> None:
+    assert words in make_device(manifest(**fields)).granted().explain().text
+
+
+def test_a_report_is_of_a_day_also_when_its_question_is_gone(memoized: Device) -> None:
+    client = memoized.granted()
+    client.record("settings", SETTINGS)
+    collection = MEMOIZED.collection
+    (report,) = client.explain().reports
+    day = f"{datetime.fromtimestamp(report.epoch * DAY, UTC):%Y-%m-%d %H:%M} UTC"
+    assert f"  waiting  {collection}, {day}: " in client.explain().text
+    assert f"  waiting  {collection}: " in reports_text((report,), {})
+    client.flush(early=True)
+    assert f"  done  {collection}, {day}: " in client.explain().text
+
+
+WORDS_OF_CODE = re.compile(r"\b(?:collections?|epochs?|manifests?|ceilings?|holds?|heads?)\b", re.I)
+
+
+@pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
+def test_a_person_reads_no_word_of_the_api(make_device: MakeDevice, repeat: str) -> None:
+    client = make_device(manifest(repeat=f'"{repeat}"')).granted()
+    client.record("settings", SETTINGS)
+    page = render(client, title="What is reported", action="/", token="t")
+    client.flush(early=True)
+    page += render(client, title="What is reported", action="/", token="t")
+    seen = re.sub(r"<(style|pre|code)\b.*?</\1>|<[^>]*>", " ", page, flags=re.S)
+    texts = [seen, client.explain().text, client.status().text, client.health().why]
+    assert [WORDS_OF_CODE.findall(text) for text in texts] == [[]] * 4
+
+
 def test_no_value_is_in_it(make_device: MakeDevice) -> None:
     device = make_device(manifest(epsilon='"0.01"', epsilon_lifetime='"0.01"'))
     texts = set()
@@ -132,7 +188,7 @@ def test_no_value_is_in_it(make_device: MakeDevice) -> None:
 
 def test_a_collection_above_the_ceiling_gets_nothing_and_says_so(memoized: Device) -> None:
     client = memoized.granted(ceiling=Ceiling(1, 1, 8))
-    assert "It gets nothing" in client.explain().text
+    assert "so it gets no answer" in client.explain().text
 
 
 @pytest.mark.parametrize("answer", ["denied", None])

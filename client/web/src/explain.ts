@@ -64,6 +64,7 @@ const CONSENT: Readonly<Record<Consent, string>> = {
   denied: "You said no. Nothing is recorded or sent.",
   unknown: "You were not asked yet. Nothing is recorded or sent.",
 };
+const PERIODS: Readonly<Record<number, string>> = { 3600: "hour", 86400: "day", 604800: "week" };
 const MOST_TOPICS = 12;
 const MOST_REPORTS = 5;
 
@@ -148,7 +149,7 @@ function collectionText(
     `  Asked by ${owner}, about: ${topics.slice(0, MOST_TOPICS).join(", ")}${more}.`,
   ];
   if (!facts.admitted)
-    return [...lines, "  It asks for more than this page gives. It gets nothing."].join("\n");
+    return [...lines, "  It asks for more than this page allows, so it gets no answer."].join("\n");
   const alone =
     manifest.domain.type === "bits" || Math.abs(truth + (manifest.domain.size - 1) * other - 1) < 1e-9;
   lines.push(
@@ -194,8 +195,6 @@ function reportsText(reports: readonly ReportExplanation[], { collections }: Sub
       ),
   ].join("\n");
 }
-
-const PERIODS: Readonly<Record<number, string>> = { 3600: "hour", 86400: "day", 604800: "week" };
 
 /** When a device answers and when it stops, in words for people, after "a device". */
 function describe(rule: Rule, epochSeconds: number): string {

@@ -313,7 +313,7 @@ test("a key that is over is renewed, and the same payload sealed again", async (
   assert.deepEqual([accepted, sent], [1, 2]);
 });
 
-test("a reply that is not the aggregator's keeps the report, which is sent later", async () => {
+test("a reply of another server keeps the report, which is sent later", async () => {
   const { client, aggregator, clock } = await agreed();
   await client.record("settings", YES);
   aggregator.script.push(
@@ -387,7 +387,7 @@ test("presence = always is refused by name", async () => {
   assert.match((await client.flush()).problems[0], /presence = "always"/);
 });
 
-test("a collection is answered on the pages that its manifest names, and on no other", async () => {
+test("a collection is answered only on the pages that its manifest names", async () => {
   const body = manifest("settings", { web_origins: ["https://www.example.org"] });
   const { open } = await world(body);
   const strange = open({ page: "https://elsewhere.example" });

@@ -87,13 +87,13 @@ class Schedule:
         """When a device stops, in words that follow "a device"."""
         tosses = min(self.paid_holds, self.holds)
         if self.repeat == "once" or not tosses:
-            return f"answers {_counted(tosses, 'epoch')}"
+            return f"answers in {_counted(tosses, 'epoch')}"
         if self.repeat == "memoized":
             answered = f"{_counted(tosses, 'hold')} of {_counted(self.hold_epochs, 'epoch')}"
             after = "then repeats its last"
         else:
             answered, after = _counted(tosses, "epoch"), "counted from its first"
-        return f"answers {answered}, {after if tosses < self.holds else 'all there are'}"
+        return f"answers in {answered}, {after if tosses < self.holds else 'all there are'}"
 
     def words(self, period: str) -> str:
         """When a device answers and when it stops, in words for people, after "a device".

@@ -54,6 +54,8 @@ def quote(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _MAX_SHOWN:
         return f"a number of {value.bit_length()} bits"
     text = f'"{value}"' if isinstance(value, str) else str(value)
+    if isinstance(value, dict | list):
+        text = json.dumps(value, ensure_ascii=False, default=str)
     text = {"True": "true", "False": "false", "None": "null"}.get(text, text)
     return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…"
 

@@ -187,6 +187,9 @@ def test_people_are_added_listed_and_removed_by_the_command(deniable: Deniable) 
     assert run.invoke(main, [*from_file, str(deniable.folder / "password")]).exit_code == 0
     assert run.invoke(main, [*from_file, "-", "--password-stdin"]).exit_code == 2
     assert deniable.done("access", "users", "remove", "eva", "--yes") == "Removed eva\n"
+    unasked = run.invoke(main, arguments[:-1], input="")
+    assert unasked.exit_code == 2
+    assert "give --password-file or --password-stdin" in unasked.output
     asked = run.invoke(main, arguments[:-1], input="short\nshort\n")
     assert asked.exit_code == 1
     again = run.invoke(main, arguments, input=f"{PASSWORD}\n")

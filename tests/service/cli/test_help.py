@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -159,3 +160,20 @@ def test_a_default_command_is_meant_by_its_options_and_arguments_alone() -> None
     assert "relay serve --help" in CliRunner().invoke(main, words).output
     assert "verify-log" in CliRunner().invoke(main, ["doctor", "--help"]).output
     assert CliRunner().invoke(main, ["doctor", "--colour"]).exit_code == 2
+
+
+@pytest.mark.parametrize("kind", RELEASE_KINDS)
+def test_the_example_of_a_kind_of_release_is_one_command_line(kind: str) -> None:
+    """A value with a space is quoted, so the command takes every word."""
+    shown = CliRunner().invoke(main, ["releases", "make", kind, "--help"]).output
+    line = shown.partition("Example:")[2].replace("\\\n", " ")
+    words = shlex.split(line)
+    assert words[:4] == ["deniable", "releases", "make", kind]
+    given = dict(zip(words[5::2], words[6::2], strict=True))
+    assert all(name.startswith("--") for name in given)
+    assert not any(value.startswith("--") for value in given.values())
+
+
+def test_no_option_shows_an_empty_default() -> None:
+    shown = CliRunner().invoke(main, ["releases", "make", "top-k", "--help"]).output
+    assert "[default: ]" not in " ".join(shown.split())

@@ -75,7 +75,7 @@ def lines_with(text: str, *words: str) -> list[str]:
 
 def test_the_price_stands_before_and_after_and_nothing_is_charged(deniable: Deniable) -> None:
     shown = deniable.done(*QUOTE, *MODE)
-    assert lines_with(shown, "the epoch with least", "ε", "1", "0.5")
+    assert lines_with(shown, "the epoch with the least left", "ε", "1", "0.5")
     assert lines_with(shown, "one installation", "ε", "2", "1.5")
     assert lines_with(shown, "true answers below the most frequent label, central part")
     assert lines_with(shown, "True answers: local ε = 1, against everyone.")
@@ -161,7 +161,7 @@ def test_a_refusal_names_spent_and_left_budget_and_so_does_its_price(
     asked = (*COUNTS[:-1], "0.25")
     shown = deniable.done(*QUOTE, *asked)
     assert lines_with(shown, "It would be refused", "spent 1", "asked 0.25", "left 0")
-    assert lines_with(shown, "the epoch with least", "–")
+    assert lines_with(shown, "the epoch with the least left", "–")
     refused = deniable.refused(*MAKE, *asked)
     assert "spent 1" in refused
     assert first["release"] in refused

@@ -33,7 +33,7 @@ def test_the_whole_session_works_from_an_empty_directory(tmp_path: Path) -> None
     assert "trust=" in deniable.done("init")
     new = ("collections", "new", "settings", "--type", "bits", "--label", "dark", "--label", "beta")
     toml = deniable.write("settings.toml", deniable.done(*new, *PURPOSE))
-    assert "answers 1 epoch" in deniable.done("collections", "lint", toml)
+    assert "answers in 1 epoch" in deniable.done("collections", "lint", toml)
     assert "is registered" in deniable.done("collections", "apply", toml, "--key", deniable.key)
     assert "settings-" in deniable.done("collections", "list")
     manifest = json.loads(deniable.done("collections", "export", "settings"))
@@ -281,13 +281,13 @@ def test_an_argument_the_service_refuses_is_passed_on_with_its_cure(deniable: De
 
 
 REPEATS = {
-    "once": ("", "1", "1", "answers 1 epoch"),
-    "fresh": ('repeat = "fresh"\nepsilon_lifetime = "3.5"\n', "1", "3", "answers 3 epochs"),
+    "once": ("", "1", "1", "answers in 1 epoch"),
+    "fresh": ('repeat = "fresh"\nepsilon_lifetime = "3.5"\n', "1", "3", "answers in 3 epochs"),
     "memoized": (
         'repeat = "memoized"\nepsilon_permanent = "1.5"\nepsilon_lifetime = "4"\nhold_epochs = 7\n',
         "1.5",
         "3",
-        "answers 2 holds of 7 epochs, then repeats its last",
+        "answers in 2 holds of 7 epochs, then repeats its last",
     ),
 }
 
@@ -333,4 +333,4 @@ def test_a_memoized_file_shows_both_integers_and_its_linkage(deniable: Deniable)
     (found,) = deniable.json("collections", "lint", path)["collections"]
     assert set(found["thresholds"]) == {"T", "A"}
     assert 0 < found["linkage"] <= 1
-    assert found["answers"].startswith("answers 2 holds of")
+    assert found["answers"].startswith("answers in 2 holds of")

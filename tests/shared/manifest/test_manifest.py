@@ -111,7 +111,7 @@ def test_an_epoch_that_begins_before_expiry_is_the_last() -> None:
         ("domain", {"type": "bits", "labels": ["a"], "more": 1}, "more"),
         ("mechanism.id", "grr/1", "grr/1 answers for choice, number, record, not for bits"),
         ("mechanism.id", "none/1", "mechanism.id must be one of .*grr/1, .*rr/1"),
-        ("mechanism.parameters", {"p": 1}, "mechanism.parameters of rr/1 must be {}, got {'p': 1}"),
+        ("mechanism.parameters", {"p": 1}, 'mechanism.parameters of rr/1 must be {}, got {"p": 1}'),
         ("mechanism.parameters", [], "mechanism.parameters of rr/1 must be {}"),
         ("mechanism.id", "rr-sampled/1", 'rr-sampled/1 must be {"sampled": …}, got {}'),
         ("mechanism.threshold", "0x0", '"0x" and 16 hex digits, got "0x0"'),
@@ -346,5 +346,5 @@ def test_a_required_extension_has_its_room_in_every_plaintext() -> None:
     "value", [[], "voucher/1", ["voucher/2"], ["voucher/1", "voucher/1"], None, {}]
 )
 def test_what_no_report_can_carry_is_not_required(value: object) -> None:
-    reason = r"this version supports requires = \['voucher/1'\] only, got "
+    reason = r'this version supports requires = \["voucher/1"\] only, got '
     refused(body_with({"requires": value}), reason)

@@ -234,7 +234,7 @@ class TestPresence:
         [
             (SETTINGS, None, "an answer of the domain .* got null"),
             (SETTINGS, {"dark_mode": True}, "an answer of the domain .* 1 are missing"),
-            (SETTINGS, [True, False], r"default must be spelled {.*}, got \[True"),
+            (SETTINGS, [True, False], r"default must be spelled {.*}, got \[true"),
             (SETTINGS, {"beta": 0, "dark_mode": 1}, "default must be spelled"),
             (CHOICE, "gamma", "an answer of the domain"),
             (CHOICE, 1, 'default must be spelled "beta", got 1'),

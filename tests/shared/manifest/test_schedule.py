@@ -74,14 +74,32 @@ def test_what_is_paid_never_exceeds_the_lifetime_and_one_toss_more_would(
 @pytest.mark.parametrize(
     ("manifest", "holds", "epochs", "spends", "words"),
     [
-        (settings('epsilon_lifetime = "4"\n' + SETTINGS), 1, 1, 1, "answers 1 epoch"),
-        (fresh(), 10, 10, 10, "answers 10 epochs, counted from its first"),
-        (fresh('epsilon_lifetime = "1.9"\n'), 1, 1, 1, "answers 1 epoch, counted from its first"),
-        (fresh('epoch = "31d"\n'), 10, 10, 7, "answers 7 epochs, all there are"),
-        (memoized(), 2, 182, 4, "answers 2 holds of 91 epochs, all there are"),
-        (memoized("hold_epochs = 30\n"), 2, 60, 4, "answers 2 holds of 30 epochs, then repeats i"),
-        (memoized("hold_epochs = 1\n"), 2, 2, 4, "answers 2 holds of 1 epoch, then repeats its l"),
-        (memoized("hold_epochs = 9999\n"), 2, 19_998, 2, "answers 1 hold of 9,999 epochs, all"),
+        (settings('epsilon_lifetime = "4"\n' + SETTINGS), 1, 1, 1, "answers in 1 epoch"),
+        (fresh(), 10, 10, 10, "answers in 10 epochs, counted from its first"),
+        (
+            fresh('epsilon_lifetime = "1.9"\n'),
+            1,
+            1,
+            1,
+            "answers in 1 epoch, counted from its first",
+        ),
+        (fresh('epoch = "31d"\n'), 10, 10, 7, "answers in 7 epochs, all there are"),
+        (memoized(), 2, 182, 4, "answers in 2 holds of 91 epochs, all there are"),
+        (
+            memoized("hold_epochs = 30\n"),
+            2,
+            60,
+            4,
+            "answers in 2 holds of 30 epochs, then repeats i",
+        ),
+        (
+            memoized("hold_epochs = 1\n"),
+            2,
+            2,
+            4,
+            "answers in 2 holds of 1 epoch, then repeats its l",
+        ),
+        (memoized("hold_epochs = 9999\n"), 2, 19_998, 2, "answers in 1 hold of 9,999 epochs, all"),
     ],
 )
 def test_it_says_when_a_device_stops(
@@ -133,7 +151,7 @@ def test_a_period_has_the_name_that_people_use() -> None:
 def test_under_a_lower_ceiling_a_device_stops_sooner() -> None:
     under = memoized().schedule_under(Fraction(3))
     assert (under.paid_holds, under.paid_epochs) == (1, 91)
-    assert under.description == "answers 1 hold of 91 epochs, then repeats its last"
+    assert under.description == "answers in 1 hold of 91 epochs, then repeats its last"
     assert memoized().schedule_under(Fraction(30)) == memoized().schedule
 
 
@@ -141,4 +159,4 @@ def test_under_a_lower_ceiling_a_device_stops_sooner() -> None:
 def test_under_a_ceiling_below_one_toss_a_device_says_nothing(manifest: Manifest) -> None:
     under = manifest.schedule_under(Fraction(1, 2))
     assert under.paid_holds == under.paid_epochs == under.lifetime_cost == 0
-    assert under.description == "answers 0 epochs"
+    assert under.description == "answers in 0 epochs"

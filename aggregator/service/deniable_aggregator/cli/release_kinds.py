@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -123,7 +124,7 @@ def _kinds() -> Mapping[str, ReleaseKind]:
 
 
 def _option(parameter: Parameter) -> click.Option:
-    default = "" if parameter.default is None else f" [default: {parameter.default}]"
+    default = f" [default: {parameter.default}]" if parameter.default else ""
     return click.Option(
         [f"--{parameter.name}", parameter.name],
         type=_Value(parameter.accepted),
@@ -141,7 +142,8 @@ def _summary(name: str, kind: ReleaseKind) -> str:
 
 def _example(words: str, parameters: tuple[Parameter, ...]) -> str:
     needed = [each for each in parameters if each.default is None]
-    return example(" ".join([words, *(f"--{each.name} {_sample(each)}" for each in needed)]))
+    options = (f"--{each.name} {shlex.quote(_sample(each))}" for each in needed)
+    return example(" ".join([words, *options]))
 
 
 def _sample(parameter: Parameter) -> str:

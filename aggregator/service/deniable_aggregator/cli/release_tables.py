@@ -75,7 +75,9 @@ def quote_table(document: QuoteDocument) -> None:
     plain_table(
         ["account", "", "limit", "left before", "left after"],
         [
-            *_account_rows("the epoch with least", before.epoch, after.epoch if after else None),
+            *_account_rows(
+                "the epoch with the least left", before.epoch, after.epoch if after else None
+            ),
             *_account_rows(
                 "one installation", before.installation, after.installation if after else None
             ),
@@ -222,7 +224,7 @@ def _cell(name: str, value: object) -> str:
 def _print_error_bars(bars: Sequence[BarDocument]) -> None:
     if bars:
         plain_table(
-            ["how far off", "from", "to", "in so many cases"],
+            ["error", "from", "to", "probability"],
             [
                 [bar.quantity, _end(bar.lower), _end(bar.upper), f"{bar.confidence:.4g}"]
                 for bar in bars

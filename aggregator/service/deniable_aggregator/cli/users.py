@@ -39,7 +39,7 @@ def users() -> None:
     """Give people access to the pages, by password or one-time link.
 
     There is no default password. Until the first person has signed in, `deniable serve` shows a
-    one-time link on a terminal, or writes it to sign-in-link in the data directory.
+    one-time link on a terminal, or writes it to the file `sign-in-link` in the data directory.
     `deniable access users link` makes another.
     """
 
@@ -153,4 +153,11 @@ def reachable(origin: str, address: str) -> str:
 
 
 def _prompt_password() -> str:
-    return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    try:
+        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    except click.Abort as error:
+        if sys.stdin.isatty():
+            raise
+        raise click.UsageError(
+            "there is no terminal to ask for the password: give --password-file or --password-stdin"
+        ) from error

@@ -36,8 +36,8 @@ DELEGATION_SECONDS = 800 * 86_400
 
 _HPKE = "hpke-1"
 _PREPARED = (
-    "{} is prepared already: `deniable serve` runs it. Choose another directory with --data to "
-    "start again"
+    "{0} is prepared already: `deniable serve` runs it. To change its address, set public_url in "
+    "{0}/deniable.toml. To start again, choose another directory with --data"
 )
 _FIRST_REPORT_KEY = "report-1.key"
 _OURS = re.compile(

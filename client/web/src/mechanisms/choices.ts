@@ -25,7 +25,7 @@ export const grr: Kind = {
       q: ONE.sub(chance(t)).div(new Fraction(d - 1)),
       draw({ index }, coins) {
         const truthful = coins.bernoulli(t);
-        const drawn = coins.below(d - 1); // always drawn: work must not tell the outcome
+        const drawn = coins.below(d - 1); // always drawn: time must not reveal the outcome
         return [0, [drawn + Number(drawn >= index), index][Number(truthful)]];
       },
     });

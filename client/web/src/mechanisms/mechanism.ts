@@ -90,7 +90,7 @@ export function ofSymbols(kind: Symbols): Mechanism {
     rerandomize(permanent, keep, coins) {
       const code = toNumber(permanent);
       const kept = coins.bernoulli(keep);
-      const drawn = coins.below(alphabet); // always drawn: work must not tell the outcome
+      const drawn = coins.below(alphabet); // always drawn: time must not reveal the outcome
       return payload(Math.floor(code / alphabet), [drawn, code % alphabet][Number(kept)]);
     },
     linkage: (kept) => kind.linkage?.(kept) ?? Math.log2(places) + symbolInformation(BigInt(alphabet), kept),

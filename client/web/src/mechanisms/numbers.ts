@@ -68,7 +68,7 @@ export const optimalMean: Kind = {
         const { at, above, of } = start(index);
         const first = at + Number(coins.belowBig(of) < above);
         const favoured = coins.bernoulli(t);
-        const inside = first + coins.below(w); // both drawn: work must not tell the outcome
+        const inside = first + coins.below(w); // both drawn: time must not reveal the outcome
         const beyond = first + w + coins.below(m - w);
         return [0, [beyond, inside][Number(favoured)] % m];
       },
@@ -112,7 +112,7 @@ export const squareWave: Kind = {
       q: outside(t, w, k),
       draw({ index }, coins) {
         const favoured = coins.bernoulli(t);
-        const inside = index + coins.below(w); // both are always drawn: work must not tell
+        const inside = index + coins.below(w); // both are always drawn: time must not reveal which
         const drawn = coins.below(k - w);
         return [0, [drawn + w * Number(drawn >= index), inside][Number(favoured)]];
       },

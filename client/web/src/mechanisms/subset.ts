@@ -50,7 +50,7 @@ export function subsets(d: number, w: number, epsilon: Fraction): Subset {
     q: new Fraction(w).sub(p).div(new Fraction(others)),
     randomize(index, coins) {
       const inside = coins.bernoulli(t);
-      const item = coins.below(others - w + 1); // always drawn: work must not tell the outcome
+      const item = coins.below(others - w + 1); // always drawn: time must not reveal the outcome
       const chosen = completed([item, others][Number(inside)], w, others, d, coins);
       [chosen[index], chosen[others]] = [chosen[others], chosen[index]];
       return payload(chosen);

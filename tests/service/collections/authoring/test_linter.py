@@ -42,7 +42,7 @@ def test_a_good_manifest_gets_notes_only() -> None:
 
 def test_it_says_how_often_a_device_answers_and_the_least_ceiling() -> None:
     manifest = authored(GOOD)
-    assert "answers 1 epoch" in found(manifest, "repeat", "note")
+    assert "answers in 1 epoch" in found(manifest, "repeat", "note")
     assert "epsilon_per_report 1, epsilon_lifetime 1" in found(manifest, "epsilon", "note")
 
 
@@ -111,7 +111,7 @@ def test_it_warns_of_a_high_epsilon() -> None:
 
 
 def test_it_warns_of_a_batch_that_shows_noise_only() -> None:
-    assert "std_error of" in found(choice(2, min_batch="2"), "min_batch", "warning")
+    assert "standard error of" in found(choice(2, min_batch="2"), "min_batch", "warning")
     assert not found(choice(2, min_batch="10"), "min_batch", "warning")
 
 

@@ -44,7 +44,7 @@ def test_the_linter_names_the_hierarchy_that_needs_fewer_reports(
 ) -> None:
     manifest = manifest_from_toml(MINUTES.format(id=id, epsilon=epsilon), ingest=("https://x.org",))
     said = [finding.message for finding in lint(manifest, now=0.0)]
-    assert any("std_error of a range of values, on average" in message for message in said)
+    assert any("standard error of a range of values, on average" in message for message in said)
     assert any("one level of" in message and "which one is visible" in message for message in said)
     worded = [message for message in said if "for a range" in message]
     assert len(worded) == (better is not None)

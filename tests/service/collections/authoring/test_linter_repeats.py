@@ -27,25 +27,25 @@ def notes(manifest: Manifest, field: str, level: str = "note") -> str:
     [
         (
             fresh(),
-            "answers 10 epochs, counted from its first",
+            "answers in 10 epochs, counted from its first",
             "epsilon_per_report 1, epsilon_lifetime 10",
             "",
         ),
         (
             fresh('epsilon_lifetime = "2.5"\n'),
-            "answers 2 epochs",
+            "answers in 2 epochs",
             "epsilon_lifetime 2",
             "all its reports cost 2, so 2.5 is never spent",
         ),
         (
             memoized(),
-            "answers 2 holds of 91 epochs",
+            "answers in 2 holds of 91 epochs",
             "epsilon_per_report 1, epsilon_permanent 2, epsilon_lifetime 4",
             "",
         ),
         (
             memoized("hold_epochs = 30\n"),
-            "answers 2 holds of 30 epochs, then repeats its last",
+            "answers in 2 holds of 30 epochs, then repeats its last",
             "epsilon_lifetime 4",
             "",
         ),

@@ -60,7 +60,7 @@ def test_the_example_of_the_design_is_a_manifest() -> None:
     assert manifest.epsilon_permanent == 2
     assert manifest.epsilon_lifetime == 4
     assert str(manifest.valid_from) == "2026-06-01"
-    assert manifest.answers == "answers 2 holds of 183 epochs, all there are"
+    assert manifest.answers == "answers in 2 holds of 183 epochs, all there are"
     assert manifest.ingest == INGEST
     assert manifest.domain.labels == ("dark_mode", "beta", "notifications")
 

@@ -72,7 +72,7 @@ def test_a_collection_that_moves_its_end_keeps_its_holds() -> None:
     text = 'repeat = "memoized"\n' + SETTINGS.replace("2027-06-01", "2027-12-01")
     second = manifest_from_toml(text, ingest=INGEST, previous=first)
     assert (second.version, second.hold_epochs) == (2, 91)
-    assert second.answers == "answers 2 holds of 91 epochs, then repeats its last"
+    assert second.answers == "answers in 2 holds of 91 epochs, then repeats its last"
 
 
 def test_how_many_bits_a_report_tells_follows_from_epsilon_unless_said() -> None:

@@ -277,7 +277,7 @@ def test_what_tables_do_not_answer_is_refused_before_the_charge(
         prepare(kind, {**more, "epsilon": "1"}, given)
 
 
-def test_a_question_about_three_attributes_is_refused_by_name_and_keeps_nothing() -> None:
+def test_a_question_about_three_attributes_is_refused_and_keeps_nothing() -> None:
     given = context(of_record("pairs/1", 2, 2, 2), N)
     release: Any = prepare("queries", {"epsilon": "1"}, given)
     kept = list[bytes]()

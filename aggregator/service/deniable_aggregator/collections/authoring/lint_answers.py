@@ -105,7 +105,7 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
     yield Finding(
         "note",
         "epsilon.report",
-        f"std_error of {of}: {percent(few)} with {_FEW:,} reports, {percent(many)} with "
+        f"standard error of {of}: {percent(few)} with {_FEW:,} reports, {percent(many)} with "
         f"{_MANY:,}; 1.00 % needs {needed:,} reports. A larger epsilon needs fewer",
         f"Standard error of {of}: {percent(few)} with {_FEW:,} reports, {percent(many)} with "
         f"{_MANY:,}. A larger ε needs fewer reports",
@@ -128,7 +128,7 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "min_batch",
-            f"{manifest.min_batch} reports have a std_error of {error}",
+            f"{manifest.min_batch} reports have a standard error of {error}",
             f"With {manifest.min_batch} reports the standard error is {error}: show more",
         )
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 PARAMETERS = (
     WORKLOAD,
-    Parameter("rounds", f"best, or a whole number from 1 to {MOST_ROUNDS:,}", "best"),
+    Parameter("rounds", f"a whole number from 1 to {MOST_ROUNDS:,}, or best", "best"),
     EPSILON,
 )
 _MOST_STEPS = 64 * MOST_ENTRIES

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 PARAMETERS = (
     *SCORE_PARAMETERS,
-    Parameter("noise", "geometric, exponential or gumbel", "exponential"),
+    Parameter("noise", "one of geometric, exponential, gumbel", "exponential"),
     EPSILON,
 )
 VERSION = 1

@@ -41,7 +41,7 @@ Choice = TypeVar("Choice")
 
 SCORES = ("mode", "quantile", "revenue", "threshold")
 SCORE_PARAMETERS = (
-    Parameter("score", "mode, quantile, revenue or threshold", "mode"),
+    Parameter("score", "one of mode, quantile, revenue, threshold", "mode"),
     Parameter("quantile", 'with score quantile: a share in (0, 1), like "0.9"', "0.5"),
     Parameter("level", 'with score threshold: a frequency in (0, 1], like "0.1"', "0.5"),
 )

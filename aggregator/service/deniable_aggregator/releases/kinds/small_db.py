@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 PARAMETERS = (
     WORKLOAD,
     Parameter("alpha", 'the error of the best database, a share in (0, 1], like "0.2"'),
-    Parameter("candidates", f"all, or how many to draw, up to {MOST_CANDIDATES:,}", "all"),
+    Parameter("candidates", f"how many to draw, up to {MOST_CANDIDATES:,}, or all", "all"),
     EPSILON,
 )
 _LABEL = b"deniable small-db candidates"

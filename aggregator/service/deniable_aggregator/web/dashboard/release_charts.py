@@ -92,7 +92,7 @@ def _account_rows(
 
 
 def error_bar_rows(bars: Iterable[BarDocument]) -> list[tuple[str, str, str, str]]:
-    """How far off, from, to, in so many cases."""
+    """The error, from, to, and with which probability."""
     return [
         (bar.quantity, _end(bar.lower), _end(bar.upper), chance(bar.confidence)) for bar in bars
     ]
