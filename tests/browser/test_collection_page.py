@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from support.processes.chromium import Window, opened
+from support.processes.chromium import WIDTHS, Window, opened
 from support.processes.dashboard_site import HOSTILE, Site
 from support.tiers import grid
 
@@ -214,6 +214,34 @@ def test_lines_over_time_are_the_estimates_of_each_epoch(tab: Window, site: Site
         if row["label"] == "beta"
     ]
     assert [row[1] for row in tab.numbers("over-time").values()] == beta
+
+
+DATES = """() => {
+  const drawing = document.querySelector("[data-name=over-time] .drawing").getBoundingClientRect();
+  return [...document.querySelectorAll("[data-name=over-time] svg text")]
+    .filter((text) => /^[0-9]{4}-/.test(text.textContent))
+    .map((text) => [text.textContent, text.getBoundingClientRect()])
+    .filter(([, place]) => place.left >= drawing.left && place.right <= drawing.right)
+    .map(([day]) => day);
+}"""
+
+
+def test_the_first_and_the_last_day_of_the_time_axis_are_whole(
+    window: Callable[..., Window], site: Site
+) -> None:
+    for width in WIDTHS:
+        tab = window(width=width)
+        tab.open(page_of(site, "settings"))
+        days = list(tab.numbers("over-time"))
+        shown = sorted(tab.page.evaluate(DATES))
+        assert (shown[0], shown[-1]) == (days[0], days[-1][:10]), width
+
+
+def test_lines_of_a_record_have_plain_labels(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "devices"))
+    key = tab.page.inner_text("[data-name=over-time] .key")
+    assert "windows, large" in key
+    assert "=" not in key
 
 
 def test_a_cross_tabulation_is_the_table_of_the_api(tab: Window, site: Site) -> None:

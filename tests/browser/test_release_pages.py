@@ -146,7 +146,7 @@ def test_what_the_budget_does_not_allow_is_a_sentence_and_no_button(
     priced(site, analyst, "settings", "0.45")
     told = analyst.page.inner_text("#price")
     assert "This release would be refused" in told
-    assert "left 0.4" in told
+    assert "has ε 0.4 of" in told
     assert analyst.page.locator("#price button").count() == 0
 
 
@@ -224,7 +224,7 @@ def test_a_comparison_on_the_page_is_the_api_s(window: Callable[..., Window], si
     }
     unchanged = answer.json()["changed"] == 0
     assert ("No evidence of change" in tab.page.inner_text("#verdict")) == unchanged
-    tab.page.click("text=Newest day against the 1 before")
+    tab.page.click("text=Newest day against the one before")
     tab.page.wait_for_url("**before_from=*")
     tab.settle()
     assert tab.numbers("differences") != shown

@@ -48,7 +48,7 @@ def test_charges_stay_and_the_same_request_costs_nothing(
     found = service.registry.get(collection)
     [charge] = service.store.charges(collection)
     assert len(service.store.results(collection)) == kept
-    with pytest.raises(Problem, match=f"spent 0.4 by {charge.release}, asked 0.2, left 0.1"):
+    with pytest.raises(Problem, match=f"costs 0.2 \\(0.4 was spent by {charge.release}\\)"):
         releases.release(found, asked("0.2"), audit=None)
     shown = releases.release(found, asked("0.4"), audit=None)
     assert (shown.row.release, shown.new) == (charge.release, not kept)

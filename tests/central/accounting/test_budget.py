@@ -76,8 +76,8 @@ def test_a_refusal_says_spent_asked_left_who_and_what_to_ask() -> None:
     assert (short.limit, short.spent, short.requested) == (HALF, 2 * FIFTH, FIFTH)
     assert (short.left, short.releases) == (Fraction(1, 10), ("mode-1", "mode-2"))
     assert str(error) == (
-        "epoch 7 may spend epsilon 0.5 on releases: spent 0.4 by mode-1, mode-2, asked 0.2, "
-        "left 0.1; read other epochs, or ask for epsilon 0.1 at most"
+        "epoch 7 has epsilon 0.1 of 0.5 left for releases, and this one costs 0.2 "
+        "(0.4 was spent by mode-1, mode-2): read other epochs, or ask for epsilon 0.1 at most"
     )
 
 
@@ -169,7 +169,7 @@ def test_an_installation_without_a_bound_has_a_report_in_every_epoch() -> None:
     account = Account(Budget(ONE, ONE)).charged(read(1, 5, 9))
     assert account.spent_by_installation().epsilon == 3 * FIFTH
     error = refusal(account, read(20, 30, 40))
-    assert str(error).startswith("one installation may spend epsilon 1 on releases: spent 0.6 by r")
+    assert str(error).startswith("one installation has epsilon 0.4 of 1 left for releases, and")
     assert str(error).endswith("ask for epsilon 0.133333 at most")
 
 

@@ -128,3 +128,20 @@ def test_too_few_reports_end_with_75_and_say_how_many_are_needed(deniable: Denia
     count(deniable, 49)
     assert "49" in deniable.refused("estimates", "settings", code=75)
     assert deniable("estimates", "settings", "--json").stdout == ""
+
+
+def test_a_comparison_shows_what_changed(deniable: Deniable) -> None:
+    count(deniable, 400, epoch=TODAY - 1)
+    count(deniable, 400, bits=((0, 0),))
+    shown = deniable.done(
+        "compare", "settings", "--before-to", str(TODAY - 1), "--from", str(TODAY)
+    )
+    (line,) = (line for line in shown.splitlines() if "dark_mode" in line)
+    assert line.split()[-1] == "changed"
+    assert "1 of 2 changed." in shown
+
+
+def test_a_comparison_names_both_periods_or_neither(deniable: Deniable) -> None:
+    assert "needs two closed periods" in deniable.refused("compare", "settings")
+    half = deniable("compare", "settings", "--from", str(TODAY))
+    assert (half.exit_code, "name both periods" in half.stderr) == (2, True)

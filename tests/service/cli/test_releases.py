@@ -160,10 +160,12 @@ def test_a_refusal_names_spent_and_left_budget_and_so_does_its_price(
     deniable.done(*MAKE, *COUNTS)
     asked = (*COUNTS[:-1], "0.25")
     shown = deniable.done(*QUOTE, *asked)
-    assert lines_with(shown, "It would be refused", "spent 1", "asked 0.25", "left 0")
+    assert lines_with(
+        shown, "It would be refused", "has epsilon 0 of 1 left", "costs 0.25", "1 was spent"
+    )
     assert lines_with(shown, "the epoch with the least left", "–")
     refused = deniable.refused(*MAKE, *asked)
-    assert "spent 1" in refused
+    assert "1 was spent" in refused
     assert first["release"] in refused
 
 

@@ -16,9 +16,11 @@ import pyarrow as pa
 import pytest
 
 import deniable_aggregator.query as deniable
-from deniable_aggregator.client.errors import NOTEBOOK_CURES
+from deniable_aggregator.client.errors import NOTEBOOK_CURES, QueryError
 from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.client.usual_periods import usual_periods
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
+from deniable_aggregator.documents.collections import EpochDocument, EpochsDocument
 from deniable_aggregator.queries import series
 from deniable_aggregator.query.service import Service
 from support.builders.api_world import INGEST, TODAY, World, authored, opened
@@ -145,6 +147,31 @@ def test_a_comparison_is_the_api_s(service: World, query: Service) -> None:
     assert found.about == reply
     wanted = query.comparison("theme", before=TODAY - 1, after=TODAY, family="each")
     assert wanted.about["family"] == "each"
+
+
+def test_a_comparison_without_periods_takes_closed_weeks(query: Service) -> None:
+    with pytest.raises(QueryError, match=r"needs two closed periods, and theme-.* has 1"):
+        query.comparison("theme")
+    with pytest.raises(QueryError, match="name both periods"):
+        query.comparison("theme", after=TODAY)
+
+
+@pytest.mark.parametrize(
+    ("closed", "expected"),
+    [(2, (0, 0, 1, 1)), (5, (1, 2, 3, 4)), (14, (0, 6, 7, 13)), (30, (16, 22, 23, 29))],
+)
+def test_usual_periods_are_two_weeks_or_two_halves(
+    closed: int, expected: tuple[int, int, int, int]
+) -> None:
+    epochs = [
+        EpochDocument(epoch=place, start=0, end=0, closes=0, state=state)
+        for place, state in enumerate(["closed"] * closed + ["open"])
+    ]
+    document = EpochsDocument(
+        collection="theme", epoch_seconds=86_400, grace_seconds=0, epochs=epochs
+    )
+    names = ("before_from", "before_to", "from", "to")
+    assert usual_periods(document) == dict(zip(names, map(str, expected), strict=True))
 
 
 @pytest.mark.slow

@@ -173,7 +173,7 @@ def test_a_charge_between_decision_and_writing_is_decided_again(
         return honest(row, decide, audit=audit)
 
     monkeypatch.setattr(store, "charge", late)
-    assert "spent 0.3" in refused(release_world, asked("0.4")).detail
+    assert "0.3 was spent" in refused(release_world, asked("0.4")).detail
     assert release_world.charges == 1
 
 
@@ -212,8 +212,10 @@ def test_what_is_gone_is_told_with_what_is_left_and_who_spent_it(
         "0.1",
     ]
     assert problem_document["releases"] == [first.row.release]
-    for words in (f"epoch {LAST}", "spent 0.4 by " + first.row.release, "asked 0.2", "left 0.1"):
-        assert words in problem.detail
+    assert problem.detail == (
+        f"epoch {LAST} has epsilon 0.1 of 0.5 left for releases, and this one costs 0.2 "
+        f"(0.4 was spent by {first.row.release}): read other epochs, or ask for epsilon 0.1 at most"
+    )
     assert release_world.charges == 1
 
 
@@ -285,7 +287,7 @@ def test_a_quote_says_that_a_request_was_paid_for_or_would_not_be_admitted(
         release_world.collection, asked("0.4"), audit=None
     ).row.release
     assert release_world.releases.quote(release_world.collection, asked("0.4")).stored == made
-    assert "left 0.1" in str(
+    assert "0.1 of 0.5 left" in str(
         release_world.releases.quote(release_world.collection, asked("0.2")).refusal
     )
 

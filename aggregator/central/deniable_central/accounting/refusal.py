@@ -78,19 +78,18 @@ class BudgetRequest:
 def budget_error(request: BudgetRequest, *, whose: str) -> BudgetError:
     """Return the error for a release that the limit does not allow."""
     short = request.shortage
-    price = "one without epsilon" if short.requested is None else at_most(short.requested)
+    price = "more than any epsilon" if short.requested is None else at_most(short.requested)
     message = (
-        f"{whose} may spend {short.currency} {at_least(short.limit)} on releases: "
-        f"spent {_spent(short)}, asked {price}, left {at_least(short.left)}; "
-        f"{_cure(request, short)}"
+        f"{whose} has {short.currency} {at_least(short.left)} of {at_least(short.limit)} left for "
+        f"releases, and this one costs {price}{_spent(short)}: {_cure(request, short)}"
     )
     return BudgetError(message, short)
 
 
 def _spent(short: Shortage) -> str:
     if not short.spent:
-        return "0"
-    return f"{at_most(short.spent)} by {_names(short.releases)}"
+        return ""
+    return f" ({at_most(short.spent)} was spent by {_names(short.releases)})"
 
 
 def _cure(request: BudgetRequest, short: Shortage) -> str:
@@ -109,6 +108,8 @@ def _cure(request: BudgetRequest, short: Shortage) -> str:
 
 
 def _ask(currency: str, most: Fraction) -> str:
+    if at_least(most) == "0":
+        return "read other epochs"
     return f"read other epochs, or ask for {currency} {at_least(most)} at most"
 
 

@@ -17,6 +17,7 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import escape_control_characters, plain_table, show
+from deniable_aggregator.client.usual_periods import usual_periods
 from deniable_aggregator.documents.describe import epochs_words
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=example(
+        "deniable compare settings",
         "deniable compare settings --before-to 2026-11-30 --from 2026-12-01",
         "deniable compare theme --before-from 20770 --before-to 20776 --from 20777",
         "deniable compare fleet --before-to 20776 --from 20777 --marginal os --csv",
@@ -36,10 +38,8 @@ if TYPE_CHECKING:
 )
 @collection_argument
 @click.option("--before-from", metavar="EPOCH|DATE", help="First epoch of the earlier period.")
-@click.option("--before-to", required=True, metavar="EPOCH|DATE", help="Its last epoch, inclusive.")
-@click.option(
-    "--from", "first", required=True, metavar="EPOCH|DATE", help="First epoch of the later period."
-)
+@click.option("--before-to", metavar="EPOCH|DATE", help="Its last epoch, inclusive.")
+@click.option("--from", "first", metavar="EPOCH|DATE", help="First epoch of the later period.")
 @click.option("--to", "last", metavar="EPOCH|DATE", help="Its last epoch, inclusive.")
 @click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True)
 @click.option(
@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 def compare(  # noqa: PLR0913  (click passes each option by name)
     collection: str,
     before_from: str | None,
-    before_to: str,
-    first: str,
+    before_to: str | None,
+    first: str | None,
     last: str | None,
     confidence: float,
     family: str,
@@ -82,21 +82,26 @@ def compare(  # noqa: PLR0913  (click passes each option by name)
 ) -> None:
     """Show what changed from one period to another.
 
-    The two periods may not share an epoch. An answer has changed if its interval excludes 0.
+    Without periods, the newest closed week is compared with the week before; of a shorter
+    history, its newer half. The two periods may not share an epoch. An answer has changed if its
+    interval excludes 0.
     Exit code 75: too few reports yet.
     """
     one_form(json=as_json, csv=as_csv)
+    periods = {"before_from": before_from, "before_to": before_to, "from": first, "to": last}
+    usual = not any(periods.values())
+    if not usual and not (before_to and first):
+        raise click.UsageError("name both periods with --before-to and --from, or neither")
     arguments = {
-        "before_from": before_from,
-        "before_to": before_to,
-        "from": first,
-        "to": last,
         "confidence": confidence,
         "family": family,
         "marginal": list(marginals) or None,
         "candidate": list(candidates) or None,
     }
     with target.connect() as client:
+        if usual:
+            periods = {**usual_periods(client.epochs(collection).document)}
+        arguments = {**periods, **arguments}
         answer = client.comparison(collection, arguments, accept=media_type(as_csv=as_csv))
     show(answer, _print_comparison, as_json=as_json, as_csv=as_csv)
 

@@ -6,8 +6,9 @@ import os
 from datetime import date
 from typing import TYPE_CHECKING, Any, Self
 
-from deniable_aggregator.client.errors import NOTEBOOK_CURES, UnreachableError
+from deniable_aggregator.client.errors import NOTEBOOK_CURES, QueryError, UnreachableError
 from deniable_aggregator.client.remote import remote
+from deniable_aggregator.client.usual_periods import usual_periods
 from deniable_aggregator.query.rows import Estimates, Rows, members
 
 if TYPE_CHECKING:
@@ -113,28 +114,36 @@ class Service:
         self,
         collection: str,
         *,
-        before: Period,
-        after: Period,
+        before: Period | None = None,
+        after: Period | None = None,
         confidence: float = 0.95,
         family: str = "all",
         **further: Sequence[str],
     ) -> Estimates:
         """The changes from one period to another; the two may not share an epoch.
 
+        Without periods: the newest closed week against the week before.
         One row for each answer: `before`, `after`, `difference` with its interval, and `changed`.
         `about` has both periods. `further`: `marginal` for a record and `candidate` for texts.
         """
-        (before_first, before_last), (first, last) = map(_ends, (before, after))
         arguments: Mapping[str, Argument] = {
-            "before_from": _text(before_first),
-            "before_to": _text(before_last),
-            **_span(first, last),
+            **self._periods(collection, before, after),
             "confidence": confidence,
             "family": family,
             **further,
         }
         document = self._client.comparison(collection, arguments).document
         return Estimates(document.differences, members(document, "differences"))
+
+    def _periods(
+        self, collection: str, before: Period | None, after: Period | None
+    ) -> Mapping[str, Argument]:
+        if before is None and after is None:
+            return usual_periods(self._client.epochs(collection).document)
+        if before is None or after is None:
+            raise QueryError("name both periods, before and after, or neither")
+        first, last = map(_text, _ends(before))
+        return {"before_from": first, "before_to": last, **_span(*_ends(after))}
 
     def epochs(self, collection: str) -> Rows:
         """The epochs with their counts, if these may be read; `about` has the rejections."""

@@ -19,7 +19,7 @@ from deniable_aggregator.web.dashboard.pages import pages
 from support.builders.simulated_demo import PastDemo, past_demo
 
 NOON = 20_780 * DAY_SECONDS + 43_200
-TICK = "The ticks show the true values"
+TICK = "show the true values"
 STATED = "<strong>Simulated.</strong>"
 DAYS = ((300, 200, 100),) * 9 + ((100, 200, 300),) * 7
 PLAN = Question(
@@ -31,6 +31,7 @@ PLAN = Question(
     past=DAYS,
     release="histogram",
     session="queries",
+    public=True,
 )
 NUMBER = Question(
     name="simulated-cups",
@@ -88,6 +89,13 @@ def test_every_page_of_a_demo_says_so(demo: PastDemo, visitor: FlaskClient) -> N
         answer = visitor.get(address, headers={"Accept": "text/html"})
         assert STATED in answer.text, address
         assert answer.headers["Deniable-Simulated"] == "true"
+
+
+def test_a_stranger_reads_a_public_question_and_that_it_is_simulated(demo: PastDemo) -> None:
+    stranger, plan = demo.app.test_client(), demo.prepared.collections[0]
+    assert STATED in stranger.get(f"/public/{plan}").text
+    assert '<p class="badge warn">Simulated</p>' in stranger.get(f"/embed/{plan}").text
+    assert stranger.get(f"/public/{demo.prepared.collections[1]}").status_code == 404
 
 
 def test_the_link_signs_in_again_and_again_and_says_so(demo: PastDemo) -> None:

@@ -106,7 +106,7 @@ def test_the_price_is_told_and_nothing_is_charged(release_world: ReleaseWorld, h
         ({"epochs": [OPEN]}, 409, "epoch-open", f"epoch {OPEN} takes reports until"),
         ({"to": OPEN}, 409, "epoch-open", "closed epochs only"),
         ({"from": FIRST - 2, "to": FIRST - 1}, 409, "too-few-reports", "0 reports, but 3"),
-        ({"epsilon": "2"}, 409, "budget-exhausted", "spent 0, asked 2, left 0.5"),
+        ({"epsilon": "2"}, 409, "budget-exhausted", "epsilon 0.5 of 0.5 left"),
         ({"epsilon": 0.1}, 400, "invalid-argument", "write it as a string"),
         ({"epsilom": "1"}, 400, "invalid-argument", "epsilom is no argument of counts"),
         ({"mechanism": "guess"}, 400, "invalid-argument", "counts, talk"),

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.documents.estimates import LabelEstimate
 from deniable_aggregator.web.dashboard import svg
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
+from deniable_aggregator.web.dashboard.estimate_charts import _margin
+from deniable_aggregator.web.dashboard.estimate_tables import plain_label
 from deniable_aggregator.web.dashboard.formatting import (
     amount,
     chance,
@@ -23,6 +26,7 @@ from deniable_aggregator.web.dashboard.page import Page
 from deniable_aggregator.web.dashboard.pages import menu, pages
 from deniable_aggregator.web.dashboard.paging import paginate
 from deniable_aggregator.web.dashboard.release_charts import days_of
+from deniable_shared.domains import Choice, Record
 
 THIN = "\u202f"
 
@@ -33,6 +37,39 @@ def test_numbers_are_grouped_and_carry_a_true_minus() -> None:
     assert share(-0.0000001) == f"0.0{THIN}%"
     assert amount(1234.5, 1) == f"1{THIN}234.5"
     assert (count(None), share(None), amount(None)) == ("–",) * 3
+
+
+def cell(frequency: float, lower: float, upper: float) -> LabelEstimate:
+    return LabelEstimate(
+        label="os=x, beta=no",
+        count=100 * frequency,
+        frequency=frequency,
+        std_error=0.01,
+        lower=lower,
+        upper=upper,
+        reports_to_leave_interval=1,
+        devices_to_leave_interval=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("estimate", "margin"),
+    [
+        (cell(0.1, 0.06, 0.14), f"± 4.0{THIN}%"),
+        (cell(-0.002, 0.0, 0.003), f"up to 0.3{THIN}%"),
+        (cell(1.001, 0.992, 1.0), f"from 99.2{THIN}%"),
+    ],
+)
+def test_a_margin_of_an_interval_that_is_cut_is_its_other_end(
+    estimate: LabelEstimate, margin: str
+) -> None:
+    assert _margin(estimate, 1) == margin
+
+
+def test_labels_of_records_are_plain() -> None:
+    devices = Record((("os", ("x", "y")), ("beta", ("no", "yes"))))
+    assert plain_label(devices, "os=x, beta=no") == "x, no"
+    assert plain_label(Choice(("os=x", "b")), "os=x") == "os=x"
 
 
 def test_plural_follows_the_number() -> None:

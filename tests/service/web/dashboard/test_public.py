@@ -107,6 +107,15 @@ def test_who_is_signed_in_sees_what_anyone_sees_and_no_cookie_is_set(service: Wo
         assert not any("Set-Cookie" in each.headers for each in answers)
 
 
+def test_a_page_that_an_admin_opened_first_has_no_menu_of_an_admin(service: World) -> None:
+    """The answer is kept, and sent to everyone."""
+    asked(service, "live")
+    service.page("/public/live", "admin")
+    menu = service.get("/public/live", None).text.split("</nav>")[0]
+    assert "Questions" in menu
+    assert not any(name in menu for name in ("Releases", "Budgets", "Set up", "Operator"))
+
+
 def test_any_site_may_frame_the_embed_and_no_other_page(service: World) -> None:
     asked(service, "live")
     policy = service.get("/embed/live", None).headers

@@ -54,6 +54,7 @@ def _commute() -> Question:
         answers=COMMUTES,
         past=_past(shares),
         release="histogram",
+        public=True,
     )
 
 

@@ -51,7 +51,7 @@ class Question:
 
     `domain` is the table of the TOML. `past` begins with the oldest epoch; the one that is current
     now is not in it. `release` and `session` name the mechanisms of a finished release and of an
-    open session over it.
+    open session over it. Anyone may read a `public` question.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Question:
     epoch_days: int = 1
     release: str = ""
     session: str = ""
+    public: bool = False
 
     @property
     def epoch_seconds(self) -> int:
@@ -84,6 +85,7 @@ class Question:
             "valid_from": _day(first),
             "expires": _day(now + DAYS_LEFT * DAY_SECONDS),
             "min_batch": 1,
+            "public": self.public,
             "domain": self.domain,
             "central": {"per_epoch": "1.5", "per_installation": "3"},
         }
@@ -141,6 +143,8 @@ def _written(value: object) -> str:
         return "{" + ", ".join(f"{_quoted(k)} = {_written(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(value) if isinstance(value, int | float | date) else _quoted(str(value))
 
 

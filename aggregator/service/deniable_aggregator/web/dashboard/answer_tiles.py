@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.web.dashboard.estimate_tables import decimals_of, quantity_name
+from deniable_aggregator.web.dashboard.estimate_tables import (
+    decimals_of,
+    plain_label,
+    quantity_name,
+)
 from deniable_aggregator.web.dashboard.formatting import amount, digits_for, share
-from deniable_shared.domains import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +52,7 @@ def _label_tiles(collection: Collection, rows: Sequence[LabelEstimate]) -> Itera
         unsure = place and _reaches(row, largest[0])
         yield AnswerTile(
             name,
-            _plain_label(collection, row.label),
+            plain_label(collection.manifest.domain, row.label),
             share(row.frequency, _digits(row)),
             _interval(row) + (", may be the first" if unsure else ""),
         )
@@ -72,13 +75,3 @@ def _digits(row: LabelEstimate) -> int:
 def _reaches(row: LabelEstimate, first: LabelEstimate) -> bool:
     """Whether the intervals overlap, so that the order may be chance."""
     return row.upper is not None and first.lower is not None and row.upper > first.lower
-
-
-def _plain_label(collection: Collection, label: str) -> str:
-    """`windows, large` of os=windows, screen=large."""
-    domain = collection.manifest.domain
-    if not isinstance(domain, Record):
-        return label
-    for name in domain.topics:
-        label = label.removeprefix(f"{name}=").replace(f", {name}=", ", ")
-    return label

@@ -94,8 +94,10 @@ def _span(collection: Collection, rows: Sequence[EpochRow], epochs: int) -> Peri
     before, after = rows[-2 * size : -size], rows[-size:]
     ends = (before[0], before[-1], after[0], after[-1])
     period = period_name(collection.manifest.epoch_seconds)
-    name = f"Newest {period}" if size == 1 else f"{size} {period}s"
-    return PeriodPair(f"{name} against the {size} before", *(str(row.epoch) for row in ends))
+    name = f"Newest {period} against the one before"
+    if size > 1:
+        name = f"{size} {period}s against the {size} before"
+    return PeriodPair(name, *(str(row.epoch) for row in ends))
 
 
 def checked_days(

@@ -243,14 +243,24 @@ def _liars_cells(row: LabelEstimate, as_text: NumberText) -> list[Cell]:
 
 def _cell(cell: LabelEstimate, digits: int, projected: bool, most: float) -> Cell:
     value = _value(cell, projected)
-    half = _width(cell) / 200
     shade = None if value is None or most <= 0 else round(10 * max(value, 0.0) / most)
     return Cell(
         share(value, digits),
         value,
-        note="" if projected or not half else f"± {share(half, digits)}",
+        note="" if projected else _margin(cell, digits),
         shade=shade,
     )
+
+
+def _margin(cell: LabelEstimate, digits: int) -> str:
+    """The margin of error. An interval that ends at 0 or 1 is cut there: then its other end."""
+    if cell.lower is None or cell.upper is None:
+        return ""
+    if cell.lower <= 0:
+        return f"up to {share(cell.upper, digits)}"
+    if cell.upper >= 1:
+        return f"from {share(cell.lower, digits)}"
+    return f"± {share((cell.upper - cell.lower) / 2, digits)}"
 
 
 def _value(cell: LabelEstimate, projected: bool) -> float | None:

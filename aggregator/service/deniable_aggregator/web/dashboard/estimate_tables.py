@@ -20,11 +20,21 @@ from deniable_aggregator.documents.estimates import (
 from deniable_aggregator.web.dashboard.charts import DRAWN, Cell, Table
 from deniable_aggregator.web.dashboard.formatting import amount, count, digits_for, share
 from deniable_aggregator.web.dashboard.svg import Axis, Band, Interval, axis_over, band_over
+from deniable_shared.domains import Domain, Record
 
 HasInterval = LabelEstimate | QuantityDocument | RangeDocument | SeriesRow | SetDocument
 NumberText = Callable[[float | None], str]
 
 INTERVAL = (DRAWN, "Interval", "± 1 se")
+
+
+def plain_label(domain: Domain, label: str) -> str:
+    """`windows, large` of os=windows, screen=large; other labels as they are."""
+    if not isinstance(domain, Record):
+        return label
+    for name in domain.topics:
+        label = label.removeprefix(f"{name}=").replace(f", {name}=", ", ")
+    return label
 
 
 def quantity_table(document: EstimatesDocument) -> Table | None:

@@ -12,6 +12,7 @@ from deniable_aggregator.collections.authoring.recommendation import (
     ratio_to_optimum,
 )
 from deniable_aggregator.queries.guarantees import relay_anonymity
+from deniable_aggregator.web.dashboard.estimate_tables import plain_label
 from deniable_aggregator.web.dashboard.formatting import amount, plural, share
 from deniable_shared.analysis.posterior import max_posterior_percent
 from deniable_shared.manifest.epochs import period_name
@@ -98,20 +99,20 @@ def fabrication_limits(
         and row.frequency is not None
         and collection.manifest.domain.type != "number"
     ):
-        yield _limit_of(row, document.n)
+        yield _limit_of(plain_label(collection.manifest.domain, row.label), row, document.n)
     yield (
         "Intervals cover chance: who took part, and the noise that every device adds. "
         "They do not cover fake reports."
     )
 
 
-def _limit_of(row: LabelEstimate, n: int) -> str:
+def _limit_of(label: str, row: LabelEstimate, n: int) -> str:
     needed = row.reports_to_leave_interval
     if needed is None:
-        return f"No number of fake reports pushes “{row.label}” out of its interval."
+        return f"No number of fake reports pushes “{label}” out of its interval."
     of_all = f" – {share(needed / n)} of all reports" if n else ""
     fakes = plural(needed, "fake report")
-    return f"{fakes} would push “{row.label}” out of its interval{of_all}."
+    return f"{fakes} would push “{label}” out of its interval{of_all}."
 
 
 def excess_error(collection: Collection) -> tuple[str, str] | None:

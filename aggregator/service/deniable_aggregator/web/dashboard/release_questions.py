@@ -202,7 +202,11 @@ def release_title(release: ReleaseSummary) -> str:
         return request_text(release)
     if question.mechanism == "top-k":
         return question.title.replace("The k", f"The {arguments['k']}")
-    more = [f"{name} {arguments[name]}" for name in question.arguments if name in arguments]
+    more = [
+        f"{arguments[name]} questions" if name == "questions" else f"{name} {arguments[name]}"
+        for name in question.arguments
+        if name in arguments
+    ]
     return ", ".join([question.title, *more])
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
 
 from deniable_aggregator.queries.labels import MEAN, MEDIAN
-from deniable_aggregator.web.dashboard.estimate_tables import quantity_name
+from deniable_aggregator.web.dashboard.estimate_tables import plain_label, quantity_name
 from deniable_aggregator.web.dashboard.formatting import chance
 from deniable_aggregator.web.dashboard.query_args import (
     MOST_LINES,
@@ -155,12 +156,13 @@ def follow_chips(
 ) -> list[Chip]:
     """Those that are drawn over time, then others that could be; none where there is no choice."""
     quantities = _quantity_labels(document)
-    names = {label: quantity_name(label) for label in quantities}
+    domain = page_view.collection.manifest.domain
+    name_of = quantity_name if quantities else partial(plain_label, domain)
     labels = quantities or dict.fromkeys([*followed, *(row.label for row in rows[:MOST_CHIPS])])
     if not followed or len(labels) < 2:
         return []
     return [
-        Chip(names.get(label, label), _toggled(page_view, followed, label), label in followed)
+        Chip(name_of(label), _toggled(page_view, followed, label), label in followed)
         for label in labels
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import UnsetType, structs
@@ -22,7 +23,7 @@ from deniable_aggregator.web.dashboard.estimate_charts import (
     line_chart,
     with_notes,
 )
-from deniable_aggregator.web.dashboard.estimate_tables import quantity_table
+from deniable_aggregator.web.dashboard.estimate_tables import plain_label, quantity_table
 from deniable_aggregator.web.dashboard.ingest_health import health_of, rejection_totals
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import paginate
@@ -235,15 +236,17 @@ def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
     if len(series.epochs) < 2:
         return None
     seconds = page_view.collection.manifest.epoch_seconds
+    domain = page_view.collection.manifest.domain
     period = period_name(seconds)
     left = f", the newest {len(series.epochs)} {period}s" if series.left_out else ""
+    plain = {plain_label(domain, label): line for label, line in series.lines.items()}
     chart = line_chart(
-        series,
+        replace(series, lines=plain),
         title=f"Over time{left}",
         epoch_start=lambda epoch: epoch_start(epoch, seconds),
         files=download_links(page_view.address, by="epoch"),
         period=period,
-        unit="" if page_view.collection.manifest.domain.type == "number" else "share",
+        unit="" if domain.type == "number" else "share",
     )
     chart = with_notes(chart, page_view.notes, series.epochs, seconds)
     return known_truth.mark_lines(chart, page_view.collection, series)

@@ -21,6 +21,7 @@ from deniable_aggregator.web.dashboard.addresses import (
 from deniable_aggregator.web.dashboard.ledger_charts import epoch_budgets, installation_budgets
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import PageNumber, paginate
+from deniable_aggregator.web.dashboard.release_questions import release_title
 from deniable_aggregator.web.formats import as_table
 from deniable_aggregator.web.table_rows import LEDGER_COLUMNS, ledger_rows
 
@@ -54,6 +55,7 @@ def view(query: LedgerPageArguments) -> Context | Response:
             "account": account,
             "chart": epoch_budgets(collection, account, download_links(address)),
             "part": paginate(account.releases[::-1], query.page, ROWS),
+            "release_title": release_title,
             "address": address,
         }
     return {"collection": None, **_all_accounts(query, address), "address": address}

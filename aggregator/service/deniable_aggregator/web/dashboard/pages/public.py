@@ -24,6 +24,7 @@ from deniable_aggregator.web.application import CSV, JSON, answer, service
 from deniable_aggregator.web.dashboard.addresses import Format, as_attachment, here
 from deniable_aggregator.web.dashboard.day_fields import DayText
 from deniable_aggregator.web.dashboard.page import Page
+from deniable_aggregator.web.dashboard.pages import menu
 from deniable_aggregator.web.dashboard.pages.collection import estimates_context
 from deniable_aggregator.web.dashboard.paging import PageNumber
 from deniable_aggregator.web.dashboard.public_cache import cached
@@ -88,6 +89,8 @@ def _page(collection: Collection, contents: Context) -> Response:
         title="Public results",
         current="public",
         visitor=None,
+        menu=tuple((name, page) for name, page in menu() if page.role is None),
+        operator_menu=(),
         snippet=f'<iframe src="{embed}" width="100%" height="420" title="{name}"></iframe>',
     )
     return Response(html, content_type="text/html; charset=utf-8")

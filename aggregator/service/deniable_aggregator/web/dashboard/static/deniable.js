@@ -47,11 +47,13 @@
       textStyle: { color: ink.text, fontSize: 13, lineHeight: 19 }, padding: [8, 12],
     },
   });
-  const valueAxis = (chart, ink) => ({
-    type: "value", splitNumber: 4, ...(isCount(chart) ? { minInterval: 1 } : {}),
+  const valueAxis = (chart, ink, parts = 4) => ({
+    type: "value", splitNumber: parts, ...(isCount(chart) ? { minInterval: 1 } : {}),
     axisLabel: { color: ink.muted, formatter: onAxis(chart), hideOverlap: true },
     splitLine: { lineStyle: { color: ink.line } }, axisLine: { show: false }, axisTick: { show: false },
   });
+  // the largest value of an axis, in equal parts that have two digits at most
+  const parted = (most) => (!most ? {} : { max: most, interval: most / ([4, 5, 3, 2].find((parts) => +(most / parts).toPrecision(2) === most / parts) || 4) });
   const whisker = (ink, across, shift = 0) => ({
     type: "custom", silent: true, z: 3, clip: true,
     encode: across ? { x: [0, 1], y: 2 } : { x: 2, y: [0, 1] },
@@ -105,7 +107,10 @@
   const truthText = (value, chart) => (value === null || value === undefined ? "" : `\ntruth ${written(value, chart)}`);
   const marginText = (chart, down, across) => {
     const lower = chart.lower[down][across], upper = chart.upper[down][across];
-    return lower === null || upper === null ? "" : `\n± ${written((upper - lower) / 2, chart)}`;
+    if (lower === null || upper === null) return "";
+    // an interval that ends at 0 or at 1 is cut there: half of its width is no margin
+    if (lower <= 0 || upper >= 1) return lower > 0 ? `\nfrom ${written(lower, chart)}` : `\nup to ${written(upper, chart)}`;
+    return `\n± ${written((upper - lower) / 2, chart)}`;
   };
   const tooltipText = (chart, rows) => ({ dataIndex }) => {
     const row = rows[dataIndex];
@@ -136,7 +141,7 @@
         option: {
           ...base(ink),
           grid: { left: 4, right: narrow ? 62 : 84, top: 4, bottom: 4, containLabel: true },
-          xAxis: { ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most, interval: chart.most / 4 } : {}) },
+          xAxis: { ...valueAxis(chart, ink, narrow ? 2 : 4), ...parted(chart.most) },
           yAxis: {
             type: "category", inverse: true, data: rows.map((row) => row.label),
             axisLabel: { color: ink.text, formatter: (text) => inLines(text, narrow ? 16 : 34), lineHeight: 14, interval: 0 },
@@ -165,7 +170,7 @@
         option: {
           ...base(ink),
           grid: { left: 4, right: narrow ? 24 : 40, top: 4, bottom: 4, containLabel: true },
-          xAxis: valueAxis(chart, ink),
+          xAxis: valueAxis(chart, ink, narrow ? 2 : 4),
           yAxis: {
             type: "category", inverse: true, data: rows.map((row) => row.label),
             axisLabel: { color: ink.text, formatter: (text) => inLines(text, narrow ? 16 : 34), lineHeight: 14, interval: 0 },
@@ -181,7 +186,7 @@
         ...base(ink),
         grid: { left: 4, right: 12, top: chart.names ? 28 : 12, bottom: chart.names ? 20 : 4, containLabel: true },
         xAxis: named({ type: "category", data: chart.rows.map((row) => row.label), axisLabel: { color: ink.muted, hideOverlap: true }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis } } }, chart.names?.[0], ink, false),
-        yAxis: named({ ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most, interval: chart.most / 4 } : {}) }, chart.names?.[1], ink, true),
+        yAxis: named({ ...valueAxis(chart, ink), ...parted(chart.most) }, chart.names?.[1], ink, true),
         series: [
           { type: "bar", barMaxWidth: 48, barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: tooltipText(chart, chart.rows) } },
           intervalBand(ink, chart.rows),
@@ -203,7 +208,7 @@
           },
         },
         grid: { left: 4, right: 16, top: 30, bottom: 4, containLabel: true },
-        xAxis: { type: "category", boundaryGap: false, data: chart.ticks, axisLabel: { color: ink.muted, hideOverlap: true, fontSize: width < 560 ? 11 : 13 }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis }, onZero: false } },
+        xAxis: { type: "category", boundaryGap: false, data: chart.ticks, axisLabel: { color: ink.muted, hideOverlap: true, showMinLabel: true, showMaxLabel: true, alignMinLabel: "left", alignMaxLabel: "right", fontSize: width < 560 ? 11 : 13 }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis }, onZero: false } },
         yAxis: named({ ...valueAxis(chart, ink), scale: !isCount(chart), ...(chart.unit === "share" && top > 0.8 && top <= 1 ? { max: 1, ...(low < 0 ? { min: 0.25 * Math.floor(4 * low) } : {}), interval: 0.25 } : {}) }, chart.name, ink, true),
         series: chart.lines.flatMap((line, number) => {
           const color = ink.lines[number % ink.lines.length], hidden = { lineStyle: { opacity: 0 }, symbol: "none", silent: true, tooltip: { show: false } };
@@ -211,14 +216,14 @@
           // what is not over is dotted, from the last that is
           const open = (place) => chart.open[place], joins = (place) => open(place) || open(place + 1);
           const sofar = line.value.map((value, place) => !joins(place) ? null : number || !open(place) ? value
-            : { value, label: { show: true, formatter: "so far", position: "top", align: "right", color: ink.muted, fontSize: 12 } });
+            : { value, label: { show: true, formatter: "so far", position: "top", align: "right", color: ink.muted, fontSize: 12, textBorderColor: ink.card, textBorderWidth: 3 } });
           const drawn = { type: "line", symbol: "circle", symbolSize: 5, showSymbol: chart.ticks.length <= 60, itemStyle: { color }, connectNulls: false };
           return [
             { ...band, data: line.lower },
             { ...band, data: line.upper.map((upper, place) => (upper === null ? null : upper - line.lower[place])), areaStyle: { color, opacity: 0.18 } },
             { ...drawn, data: line.value.map((value, place) => (open(place) ? null : value)), lineStyle: { color, width: 2, type: ["solid", "dashed", [6, 2, 2, 2]][number % 3] } },
-            ...(chart.open.some(Boolean) ? [{ ...drawn, data: sofar, showSymbol: true, symbol: "emptyCircle", silent: true, lineStyle: { color, width: 2, type: [2, 4] } }] : []),
-            ...(line.truth ? [{ type: "line", data: line.truth, symbol: "rect", symbolSize: [9, 3], lineStyle: { opacity: 0 }, itemStyle: { color }, silent: true, z: 4, showAllSymbol: true }] : []),
+            ...(chart.open.some(Boolean) ? [{ ...drawn, data: sofar, showSymbol: true, symbol: "emptyCircle", silent: true, z: 5, lineStyle: { color, width: 2, type: [2, 4] } }] : []),
+            ...(line.truth ? [{ type: "line", data: line.truth, symbol: "rect", symbolSize: [Math.min(9, Math.max(3, 0.6 * (width - 60) / chart.ticks.length)), 3], lineStyle: { opacity: 0 }, itemStyle: { color }, silent: true, z: 4, showAllSymbol: true }] : []),
           ];
         }).concat(noteLines(chart, ink, width)),
       },
