@@ -35,6 +35,9 @@ REQUESTS: dict[str, list[dict[str, object]]] = {
         {"mechanism": "table", "attributes": "os, browser"},
         {"mechanism": "table", "attributes": "os, browser", "cell": "mac, chrome"},
         {"mechanism": "table", "attributes": "nothing"},
+        {"mechanism": "mwem", "workload": "tables"},
+        {"mechanism": "small-db", "workload": "tables", "alpha": "0.9"},
+        {"mechanism": "queries"},
     ],
     "pairs/1": [
         {"mechanism": "table", "attributes": "browser"},

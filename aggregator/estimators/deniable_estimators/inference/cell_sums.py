@@ -52,7 +52,7 @@ class CellSums:
     def __post_init__(self) -> None:
         if self.cells * len(self.cell_of) > _MOST:
             raise ParameterError(
-                f"marginal must have at most {_MOST // len(self.cell_of):,} cells of "
+                f"a table must have at most {_MOST // len(self.cell_of):,} cells of "
                 f"{self.mechanism.id} here, got {self.cells:,}: ask for fewer attributes, or "
                 f"collect with {_ELSE}"
             )

@@ -55,14 +55,14 @@ def axes_of(domain: Record, names: Sequence[str]) -> tuple[int, ...]:
     for name in names:
         if name not in topics:
             raise ParameterError(
-                f"marginal must name attributes among {', '.join(topics)}, got {name!r:.80}"
+                f"a table must be of attributes among {', '.join(topics)}, got {name!r:.80}"
             )
     axes = tuple(topics.index(name) for name in names)
     if not axes or len({*axes}) != len(axes):
-        raise ParameterError("marginal must name one or more attributes, each once")
+        raise ParameterError("a table must be of one or more attributes, each once")
     cells = prod(domain.radices[axis] for axis in axes)
     if cells > MAX_CELLS:
-        raise ParameterError(f"marginal must have at most {MAX_CELLS:,} cells, got {cells:,}")
+        raise ParameterError(f"a table must have at most {MAX_CELLS:,} cells, got {cells:,}")
     return axes
 
 

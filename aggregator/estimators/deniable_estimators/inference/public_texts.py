@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from deniable_estimators.inference.channel import Counts, Floats
 
 _MOST_NUMBERS = 1 << 26
+_AT_ONCE = 1 << 12
 
 
 @runtime_checkable
@@ -54,11 +55,12 @@ def public_texts(estimator: PublicTexts, texts: Sequence[bytes]) -> PublicScores
     shared = agreeing_codes(estimator, texts)
     beta = estimator.agreeing
     mixed: Floats = np.linalg.pinv((shared - beta) / (1 - beta)).astype(np.float64)
-    weights = mixed @ raw
+    for at in range(0, size, _AT_ONCE):  # a second array may take hundreds of megabytes
+        raw[:, at : at + _AT_ONCE] = mixed @ raw[:, at : at + _AT_ONCE]
     low, high = _ends(estimator, bits, mixed)
     floor = np.abs(mixed) @ np.sqrt(beta / ((1 - beta) * bits.sum(axis=1)))
     ceilings = _ceilings(estimator, bits, mixed)
-    return PublicScores(weights, np.zeros(len(texts)), low, high, ceilings, floor=floor**2)
+    return PublicScores(raw, np.zeros(len(texts)), low, high, ceilings, floor=floor**2)
 
 
 def _raw(estimator: PublicTexts, texts: Sequence[bytes]) -> tuple[Floats, Floats]:

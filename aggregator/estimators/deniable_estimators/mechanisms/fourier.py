@@ -76,7 +76,7 @@ class FourierEstimator(OneWayTables, HistogramEstimator):
         """Raises ParameterError for more than `ways` attributes."""
         if len(axes) > self._first_round.ways:
             raise ParameterError(
-                f"marginal must be of at most {self._first_round.ways} attributes, got "
+                f"a table must be of at most {self._first_round.ways} attributes, got "
                 f"{len(axes)}: that is the ways of this fourier/1"
             )
 

@@ -55,7 +55,7 @@ class PairsEstimator(OneWayTables, OneOfChoicesTally):
         """Raises ParameterError for more than two attributes."""
         if len(axes) > _PAIR:
             raise ParameterError(
-                f"marginal must be of at most 2 attributes, got {len(axes)}: a report of pairs/1 "
+                f"a table must be of at most 2 attributes, got {len(axes)}: a report of pairs/1 "
                 "has two"
             )
 

@@ -241,6 +241,8 @@ def test_what_is_no_request_for_an_allocation_is_refused(
 def test_bits_wide_choices_and_too_many_numbers_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"needs a choice of goods.*bits answered"):
         shared(SMALL["rr-2"], 4)
+    with pytest.raises(ParameterError, match="at most 1,000,000,000 reports, these epochs have"):
+        shared(SMALL["grr-4"], 10**9 + 1)
     with pytest.raises(ParameterError, match="2 to 1,024 labels"):
         shared(mechanism("grr/1", 2000), 4)
     with pytest.raises(ParameterError, match=r"epochs times goods.*with start"):

@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from deniable_aggregator.releases.kinds import prepare
-from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
+from deniable_aggregator.releases.kinds.error_bars import (
+    CONFIDENCE,
+    combined_half_widths,
+    normal_laplace_tail,
+)
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
 from support.builders.release_contexts import context, tallies
@@ -137,6 +142,12 @@ def test_half_widths_leave_out_just_what_they_say_by_numeric_convolution(
     lower = 0.5 * np.exp(-decay * np.abs(width - x)) * (x <= width)
     beyond = np.where(x <= width, lower, 1 - 0.5 * np.exp(-decay * np.abs(x - width)))
     assert 2 * (density * beyond).sum() / density.sum() == pytest.approx(0.05, rel=1e-4)
+
+
+@pytest.mark.parametrize("rate", [1e3, 1e9, 1e15])
+def test_noise_far_below_that_of_the_devices_leaves_a_normal_tail(rate: float) -> None:
+    w = np.array([-3.0, -0.1, 0.0, 1.96, 8.0])
+    assert normal_laplace_tail(w, np.ones(5), rate) == pytest.approx(ndtr(-w), rel=1e-4)
 
 
 def test_both_parts_add_up_and_each_depends_on_one_epsilon() -> None:

@@ -148,6 +148,21 @@ def test_a_product_of_labels_tells_its_tables() -> None:
     assert reading(counts[[5, 4, 0, 3, 2, 1]]).tolist() == [0, 0, 0, 0, 600, 0]
 
 
+@pytest.mark.parametrize(("name", "times"), [("haar-4", 1), ("haar-3-chain", 2)])
+def test_the_weights_of_a_permanent_answer_are_computed_for_chains_alone(
+    name: str, times: int
+) -> None:
+    """They may take seconds: those of many texts."""
+    rows, asked = np.eye(READINGS[name].domain_size)[:1], []
+
+    def scores_of(estimator: Any) -> Any:
+        asked.append(estimator)
+        return estimator.public_scores(rows)
+
+    LinearReading.of_scores(context(READINGS[name], 10), scores_of)
+    assert len(asked) == times
+
+
 @pytest.mark.parametrize("repeat", ["once", "fresh"])
 def test_reports_of_one_device_vary_together(repeat: str) -> None:
     built = READINGS["haar-4"]

@@ -253,6 +253,16 @@ def test_noise_that_cannot_be_drawn_is_refused_before_the_charge() -> None:
         prepare("noisy-max", arguments, dear)
 
 
+def test_sums_that_one_report_moves_far_need_a_larger_epsilon() -> None:
+    """Noise of a decay below 2^−50 is not drawn, so it must not be charged for."""
+    wide, n = mechanism("dbitflip/1", 4096, sampled=16), 10
+    given = context(wide, n, numbers=True)
+    with pytest.raises(ParameterError, match=r"epsilon must be at least 0.000004 here, as one"):
+        prepare("mean", {"epsilon": "0.000001"}, given)
+    least = prepare("mean", {"epsilon": "0.000004"}, given)
+    assert least.draw(tallies((0,) * wide.tally_size, n)).result
+
+
 def test_one_bit_alone_has_no_mode() -> None:
     with pytest.raises(ParameterError, match="at least 2 labels"):
         prepare("exponential", {"epsilon": "1"}, context(mechanism("rr/1", 1), 3))

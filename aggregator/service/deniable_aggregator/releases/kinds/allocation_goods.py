@@ -63,6 +63,11 @@ class Goods:
 def read_goods(complete: Mapping[str, object], context: ReleaseContext) -> Goods:
     """The goods. Raises ParameterError for a domain, mechanism or argument that does not fit."""
     labels = _labels(context)
+    if context.n > MOST_PEOPLE:
+        raise ParameterError(
+            f"allocate reads at most {MOST_PEOPLE:,} reports, these epochs have {context.n:,}: "
+            "release fewer epochs at a time"
+        )
     none = read_name("none", complete["none"], labels)
     places = [place for place, label in enumerate(labels) if label != none]
     goods = tuple(labels[place] for place in places)

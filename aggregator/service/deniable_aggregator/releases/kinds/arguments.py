@@ -6,6 +6,7 @@ accepted values, the given value, and the nearest accepted name.
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Context, Decimal
 from difflib import get_close_matches
@@ -13,6 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.kinds.contract import Parameter
+from deniable_central.samplers.noise import SMALLEST_DECAY
 from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.dyadic import format_epsilon, parse_epsilon
@@ -65,6 +67,20 @@ def read_epsilon(value: object) -> Fraction:
     if not isinstance(value, str):
         raise ParameterError(f'epsilon must be a text in quotes, like "0.5", got {value!r:.40}')
     return parse_epsilon(value, low=SMALLEST_EPSILON)
+
+
+def noise_decay(epsilon: Fraction, moves: int) -> Fraction:
+    """The decay of noise on sums that one report moves by `moves` in all.
+
+    Raises ParameterError if such noise cannot be drawn, so before the charge.
+    """
+    if epsilon < moves * SMALLEST_DECAY:
+        least = Fraction(math.ceil(moves * SMALLEST_DECAY * 10**6), 10**6)
+        raise ParameterError(
+            f"epsilon must be at least {decimal_text(least)} here, as one report moves the sums "
+            f"by up to {moves:,}, got {decimal_text(epsilon)}"
+        )
+    return epsilon / moves
 
 
 def read_share(argument: str, value: object, *, whole: bool) -> Fraction:

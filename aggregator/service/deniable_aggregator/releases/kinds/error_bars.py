@@ -13,6 +13,7 @@ Source: docs/mathematics/releases-over-sums.md, Error bars.
 
 from __future__ import annotations
 
+import math
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -64,9 +65,15 @@ def combined_half_widths(variance: Floats, decay: Fraction, confidence: float) -
 
 def normal_laplace_tail(w: Floats, sigma: Floats, rate: float) -> Floats:
     """Pr[X + Y > w]; X normal of standard deviation sigma, Y of density rate/2·e^(−rate|y|)."""
-    log_ndtr = import_module("scipy.special").log_ndtr  # 0.3 s, so not before
-    z, lift = w / sigma, (rate * sigma) ** 2 / 2
-    beyond = np.exp(log_ndtr(-z))
-    near = np.exp(lift - rate * w + log_ndtr(z - rate * sigma))
-    far = np.exp(lift + rate * w + log_ndtr(-z - rate * sigma))
-    return np.asarray(beyond + (near - far) / 2)
+    ndtr = import_module("scipy.special").ndtr  # 0.3 s, so not before
+    z, spread = w / sigma, rate * sigma
+    near, far = _mills(spread - z, z), _mills(spread + z, z)
+    return np.asarray(ndtr(-z) + (near - far) / 2)
+
+
+def _mills(x: Floats, z: Floats) -> Floats:
+    """e^((x² − z²)/2)·Pr[X > x], X standard normal; no part of it overflows or cancels."""
+    special = import_module("scipy.special")
+    above = special.erfcx(np.maximum(x, 0) / math.sqrt(2)) * np.exp(-z * z / 2) / 2
+    below = np.exp((x - z) * (x + z) / 2 * (x < 0)) * special.ndtr(-x)
+    return np.asarray(np.where(x < 0, below, above))

@@ -19,6 +19,7 @@ import numpy as np
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
     decimal_text,
+    noise_decay,
     read_epsilon,
     with_defaults,
 )
@@ -146,4 +147,6 @@ class PreparedHistogram:
 def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedHistogram:
     """The prepared release. Raises ParameterError for arguments that do not fit here."""
     complete = with_defaults("histogram", PARAMETERS, arguments)
-    return PreparedHistogram(read_epsilon(complete["epsilon"]), LabelCounts.of(context))
+    epsilon, label_counts = read_epsilon(complete["epsilon"]), LabelCounts.of(context)
+    noise_decay(epsilon, label_counts.messages.label_sensitivity.l1)
+    return PreparedHistogram(epsilon, label_counts)

@@ -76,15 +76,16 @@ class LinearReading:
         """The reading by an estimator's public weights; also of the first round of a chain."""
         mechanism = context.mechanism
         scores = scores_of(estimator_for(mechanism, context.repeat))
-        permanent = scores.permanent
+        first, permanent = first_round(mechanism), scores.permanent
         if permanent is None:
-            permanent = scores_of(estimator_for(first_round(mechanism))).ceilings
+            alike = first is mechanism
+            permanent = (scores if alike else scores_of(estimator_for(first))).ceilings
         rows = len(scores.offset)
         unit = max(1, _GRID // rows) / float((scores.high - scores.low).max())
         return cls(
             context,
             tally_space_of(mechanism),
-            np.rint(scores.weights * unit).astype(np.int64),
+            _rounded(scores.weights, unit),
             unit,
             scores.offset,
             scores.low,
@@ -192,3 +193,11 @@ class LinearReading:
         step = self.reports * float((self.high - self.low).max()) * log / 3
         variance = float(self.largest_variances().max()) * n
         return step + math.sqrt(step**2 + 2 * n * variance * log)
+
+
+def _rounded(weights: Floats, unit: float) -> Matrix:
+    """Whole multiples of 1/unit, row by row: a copy of all may take hundreds of megabytes."""
+    matrix: Matrix = np.empty(weights.shape, dtype=np.int64)
+    for row, exact in zip(matrix, weights, strict=True):
+        row[:] = np.rint(exact * unit)
+    return matrix

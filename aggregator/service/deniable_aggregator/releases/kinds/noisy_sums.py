@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deniable_aggregator.releases.kinds.arguments import noise_decay
 from deniable_aggregator.releases.kinds.confidence_limits import NoisyFrequency
 from deniable_aggregator.releases.kinds.contract import Counts, ReleaseResult, Tallies
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
@@ -61,6 +62,9 @@ class PreparedSums:
     quantity: str
     unit: float = 1.0
 
+    def __post_init__(self) -> None:
+        _ = self.decay  # raises where there is no such noise
+
     @property
     def law(self) -> str:
         return "two-sided geometric noise on every sum"
@@ -74,9 +78,9 @@ class PreparedSums:
         """Δ1; at least 1, so that there is a law."""
         return max(1, l1_of(self.reading.space, self.reading.matrix))
 
-    @property
+    @cached_property
     def decay(self) -> Fraction:
-        return self.epsilon / self.sensitivity
+        return noise_decay(self.epsilon, self.sensitivity)
 
     @property
     def expected(self) -> tuple[ErrorBar, ...]:

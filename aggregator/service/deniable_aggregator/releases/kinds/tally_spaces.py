@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _MOST_SIGNED_ROWS = 12
 _MOST_SIGNED = 1 << 25
+_AT_ONCE = 1 << 20
 
 
 class TallySpace(Protocol):
@@ -71,8 +72,10 @@ class OneOfMessages:
         rows, messages = matrix.shape
         if messages * messages * rows <= MOST_STEPS:
             return max(int(np.abs(matrix - each[:, None]).sum(axis=0).max()) for each in matrix.T)
-        doubled = 2 * matrix - (matrix.max(axis=1) + matrix.min(axis=1))[:, None]
-        return int(np.abs(doubled).sum(axis=0).max())
+        doubled = (matrix.max(axis=1) + matrix.min(axis=1))[:, None]
+        step = max(1, _AT_ONCE // rows)
+        parts = (matrix[:, at : at + step] for at in range(0, messages, step))
+        return max(int(np.abs(2 * part - doubled).sum(axis=0).max()) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,9 +54,8 @@ def _text(value: object, domain: Text) -> str:
     try:
         return str(domain.decode(domain.encode(value)))
     except DomainError as error:
-        raise ParameterError(
-            f"texts must be answers of the collection, got {value!r:.80}"
-        ) from error
+        reason = str(error).removeprefix("value ") if isinstance(value, str) else "must be a text"
+        raise ParameterError(f"each of texts {reason}, got {value!r:.80}") from error
 
 
 def text_reading(context: ReleaseContext, texts: tuple[str, ...]) -> LinearReading:
