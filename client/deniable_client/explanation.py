@@ -121,6 +121,9 @@ class Explanation:
     reports: tuple[ReportExplanation, ...]
     text: str
 
+    def __str__(self) -> str:
+        return self.text
+
 
 def explain(
     db: sqlite3.Connection,

@@ -115,7 +115,8 @@ class HttpTransport:
             request = library.Request(method, url, headers=headers, content=body)
             return _reply(inner, request, call)
         except failures(library) as error:
-            raise TransportError(f"{method} {url}: {type(error).__name__}") from error
+            detail = f" ({error!s:.200})" if str(error) else ""
+            raise TransportError(f"{method} {url}: {type(error).__name__}{detail}") from error
 
 
 def _reply(sockets: Any, request: Any, call: Call) -> Reply:

@@ -114,6 +114,11 @@ def test_a_person_can_read_it(memoized: Device, words: str) -> None:
     assert words in client.explain().text
 
 
+def test_it_prints_as_its_text(memoized: Device) -> None:
+    explained = memoized.granted().explain()
+    assert str(explained) == explained.text
+
+
 def test_no_value_is_in_it(make_device: MakeDevice) -> None:
     device = make_device(manifest(epsilon='"0.01"', epsilon_lifetime='"0.01"'))
     texts = set()
