@@ -54,13 +54,13 @@ def _cure(name: object, names: tuple[str, ...]) -> str:
 
 def _over_ceiling(prepared: PreparedCollection, ceiling: Ceiling) -> str:
     manifest = prepared.manifest
-    asked = f"ε = {format_epsilon(manifest.epsilon_report)} a report"
+    cost = f"ε = {format_epsilon(manifest.epsilon_report)} a report"
     limits = f"epsilon_per_report = {format_epsilon(ceiling.epsilon_per_report)}"
     if manifest.epsilon_permanent is not None:
-        asked += f" and {format_epsilon(manifest.epsilon_permanent)} of a permanent answer"
+        cost += f" and {format_epsilon(manifest.epsilon_permanent)} of a permanent answer"
         limits += f", epsilon_permanent = {format_epsilon(ceiling.epsilon_permanent)}"
     return (
-        f"{manifest.collection} asks for {asked}. That is more than the app's Ceiling, which has "
+        f"{manifest.collection} asks for {cost}. That is more than the app's Ceiling, which has "
         f"{limits} and epsilon_lifetime = {format_epsilon(ceiling.epsilon_lifetime)}: raise what "
         "is too low, or ask the operator for a smaller ε. Nothing is recorded for it"
     )

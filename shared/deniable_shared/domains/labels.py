@@ -61,8 +61,8 @@ def index_labels(labels: object, low: int, high: int, *, of: str = "domain") -> 
 
 def shown_labels(labels: Sequence[str]) -> str:
     """Return the first labels, and how many there are if that is more."""
-    shown = ", ".join(labels[:MOST_SHOWN])
-    return shown if len(labels) <= MOST_SHOWN else f"{shown}, … ({len(labels):,} labels)"
+    first = ", ".join(labels[:MOST_SHOWN])
+    return first if len(labels) <= MOST_SHOWN else f"{first}, … ({len(labels):,} labels)"
 
 
 def read_labels(
