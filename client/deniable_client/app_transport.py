@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from deniable_client.errors import TransportError
+from deniable_client.calls import no_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ def exchanged(
             chunks = (reply.content,) if reply.is_stream_consumed else reply.iter_raw()
             yield reply.status_code, dict(reply.headers), chunks
     except (OSError, library.HTTPError, library.InvalidURL, library.StreamError) as error:
-        raise TransportError(f"{method} {url}: {type(error).__name__}") from error
+        raise no_reply(method, url, error) from error
 
 
 def _library_of(inner: object) -> Any:

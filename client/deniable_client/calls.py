@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from deniable_client.errors import TransportError
+
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
 
-__all__ = ["Answer", "Call", "Calls"]
+__all__ = ["Answer", "Call", "Calls", "no_reply"]
 
 Answer = tuple[int, Mapping[str, str], Iterable[bytes]]
 """Status, header fields, and the body piece by piece."""
@@ -106,3 +108,9 @@ def _shut_down(connection: socket.socket) -> None:
     with suppress(OSError):  # it may be down already
         # SSLSocket.shutdown would drop the encryption under a thread that writes.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+def no_reply(method: str, url: str, error: Exception) -> TransportError:
+    """Return the error of an exchange without a whole reply, with its cause in words."""
+    detail = f" ({error!s:.200})" if str(error) else ""
+    return TransportError(f"{method} {url}: {type(error).__name__}{detail}")

@@ -103,3 +103,6 @@ class Explanation:
     collections: tuple[CollectionExplanation, ...]
     reports: tuple[ReportExplanation, ...]
     text: str
+
+    def __str__(self) -> str:
+        return self.text

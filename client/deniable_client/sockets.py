@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import certifi
 
-from deniable_client.errors import TransportError
+from deniable_client.calls import no_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -57,7 +57,7 @@ def exchanged(
         with closing(_handled(call, method, _parsed(url), fields, body)) as answer:
             yield answer.status, _joined(answer.headers), answer.iter_stream()
     except _FAILURES as error:
-        raise TransportError(f"{method} {url}: {type(error).__name__}") from error
+        raise no_reply(method, url, error) from error
 
 
 def _handled(

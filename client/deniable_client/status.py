@@ -46,6 +46,9 @@ class Status:
         """Whether the app may ask the person now: no decision yet, and no other reason."""
         return [each.reason for each in self.silences] == ["not-asked"]
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def text(self) -> str:
         """One sentence for the person."""

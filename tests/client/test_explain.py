@@ -175,6 +175,11 @@ def test_a_person_reads_no_word_of_the_api(make_device: MakeDevice, repeat: str)
     assert [WORDS_OF_CODE.findall(text) for text in texts] == [[]] * 4
 
 
+def test_it_prints_as_its_text(memoized: Device) -> None:
+    explained = memoized.granted().explain()
+    assert str(explained) == explained.text
+
+
 def test_no_value_is_in_it(make_device: MakeDevice) -> None:
     device = make_device(manifest(epsilon='"0.01"', epsilon_lifetime='"0.01"'))
     texts = set()

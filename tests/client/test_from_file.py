@@ -64,6 +64,8 @@ def test_a_state_that_the_app_names_wins(shipped: Path, home: Path, tmp_path: Pa
 FAULTS = {
     "nowhere.deniable": "No such file",
     b"{}": '"format"',
+    b"\n": "it is empty",
+    '{"format": "deniable-app/1"}': "this is the text of a file: give its path, or its bytes",
     b"[": "not JSON",
     b'{"format":"deniable-app/9"}': "a later version",
     b'{"format":"deniable-app/1","url":[],"trust":[],"manifests":[]}': "url of an app file",

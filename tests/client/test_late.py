@@ -85,6 +85,8 @@ def test_a_report_late_by_both_clocks_is_dropped_at_the_next_exchange(three: Dev
     client.record("c", SETTINGS)
     result = client.flush(early=True)
     assert (result.accepted, result.dropped, result.waiting) == (1, 2, 0)
+    [problem] = result.problems
+    assert "2 reports were not sent before their period closed" in str(problem)
 
 
 def test_each_reply_that_shows_the_epoch_open_postpones_the_drop(three: Device) -> None:
@@ -99,12 +101,16 @@ def test_each_reply_that_shows_the_epoch_open_postpones_the_drop(three: Device) 
     assert {manifest(name, epsilon='"0.5"').collection for name in "ab"} <= received
 
 
-def test_without_such_a_reply_the_drop_comes_after_a_week(three: Device) -> None:
+def test_without_such_a_reply_the_drop_comes_after_a_week_and_is_logged(
+    three: Device, caplog: pytest.LogCaptureFixture
+) -> None:
     client = two_waiting(three)
     three.clock.advance(6 * DAY)
     assert client.flush().dropped == 0
     three.clock.advance(8 * DAY)
-    assert client.flush().dropped == 2
+    with caplog.at_level("WARNING"):
+        assert client.flush().dropped == 2
+    assert "epoch-closed: 2 reports were not sent before their period closed" in caplog.text
 
 
 @pytest.mark.parametrize("stranger", [Reply(503, b"", {}), Reply(200, b"<html>", {})])

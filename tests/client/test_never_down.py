@@ -247,7 +247,18 @@ def test_a_collection_that_has_not_started_says_when_it_does(
 
 @pytest.mark.parametrize(
     ("repeat", "said"),
-    [({}, "ε = 1 a report: more"), ({"repeat": '"memoized"'}, "of a permanent answer: more")],
+    [
+        (
+            {},
+            "ε = 1 a report. That is more than the app's Ceiling, which has "
+            "epsilon_per_report = 0.5 and epsilon_lifetime = 1: raise",
+        ),
+        (
+            {"repeat": '"memoized"'},
+            "and 2 of a permanent answer. That is more than the app's "
+            "Ceiling, which has epsilon_per_report = 0.5, epsilon_permanent = 0.5 and",
+        ),
+    ],
 )
 def test_a_collection_above_the_ceiling_says_what_it_wants(
     make_device: MakeDevice, logged: Callable[[], list[str]], repeat: dict[str, str], said: str
@@ -283,7 +294,7 @@ def test_a_state_file_that_cannot_be_used_is_said(
     client = make_device(path=tmp_path / "file" / "state.db").open()
     client.record("settings", SETTINGS)
     [said] = logged()
-    assert "cannot be made or read" in said
+    assert f"{tmp_path / 'file' / 'state.db'} cannot be made or read" in said
     assert said.endswith("Nothing is recorded until the state file can be used")
     assert client.status().silences[0].reason == "storage"
     assert client.health().waiting == 0

@@ -253,6 +253,11 @@ def test_the_tests_are_run_as_if_on_nobodys_build_server() -> None:
     assert [marker for marker in CI_MARKERS if marker in os.environ] == []
 
 
+def test_the_status_prints_as_its_sentence(installed: InstalledApp) -> None:
+    with installed.open() as client:
+        assert str(client.status()) == "Telemetry is on: you agreed."
+
+
 def test_the_status_is_plain_json(installed: InstalledApp) -> None:
     with installed.open() as client:
         assert json.loads(json.dumps(client.status().to_json()))["on"] is True

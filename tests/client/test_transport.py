@@ -83,7 +83,7 @@ def test_every_failure_below_is_one_error_above(
     def fail(request: object) -> object:
         raise getattr(http, error, OSError)("no route")
 
-    with pytest.raises(TransportError, match=error):
+    with pytest.raises(TransportError, match=rf"GET {URL}: {error} \(no route\)"):
         transport(fail).request("GET", URL)
 
 

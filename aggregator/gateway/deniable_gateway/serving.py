@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import socket
@@ -104,8 +105,12 @@ def require_free(host: str, port: int) -> None:
     try:
         socket.create_server((host, port), family=family_of(host)).close()
     except OSError as error:
+        number = error.errno or 0
+        is_host = number < 0 or number == errno.EADDRNOTAVAIL  # below 0: a name that none has
+        why = (error.strerror or "").partition(" (while")[0]
         raise ListenError(
-            f"cannot listen on {host} port {port} ({error.strerror}): choose another with --port"
+            f"cannot listen on {host} port {port} ({why}): "
+            f"choose another with {'--host' if is_host else '--port'}"
         ) from error
 
 

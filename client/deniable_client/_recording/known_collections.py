@@ -51,7 +51,7 @@ class KnownCollections:
         self._trust = trust
         self._trust_digest = manifests.trust_digest(trust)
         self._origins = origins
-        self._ceiling = ceiling
+        self.ceiling = ceiling
         self._vouchers = vouchers
         self._clock = clock
         self._all: tuple[PreparedCollection, ...] = ()
@@ -185,7 +185,7 @@ class KnownCollections:
         self._arrange(each for each in newest if self._vouchers or not each.requires)
 
     def _arrange(self, newest: Iterable[Manifest]) -> None:
-        collections = [prepare(manifest, self._ceiling) for manifest in newest]
+        collections = [prepare(manifest, self.ceiling) for manifest in newest]
         collections.sort(key=lambda prepared: prepared.starts, reverse=True)
         by_name: dict[str, tuple[PreparedCollection, ...]] = {}
         for prepared in collections:

@@ -11,6 +11,7 @@ from deniable_shared.randomness.dyadic import format_epsilon
 if TYPE_CHECKING:
     from deniable_client._recording.known_collections import KnownCollections
     from deniable_client._recording.prepared_collection import PreparedCollection
+    from deniable_client.ceiling import Ceiling
 
 _MOST_NAMES = 12
 
@@ -30,7 +31,7 @@ def describe_mistake(
         first = prepared.manifest.valid_from
         return f"record({name!r}, …): the collection starts on {first}. Until then nothing is kept"
     if outcome is Outcome.OVER_CEILING:
-        return _over_ceiling(prepared)
+        return _over_ceiling(prepared, collections.ceiling)
     return f"record({name!r}, …): {_fault_of(prepared, value)}. Nothing was recorded"
 
 
@@ -49,13 +50,17 @@ def _cure(name: object, names: tuple[str, ...]) -> str:
     return f". This app knows {', '.join(names[:_MOST_NAMES])}"
 
 
-def _over_ceiling(prepared: PreparedCollection) -> str:
+def _over_ceiling(prepared: PreparedCollection, ceiling: Ceiling) -> str:
     manifest = prepared.manifest
-    permanent = manifest.epsilon_permanent
-    more = "" if permanent is None else f" and {format_epsilon(permanent)} of a permanent answer"
+    cost = f"ε = {format_epsilon(manifest.epsilon_report)} a report"
+    limits = f"epsilon_per_report = {format_epsilon(ceiling.epsilon_per_report)}"
+    if manifest.epsilon_permanent is not None:
+        cost += f" and {format_epsilon(manifest.epsilon_permanent)} of a permanent answer"
+        limits += f", epsilon_permanent = {format_epsilon(ceiling.epsilon_permanent)}"
     return (
-        f"{manifest.collection} asks for ε = {format_epsilon(manifest.epsilon_report)} a report"
-        f"{more}: more than the app's Ceiling. Nothing is recorded for it"
+        f"{manifest.collection} asks for {cost}. That is more than the app's Ceiling, which has "
+        f"{limits} and epsilon_lifetime = {format_epsilon(ceiling.epsilon_lifetime)}: raise what "
+        "is too low, or ask the operator for a smaller ε. Nothing is recorded for it"
     )
 
 

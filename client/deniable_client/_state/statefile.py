@@ -77,7 +77,9 @@ def _prepare(path: str) -> None:
         _create(path)
         _check_private(path)
     except OSError as error:
-        raise StorageError(f"the state file cannot be made or read: {error.strerror}") from error
+        raise StorageError(
+            f"the state file {path} cannot be made or read: {error.strerror}"
+        ) from error
 
 
 def _create(path: str) -> None:

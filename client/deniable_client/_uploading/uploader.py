@@ -60,6 +60,13 @@ class _Run:
             self.problems.append(result.problem)
         self.date = result.date or self.date
 
+    def drop_late(self, dropped: int) -> None:
+        """Count reports that were dropped because their epoch closed before they could be sent."""
+        self.dropped += dropped
+        if dropped:
+            what = f"{dropped} reports were not sent before their period closed, and are dropped"
+            self.problems.append(RejectedError("epoch-closed", what))
+
     def result(self, waiting: WaitingReports | None) -> FlushResult:
         """Return the finished sums."""
         if waiting is None:
@@ -178,7 +185,7 @@ class Uploader:
         if not any(row.late(now) or row.was_late for row in rows):
             return rows
         with self._state.transaction() as db:
-            run.dropped += outbox.watch_late(db, now)
+            run.drop_late(outbox.watch_late(db, now))
             return outbox.waiting_rows(db)
 
     def _judge_late(self, run: _Run) -> None:
@@ -189,7 +196,7 @@ class Uploader:
         date = read_date(run.date)
         if date is not None:
             with self._state.transaction() as db:
-                run.dropped += outbox.judge_late(db, now=self._clock(), date=date)
+                run.drop_late(outbox.judge_late(db, now=self._clock(), date=date))
 
     def _send_rows(self, run: _Run, transport: TimedTransport, rows: Sequence[OutboxRow]) -> None:
         self._sender = sender = self._sender or self._make_sender()

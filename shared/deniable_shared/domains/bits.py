@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-from deniable_shared.domains.labels import index_labels, pack, read_labels
+from deniable_shared.domains.labels import index_labels, pack, read_labels, shown_labels
 from deniable_shared.errors import DomainError, ManifestError
 
 MAX_BITS = 4096
@@ -78,8 +78,7 @@ class Bits:
         if isinstance(value, Mapping):
             if value.keys() != self._positions.keys():
                 raise DomainError(
-                    f"value must name each of the {self.size} labels and nothing else, "
-                    f"{len(self._positions.keys() - value.keys())} are missing"
+                    f"value must name each of {shown_labels(self.labels)} and nothing else"
                 )
             return [value[label] for label in self.labels]
         if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from deniable_shared.domains.labels import bytes_for, index_labels, read_labels
+from deniable_shared.domains.labels import bytes_for, index_labels, read_labels, shown_labels
 from deniable_shared.errors import DomainError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Choice:
         else:
             raise DomainError(f"value must be a label or an index, got {type(value).__name__}")
         if not 0 <= index < self.size:
-            raise DomainError(f"value must be one of the {self.size} labels or the index of one")
+            raise DomainError(f"value must be one of {shown_labels(self.labels)} or its index")
         return index
 
     def canonical(self, encoded: int) -> bytes:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MAX_LABEL_BYTES = 64
+MOST_SHOWN = 8
 
 _DIGITS = b"01" + b"x" * 254
 
@@ -33,7 +34,8 @@ def index_labels(labels: object, low: int, high: int, *, of: str = "domain") -> 
     Raises ManifestError if the labels break a rule.
     """
     if not isinstance(labels, tuple) or not low <= len(labels) <= high:
-        raise ManifestError(f"{of} labels must be {low} to {high:,} texts")
+        got = f", got {len(labels):,}" if isinstance(labels, tuple) else ""
+        raise ManifestError(f"{of} labels must be {low} to {high:,} texts{got}")
     for label in labels:
         if not isinstance(label, str) or not _fits(label):
             raise ManifestError(
@@ -42,8 +44,15 @@ def index_labels(labels: object, low: int, high: int, *, of: str = "domain") -> 
             )
     indices = {label: index for index, label in enumerate(labels)}
     if len(indices) != len(labels):
-        raise ManifestError(f"{of} labels must differ from each other")
+        twice = next(label for at, label in enumerate(labels) if indices[label] != at)
+        raise ManifestError(f"{of} labels must differ from each other, got {twice!r:.80} twice")
     return indices
+
+
+def shown_labels(labels: Sequence[str]) -> str:
+    """Return the first labels, and how many there are if that is more."""
+    first = ", ".join(labels[:MOST_SHOWN])
+    return first if len(labels) <= MOST_SHOWN else f"{first}, … ({len(labels):,} labels)"
 
 
 def read_labels(
@@ -64,7 +73,9 @@ def check_fields(document: Mapping[str, object], *allowed: str, of: str = "domai
     """Raises ManifestError if the document has a field that is not `allowed`."""
     for name in document:
         if name not in allowed:
-            raise ManifestError(f"{of} must have no field {name!r:.80} here")
+            raise ManifestError(
+                f"{of} must have no field {name!r:.80} here; known are {', '.join(allowed)}"
+            )
 
 
 def _fits(label: str) -> bool:

@@ -43,6 +43,8 @@ class AppFile:
     @classmethod
     def decode(cls, data: bytes) -> AppFile:
         """Read a file of `deniable collections export --app`. Raises DecodeError for any other."""
+        if not data.strip():
+            raise DecodeError("it is empty")
         document = strict_json(data)
         if not isinstance(document, dict) or "format" not in document:
             raise DecodeError(f'an app file must be an object with "format": "{_FORMAT}"')

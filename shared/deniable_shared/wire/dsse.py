@@ -67,9 +67,14 @@ def key_bytes(key: object) -> bytes:
     Raises DecodeError if it is not spelled correctly.
     """
     match = _KEY.fullmatch(key) if isinstance(key, str) else None
-    raw = base64.urlsafe_b64decode(match[1] + "=") if match else b""
-    if not match or base64.urlsafe_b64encode(raw)[:43].decode() != match[1]:
+    if not match:
         raise DecodeError(f"a key must be ed25519: and 43 base64url characters, got {quote(key)}")
+    raw = base64.urlsafe_b64decode(match[1] + "=")
+    if base64.urlsafe_b64encode(raw)[:43].decode() != match[1]:
+        raise DecodeError(
+            "a key must be ed25519: and 43 base64url characters, of which the last is one of "
+            f"AEIMQUYcgkosw048, got {quote(key)}: copy it again"
+        )
     return raw
 
 
@@ -103,7 +108,9 @@ def check(envelope: Envelope, *, trusted: Sequence[str]) -> None:
     ours = [signature for signature in envelope.signatures if signature.keyid in keys]
     if not ours:
         signers = ", ".join(signature.keyid for signature in envelope.signatures)
-        raise SignatureError(f"no trusted key signed this, only {quote(signers)[1:-1]}")
+        raise SignatureError(
+            f"no trusted key signed this, only {quote(signers)[1:-1]}; trusted: {', '.join(keys)}"
+        )
     for signature in ours:
         _check_signature(envelope, signature, keys[signature.keyid])
 

@@ -55,14 +55,14 @@ def test_a_backup_of_a_running_service_is_restored_elsewhere_and_serves(
     assert "Nothing is missing" in deniable.done("ledger", "reconcile")
 
 
-def test_a_restored_directory_without_heads_says_that_releases_wait(
+def test_a_restored_directory_without_heads_says_that_uploads_wait(
     deniable: Deniable, tmp_path: Path
 ) -> None:
     deniable.done("store", "backup", tmp_path / "b.zip")
     deniable.environ["DENIABLE_DATA"] = str(tmp_path / "elsewhere" / "data")
     said = deniable.done("store", "restore", tmp_path / "b.zip")
     assert "Put the keys into" in said
-    assert "Releases wait for `deniable ledger reconcile`" in said
+    assert "Uploads and releases wait for `deniable ledger reconcile`" in said
     shutil.copytree(deniable.data / "keys", tmp_path / "elsewhere" / "data" / "keys")
     done = deniable.json("ledger", "reconcile")
     assert done["exhausted"] == names(deniable)

@@ -59,8 +59,11 @@ def test_init_keeps_the_address_where_only_the_owner_reads_it(
 
 
 @pytest.mark.slow
-def test_init_again_is_refused(deniable: Deniable) -> None:
+def test_init_again_is_refused(deniable: Deniable, address: str) -> None:
     assert "is prepared already" in deniable.refused("init")
+    deniable.environ["DENIABLE_STORE"] = address
+    said = deniable.refused("init", "--data", deniable.folder / "second")
+    assert "the database has the data of another directory" in said
 
 
 def test_a_session_works_as_with_sqlite(deniable: Deniable) -> None:

@@ -172,6 +172,16 @@ def test_a_port_that_is_taken_is_named_with_the_cure(deniable: Deniable) -> None
         assert f"port {port}" in deniable.refused("serve", "--port", str(port))
 
 
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
+def test_an_address_of_another_machine_is_named_with_the_cure(
+    deniable: Deniable, host: str
+) -> None:
+    said = deniable("serve", "--host", host, "--port", "8000").stderr
+    assert f"Error: cannot listen on {host}" in said
+    assert said.strip().endswith("with --host")
+    assert "while attempting" not in said
+
+
 def test_serving_needs_a_prepared_directory(tmp_path: Path) -> None:
     said = Deniable(tmp_path).refused("serve", "--port", str(free_port()))
     assert "deniable init" in said

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -55,6 +56,17 @@ def test_what_readyz_said_last_is_in_the_error(child: subprocess.Popen[bytes]) -
             server.await_ready(deadline=0.0)
     assert "after 90 s: not ready: disk is full. Repair that" in str(caught.value)
     assert "deniable doctor" in str(caught.value)
+
+
+def test_what_it_waits_for_is_said_at_once_and_once(
+    child: subprocess.Popen[bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    with answering({"detail": "not ready: disk is full"}) as address:
+        server = Server(child, address=address, token="")
+        with pytest.raises(ServingError):
+            server.await_ready(deadline=time.monotonic() + 0.2)
+    waiting = [each.message for each in caplog.records if "Waiting" in each.message]
+    assert waiting == ["not ready: disk is full. Waiting until that is repaired"]
 
 
 def test_a_suspended_service_serves_and_says_what_to_do(child: subprocess.Popen[bytes]) -> None:

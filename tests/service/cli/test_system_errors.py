@@ -6,10 +6,14 @@ import errno
 import fcntl
 import os
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.doctor.audit_view import audit_check
+from deniable_aggregator.operations.doctor.installation import schema_check
 from deniable_gateway import directory_lock
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError
@@ -83,3 +87,35 @@ def test_a_database_of_garbage_is_to_be_restored(deniable: Deniable) -> None:
     said = deniable.refused("collections", "list")
     assert "is damaged or is not a SQLite database" in said
     assert "deniable store restore" in said
+    said = deniable.refused("store", "backup", deniable.folder / "b.zip")
+    assert "put back a copy of the file" in said
+
+
+def test_doctor_says_what_to_do_without_the_folder_of_keys(deniable: Deniable) -> None:
+    shutil.rmtree(deniable.data / "keys")
+    checks = deniable("doctor", "--json").stdout
+    assert (
+        "delegation.json cannot be read (No such file or directory): put back your copy" in checks
+    )
+
+
+def test_a_database_that_cannot_be_read_is_not_called_empty(
+    deniable: Deniable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(path: Path) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", unreadable)
+    settings = Settings(data=deniable.data)
+    check = schema_check(settings)
+    assert check.level == "fail"
+    assert "deniable.db cannot be read: unable to open database file" in check.message
+    assert "must own the file" in check.message
+    assert [each.level for each in audit_check(settings)] == ["fail"]
+
+
+def test_a_second_directory_with_the_same_operator_key_says_so(tmp_path: Path) -> None:
+    key = tmp_path / "operator.key"
+    first, second = Deniable(tmp_path / "a"), Deniable(tmp_path / "b")
+    assert "was there already" not in first.done("init", "--operator-key", key)
+    assert f"{key} was there already" in second.done("init", "--operator-key", key)

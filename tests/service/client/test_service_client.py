@@ -135,6 +135,12 @@ def test_an_address_that_is_none_is_refused() -> None:
         client.ready()
 
 
+def test_an_address_without_a_scheme_is_refused() -> None:
+    said = r"must begin with http:// or https://, got 127\.0\.0\.1:8000"
+    with pytest.raises(UnreachableError, match=said), remote("127.0.0.1:8000", None) as client:
+        client.ready()
+
+
 def test_errors_are_one_family() -> None:
     assert issubclass(ServiceError, QueryError)
     assert issubclass(UnreachableError, QueryError)

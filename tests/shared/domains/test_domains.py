@@ -112,6 +112,19 @@ def test_a_choice_is_a_label_or_its_index_and_nothing_else(value: object) -> Non
         Choice(("a", "b")).encode(value)
 
 
+@pytest.mark.parametrize(
+    ("domain", "said"),
+    [
+        (Choice(("tea", "milk")), "one of tea, milk or its index"),
+        (Choice(tuple("abcdefghij")), r"one of a, b, c, d, e, f, g, h, … \(10 labels\) or"),
+        (Bits(("dark", "beta")), "name each of dark, beta and nothing else"),
+    ],
+)
+def test_an_unknown_label_is_refused_with_the_known_ones(domain: Domain, said: str) -> None:
+    with pytest.raises(DomainError, match=said):
+        domain.encode("?" if isinstance(domain, Choice) else {"?": True})
+
+
 @pytest.mark.parametrize("vector", [(0, 0, 0), (1, 1, 0), (1, 1, 1)])
 def test_one_hot_means_exactly_one(vector: tuple[int, ...]) -> None:
     assert Bits(("a", "b", "c"), one_hot=True).encode((0, 1, 0)) == (0, 1, 0)
@@ -203,7 +216,8 @@ A_B = {"type": "bits", "labels": ["a", "b"]}
         ({**A_B, "labels": ["a", "b\n"]}, "printable"),
         ({**A_B, "labels": ["a", "\ud800"]}, "printable"),
         ({**A_B, "labels": ["a", "\u202e"]}, "printable"),
-        ({**A_B, "extra": 1}, "no field 'extra'"),
+        ({**A_B, "extra": 1}, "no field 'extra' here; known are"),
+        ({**A_B, "labels": ["a", "b", "a"]}, "differ from each other, got 'a' twice"),
         ({**A_B, "at_most": 1}, "no field 'at_most'"),
         ({**A_B, "constraint": None}, 'constraint must be "one-hot" or "at-most"'),
         ({**A_B, "constraint": "one-hot", "at_most": 1}, "no field 'at_most'"),
@@ -211,7 +225,7 @@ A_B = {"type": "bits", "labels": ["a", "b"]}
         ({**A_B, "constraint": "at-most", "at_most": True}, "needs at_most"),
         ({**A_B, "constraint": "at-most", "at_most": 0}, r"at_most must be an integer in \[1, 2\]"),
         ({**A_B, "constraint": "at-most", "at_most": 3}, r"at_most must be an integer in \[1, 2\]"),
-        ({"type": "choice", "labels": ["a"]}, "labels must be 2 to 65,536"),
+        ({"type": "choice", "labels": ["a"]}, "labels must be 2 to 65,536 texts, got 1"),
         (
             {"type": "choice", "labels": ["a", "b"], "constraint": "one-hot"},
             "no field 'constraint'",

@@ -233,7 +233,7 @@ class TestPresence:
         ("text", "default", "reason"),
         [
             (SETTINGS, None, "an answer of the domain .* got null"),
-            (SETTINGS, {"dark_mode": True}, "an answer of the domain .* 1 are missing"),
+            (SETTINGS, {"dark_mode": True}, "an answer of the domain .* name each of dark_mode, "),
             (SETTINGS, [True, False], r"default must be spelled {.*}, got \[true"),
             (SETTINGS, {"beta": 0, "dark_mode": 1}, "default must be spelled"),
             (CHOICE, "gamma", "an answer of the domain"),

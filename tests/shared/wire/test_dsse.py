@@ -86,7 +86,9 @@ def test_one_of_several_trusted_keys_is_enough() -> None:
 
 def test_a_stranger_s_signature_counts_for_nothing() -> None:
     stranger = dsse.sign(b"hello world", payload_type=TYPE, seed=dsse.generate_key())
-    refused(stranger, SignatureError, "no trusted key signed this, only ed25519:")
+    refused(
+        stranger, SignatureError, "no trusted key signed this, only ed25519:.*; trusted: ed25519:"
+    )
     with pytest.raises(SignatureError, match="no trusted key"):
         dsse.verify(SIGNED, payload_type=TYPE, trusted=[])
 

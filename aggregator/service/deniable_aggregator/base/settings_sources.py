@@ -96,9 +96,11 @@ def _check_name(
         return
     if name in REMOVED:
         raise SettingsError(f"{spelled} is no longer a setting: {REMOVED[name]}. Remove it")
-    near = difflib.get_close_matches(name, names, n=1) or names
-    hint = ", ".join(map(spell, near))
-    raise SettingsError(f"{spelled} is not a setting; did you mean {hint}?")
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = (
+        f"did you mean {spell(near[0])}?" if near else f"known are {', '.join(map(spell, names))}"
+    )
+    raise SettingsError(f"{spelled} is not a setting; {hint}")
 
 
 def _text(value: object) -> str:

@@ -54,6 +54,7 @@ def init(
     if given is not None:
         settings = replace(settings, public_url=_origin(given))
     key = operator_key or settings.operator_key
+    is_given = key.exists()
     made = keys.initialise(settings, operator_key=key, now=time.time())
     keep(settings.data, _settings_to_keep(settings))
     if as_json:
@@ -66,6 +67,8 @@ def init(
             }
         )
         return
+    if is_given:
+        click.echo(f"{key} was there already: this service has its trust string.")
     for line in _summary_lines(settings, key, trust=made.trust, token=made.admin_token):
         click.echo(line)
 

@@ -169,8 +169,8 @@ def _show_restored(settings: Settings, done: RestoreResult) -> None:
         click.echo(f"Put the keys into {settings.data / 'keys'} before `deniable serve`")
     if done.behind:
         click.echo(
-            "Releases wait for `deniable ledger reconcile`, which charges releases that may be "
-            "newer than the backup"
+            "Uploads and releases wait for `deniable ledger reconcile`, which charges releases "
+            "that may be newer than the backup"
         )
 
 

@@ -116,6 +116,10 @@ class Connection:
             answer = self.http.request(method, path, params=params, headers=headers, **content)  # type: ignore[arg-type]  # one dict has values of many types
         except httpx.TimeoutException as error:
             raise UnreachableError(f"{self.address} did not answer in time: try again") from error
+        except httpx.UnsupportedProtocol as error:
+            raise UnreachableError(
+                f"the address must begin with http:// or https://, got {self.address}"
+            ) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise UnreachableError(
                 f"nothing answers at {self.address} ({error}): is the service running?"

@@ -39,6 +39,10 @@ _PREPARED = (
     "{0} is prepared already: `deniable serve` runs it. To change its address, set public_url in "
     "{0}/deniable.toml. To start again, choose another directory with --data"
 )
+_USED = (
+    "the database has the data of another directory: give that directory with --data instead of "
+    "{}, or an empty database with DENIABLE_STORE"
+)
 _FIRST_REPORT_KEY = "report-1.key"
 _OURS = re.compile(
     r"keys|counters|trust(\.new)?|lock|heads\.(json|lock)|clock(-confirmed)?\.json|deniable\.(db(-\w+)?|toml)|server\.json|lost\+found"
@@ -85,7 +89,8 @@ def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialis
     store = open_store(settings)
     try:
         if store.tokens():  # the first token is the last step
-            raise DataDirectoryError(_PREPARED.format(settings.data))
+            has_trust = (settings.data / "trust").exists()
+            raise DataDirectoryError((_PREPARED if has_trust else _USED).format(settings.data))
         trust = _prepare_files(settings.data, operator_key, now)
         Keys(settings.data, store=store, clock=lambda: now)
         entry = AuditEntry.of("token-made", actor="deniable init", at=now)

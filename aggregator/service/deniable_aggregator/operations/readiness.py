@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LEAST_FREE_BYTES = 32 * 1024 * 1024
 """Bytes. With less free space the next checkpoint or key list may not fit."""
 
+FULL = f"is full: less than {LEAST_FREE_BYTES >> 20} MiB are free"
+
 logger = logging.getLogger(__name__)
 
 
@@ -104,5 +106,5 @@ def _disk(settings: Settings) -> str:
         if not is_writable(place):
             return "cannot be written"
         if free_bytes(place) < LEAST_FREE_BYTES:
-            return "is full"
+            return FULL
     return "ok"

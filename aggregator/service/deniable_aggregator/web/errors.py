@@ -8,13 +8,14 @@ import msgspec
 from flask import Flask, Response, request
 
 from deniable_aggregator.base import damage
-from deniable_aggregator.base.errors import DamagedError
+from deniable_aggregator.base.errors import DamagedError, StoreUnavailableError
 from deniable_aggregator.web.application import service
 from deniable_gateway.problem import Problem
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
 from deniable_shared.wire.problems import PROBLEM_MEDIA_TYPE
 
 SHOWN_CHARACTERS = 200
+RETRY_SECONDS = 5
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ def register(app: Flask) -> None:
     """Make the application answer every error with a problem document."""
     app.register_error_handler(Problem, _on_problem)
     app.register_error_handler(DamagedError, _on_damage)
+    app.register_error_handler(StoreUnavailableError, _on_lost_database)
     app.register_error_handler(DecodeError, _on_decode_error)
     app.register_error_handler(ManifestError, _on_refused_manifest)
     app.register_error_handler(SignatureError, _on_refused_manifest)
@@ -60,6 +62,12 @@ def damage_problem(error: DamagedError) -> Problem:
     """The refusal, with the date of the epoch if the collection is known."""
     collection = service().registry.lookup(error.collection)
     return damage.problem_of(error, None if collection is None else collection.manifest)
+
+
+def _on_lost_database(error: StoreUnavailableError) -> Response:
+    logger.error("%s failed: %s", request.endpoint, error)
+    detail = "the database does not answer: see /readyz and the service's log"
+    return problem_response(Problem("unavailable", detail, retry_after=RETRY_SECONDS))
 
 
 def _on_decode_error(error: Exception) -> Response:

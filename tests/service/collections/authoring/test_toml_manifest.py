@@ -154,6 +154,17 @@ def test_what_every_collection_needs_is_asked_for(key: str) -> None:
     refused(without(key), f"{key} is missing: every collection needs name, purpose")
 
 
+def test_a_misspelt_required_key_is_named_before_the_missing_one() -> None:
+    refused(
+        LIKE_THE_DESIGN.replace("epsilon =", "epsillon ="),
+        'no key "epsillon"; did you mean epsilon?',
+    )
+
+
+def test_a_misspelt_table_is_named_as_a_table() -> None:
+    refused(LIKE_THE_DESIGN + "[centrl]\n", 'no key "centrl"; did you mean central?')
+
+
 @pytest.mark.parametrize("repeat", ['"sometimes"', "1", '["once"]'])
 def test_a_repeat_that_does_not_exist_is_refused(repeat: str) -> None:
     text = with_lines(f"repeat = {repeat}", 'epsilon_permanent = "2"')

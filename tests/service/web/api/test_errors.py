@@ -8,6 +8,7 @@ import logging
 import pytest
 from werkzeug.test import TestResponse
 
+from deniable_aggregator.base.errors import StoreUnavailableError
 from deniable_shared.wire.problems import PROBLEMS
 from support.builders.api_world import World, authored
 from support.builders.manifests import manifest_with
@@ -94,6 +95,22 @@ def test_a_broken_inside_is_logged_and_not_shown(
     assert "RuntimeError" not in answer.text
     assert SECRET in caplog.text
     assert "collections.collections failed" in caplog.text
+
+
+def test_a_lost_database_is_named_and_may_be_tried_again(
+    service: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lost() -> None:
+        raise StoreUnavailableError(SECRET)
+
+    monkeypatch.setattr(service.running.registry, "all", lost)
+    with caplog.at_level(logging.ERROR):
+        answer = service.get("/v1/collections", None)
+    document = check_problem(answer, "unavailable")
+    assert "the database does not answer" in str(document["detail"])
+    assert int(answer.headers["Retry-After"]) > 0
+    assert SECRET not in answer.text
+    assert SECRET in caplog.text
 
 
 @pytest.mark.parametrize("path", ["/v1/collections", "/v1/keys", "/v1/collections/x/manifest"])

@@ -93,10 +93,10 @@ def _reach(manifest: Manifest, _now: float) -> Iterator[Finding]:
         yield Finding(
             "note",
             "read",
-            "live: readers see a period while it runs, even with few reports. To show only closed "
-            'periods with min_batch reports, use read = "closed"',
-            "Readers see a day while it is not over, however few reports it has. To show only "
-            "finished days with enough reports, choose “closed days”",
+            "live: readers see a period while it runs, as soon as there are min_batch reports. To "
+            'show closed periods only, use read = "closed"',
+            f"Readers see a day while it is not over, as soon as there are {manifest.min_batch:,} "
+            "reports. To show finished days only, choose “closed days”",
         )
     if manifest.web_origins:
         yield from _pages(manifest)

@@ -41,12 +41,17 @@ class Key:
     read: Callable[[object, str], object]
 
 
+def check_names(table: Mapping[str, object]) -> None:
+    """Raises ManifestError if no collection has a key of that name."""
+    for name in _flat(table):
+        if name not in KEYS:
+            raise _unknown(name, KEYS)
+
+
 def read_keys(table: Mapping[str, object]) -> dict[str, object]:
     """{manifest path: value} of a TOML table. Raises ManifestError with the key and the remedy."""
     values: dict[str, object] = {}
     for name, value in _flat(table).items():
-        if name not in KEYS:
-            raise _unknown(name, KEYS)
         key = KEYS[name]
         if key.path in values:
             raise ManifestError(f"{name} sets {key.path} a second time: keep one")
@@ -80,7 +85,8 @@ def _check_repeat(name: str, path: str, repeat: str) -> None:
 def _unknown(name: str, allowed: Iterable[str], where: str = "a collection") -> ManifestError:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, allowed, n=1)
+    tables = [each.partition(".")[0] for each in allowed]
+    near = get_close_matches(name, [*tables, *allowed], n=1)
     hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(sorted(allowed))}"
     return ManifestError(f"{where} has no key {quote(name)}{hint}")
 

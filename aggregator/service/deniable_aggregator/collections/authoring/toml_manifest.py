@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.collections.authoring.recommendation import recommend_for_domain
 from deniable_aggregator.collections.authoring.templates import AUTO
-from deniable_aggregator.collections.authoring.toml_keys import read_keys
+from deniable_aggregator.collections.authoring.toml_keys import check_names, read_keys
 from deniable_shared import mechanisms
 from deniable_shared.domains import Domain, manifest_value, parse_domain
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
@@ -98,6 +98,7 @@ def _table(text: str) -> Mapping[str, object]:
 def _values(
     table: Mapping[str, object], ingest: Sequence[str], previous: Manifest | None
 ) -> dict[str, object]:
+    check_names(table)
     for key in _REQUIRED:
         if key not in table:
             raise ManifestError(f"{key} is missing: every collection needs {', '.join(_REQUIRED)}")

@@ -26,9 +26,9 @@ _ROWS = "select entry, head from audit order by position"
 
 def audit_check(settings: Settings) -> Iterator[Check]:
     """One check; none for a database of a version without an audit log."""
-    if (current_version(settings) or "") < _FIRST_WITH_AUDIT:
-        return
     try:
+        if (current_version(settings) or "") < _FIRST_WITH_AUDIT:
+            return
         with open_read_only(settings) as db:
             rows = [AuditRow(bytes(entry), bytes(head)) for entry, head in db.execute(_ROWS)]
         size, _ = audit.verify(rows)

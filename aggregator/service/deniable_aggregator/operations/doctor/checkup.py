@@ -151,7 +151,11 @@ def _delegation(data: Path, now: float) -> Iterator[Check]:
     path = data / "keys" / "delegation.json"
     try:
         payload = dsse.unverified_payload(path.read_bytes(), payload_type=DELEGATION_TYPE)
-    except (OSError, DeniableError) as error:
+    except OSError as error:
+        message = f"{path} cannot be read ({error.strerror}): put back your copy of it"
+        yield Check("fail", "delegation", message)
+        return
+    except DeniableError as error:
         yield Check("fail", "delegation", f"{path}: {error}")
         return
     yield _validity("delegation", _expires(payload), now, warn_days=DELEGATION_DAYS)
@@ -231,7 +235,7 @@ def _disk(place: Path) -> Check:
     if not readiness.is_writable(place):
         return Check("fail", "disk", f"{place} cannot be written")
     if free < readiness.LEAST_FREE_BYTES:
-        return Check("fail", "disk", f"{place} is full: the service is not ready")
+        return Check("fail", "disk", f"{place} {readiness.FULL}: the service is not ready")
     level = "ok" if free >= LEAST_FREE_BYTES else "warn"
     return Check(level, "disk", f"{free / 2**30:.1f} GiB free in {place}")
 

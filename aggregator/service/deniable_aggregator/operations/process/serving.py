@@ -6,6 +6,7 @@ launcher notices that its standard input closes, and drains.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -37,11 +38,14 @@ SERVICE = "deniable_aggregator.web.asgi:app"
 READY_SECONDS = 90.0
 DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
+NO_ANSWER = "it does not answer"
 LOGGING = Path(__file__).with_name("logging.json")
 
 # One arena for each thread would keep the memory of one wide estimate: 17 MB a thread, permanently.
 ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072"}
 LOCAL_TOKEN = "deniable serve"  # noqa: S105  (a label, not a secret)
+
+logger = logging.getLogger(__name__)
 
 
 class ServingError(AggregatorError):
@@ -78,7 +82,11 @@ class Server:
         import httpx
 
         with httpx.Client(base_url=self.address, timeout=2.0, trust_env=False) as client:
+            fault: str | None = NO_ANSWER
             while not (state := _readiness(client)).up:
+                if state.detail not in (fault, NO_ANSWER):
+                    fault = state.detail
+                    logger.warning("%s. Waiting until that is repaired", fault)
                 if (code := self._process.poll()) is not None:
                     raise ServingError(f"the service stopped while starting (exit code {code})")
                 if time.monotonic() > deadline:
@@ -120,7 +128,7 @@ def _readiness(client: httpx.Client) -> _Readiness:
         answer = client.get("/readyz")
         document = {} if answer.is_success else answer.json()
     except (httpx.HTTPError, ValueError):
-        return _Readiness(up=False, detail="it does not answer")
+        return _Readiness(up=False, detail=NO_ANSWER)
     suspended = bool(document.get("suspended"))
     return _Readiness(answer.is_success or suspended, document.get("detail"))
 

@@ -184,7 +184,7 @@ def _deltas(session: Transaction) -> dict[int, _Backlog]:
 def _require_schema(db: Statements) -> None:
     try:
         [[version]] = db.execute(schema.READ_VERSION).fetchall()
-    except (StoreError, sqlite3.Error, ValueError):
+    except (StoreError, sqlite3.OperationalError, ValueError):
         raise StoreError("the database is empty: there is nothing to read") from None
     schema.refuse_newer(version, "the database")
     if version != schema.HEAD:

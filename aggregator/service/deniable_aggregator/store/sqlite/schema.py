@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 LEAST_SQLITE = (3, 37, 0)
 """The oldest SQLite with STRICT tables."""
 
+HAS_VERSION = "select 1 from sqlite_master where name = 'alembic_version'"
+
 
 def migrate(path: Path) -> str | None:
     """Create the file (0600) or upgrade it. Raises StoreError for a database of a newer program.
@@ -34,17 +36,22 @@ def migrate(path: Path) -> str | None:
 
 
 def version_of(path: Path) -> str | None:
-    """The schema's version; None in an empty file."""
-    with closing(sqlite3.connect(path)) as connection:
-        try:
+    """The schema's version; None in an empty file. Raises StoreError if it cannot be read."""
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            if connection.execute(HAS_VERSION).fetchone() is None:
+                return None
             row = connection.execute(schema.READ_VERSION).fetchone()
-        except sqlite3.OperationalError:
-            return None
-        except sqlite3.DatabaseError as error:
-            raise StoreError(
-                f"{path} is damaged or is not a SQLite database ({error}): put back a copy of it "
-                "or `deniable store restore` a backup into a new directory"
-            ) from error
+    except sqlite3.OperationalError as error:
+        raise StoreError(
+            f"{path} cannot be read: {error}. The user of the service must own the file and be "
+            "able to write into its directory"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise StoreError(
+            f"{path} is damaged or is not a SQLite database ({error}): put back a copy of it "
+            "or `deniable store restore` a backup into a new directory"
+        ) from error
     return None if row is None else str(row[0])
 
 
