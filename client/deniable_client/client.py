@@ -346,9 +346,7 @@ class Client:
         topic = (outcome, name if isinstance(name, str) else None)
         if self._notices.heard(topic):
             return
-        from deniable_client._recording.mistakes import (
-            describe_mistake,  # loaded only after a mistake
-        )
+        from deniable_client._recording.mistakes import describe_mistake  # only after a mistake
 
         self._notices.say(topic, describe_mistake(self._collections, name, value, outcome))
 

@@ -234,9 +234,7 @@ class Uploader:
             rows = []
         if not rows:
             return None
-        from deniable_client._uploading.waiting import (
-            explain_waiting,  # loaded only if reports wait
-        )
+        from deniable_client._uploading.waiting import explain_waiting  # only if reports wait
 
         refused = "the service refuses the messages of this version" if self.stopped else None
         return explain_waiting(rows, self._clock(), self._gate.pause() or refused)
