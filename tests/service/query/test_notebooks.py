@@ -164,8 +164,10 @@ def test_usual_periods_are_two_weeks_or_two_halves(
     closed: int, expected: tuple[int, int, int, int]
 ) -> None:
     epochs = [
-        EpochDocument(epoch=place, start=0, end=0, closes=0, state=state)
-        for place, state in enumerate(["closed"] * closed + ["open"])
+        EpochDocument(
+            epoch=place, start=0, end=0, closes=0, state="closed" if place < closed else "open"
+        )
+        for place in range(closed + 1)
     ]
     document = EpochsDocument(
         collection="theme", epoch_seconds=86_400, grace_seconds=0, epochs=epochs

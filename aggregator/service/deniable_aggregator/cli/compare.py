@@ -21,6 +21,7 @@ from deniable_aggregator.client.usual_periods import usual_periods
 from deniable_aggregator.documents.describe import epochs_words
 
 if TYPE_CHECKING:
+    from deniable_aggregator.client.connection import Arguments
     from deniable_aggregator.documents.comparison import (
         ComparisonDocument,
         DifferenceDocument,
@@ -88,11 +89,16 @@ def compare(  # noqa: PLR0913  (click passes each option by name)
     Exit code 75: too few reports yet.
     """
     one_form(json=as_json, csv=as_csv)
-    periods = {"before_from": before_from, "before_to": before_to, "from": first, "to": last}
+    periods: Arguments = {
+        "before_from": before_from,
+        "before_to": before_to,
+        "from": first,
+        "to": last,
+    }
     usual = not any(periods.values())
     if not usual and not (before_to and first):
         raise click.UsageError("name both periods with --before-to and --from, or neither")
-    arguments = {
+    further: Arguments = {
         "confidence": confidence,
         "family": family,
         "marginal": list(marginals) or None,
@@ -100,9 +106,10 @@ def compare(  # noqa: PLR0913  (click passes each option by name)
     }
     with target.connect() as client:
         if usual:
-            periods = {**usual_periods(client.epochs(collection).document)}
-        arguments = {**periods, **arguments}
-        answer = client.comparison(collection, arguments, accept=media_type(as_csv=as_csv))
+            periods = usual_periods(client.epochs(collection).document)
+        answer = client.comparison(
+            collection, {**periods, **further}, accept=media_type(as_csv=as_csv)
+        )
     show(answer, _print_comparison, as_json=as_json, as_csv=as_csv)
 
 
