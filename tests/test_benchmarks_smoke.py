@@ -24,7 +24,7 @@ IN_PROCESS = (
     "central",
     "typical",
 )
-WITH_SERVERS = ("upload", "ids", "memory", "scale", "web")
+WITH_SERVERS = ("upload", "overload", "attacks", "ids", "memory", "scale", "web")
 
 
 def assert_sane(result: Result) -> None:

@@ -34,6 +34,8 @@ NAMES = (
     "central",
     "typical",
     "upload",
+    "overload",
+    "attacks",
     "scale",
     "ids",
     "memory",

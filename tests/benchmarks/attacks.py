@@ -1,14 +1,11 @@
 """What slow, idle and many connections of one network cost devices of another.
 
-python -m benchmarks.attacks [--seconds 20] [--connections 45 500 2000] [--kinds …]
-
-50 devices of another loopback network send at a fixed rate, and a probe asks /healthz. A table with
-one line for each attack: uploads that were taken, the probe, memory, how soon all was well again.
+50 devices of another loopback network send at a fixed rate, and a probe asks /healthz. A table has
+one line for each attack: accepted uploads, the probe, memory, how soon all was well again.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import subprocess
@@ -20,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.attackers import HOST, KINDS, head
+from benchmarks.measure import Effort, Line
+from benchmarks.results import Case, Grid, Result, Verdict, at_most, figure
 from benchmarks.server import Served
 from benchmarks.worker import seal
 from benchmarks.world import Deployment, deployment
@@ -28,9 +27,61 @@ from deniable_shared.wire.report import MEDIA_TYPE
 DEVICES, PER_SECOND = 50, 150
 NETWORK, PROBE = "127.0.9.1", "127.0.8.1"
 TIME_OUT = 10.0
+SECONDS, CONNECTIONS = 6.0, (45, 500, 2000)
+TITLE = "Attackers of one network"
+BOUND = "attacker, devices, probe and server share the machine's cores"
+COLUMNS = (
+    *("attack, connections", "accepted", "cut / refused", "p50 / most ms"),
+    *("probes over 100 ms", "most ms", "memory, MB", "well again, s"),
+)
 PROBE_SECONDS = 0.1
 RECOVERY_SECONDS = 8.0
 WELL = 0.1
+
+
+def run(effort: Effort) -> Result:
+    """Each kind of attack over each number of connections; one kind alone for a short look."""
+    seconds = max(0.5, SECONDS * effort.scale)
+    numbers, kinds = (
+        (CONNECTIONS, tuple(KINDS)) if effort.scale == 1 else (CONNECTIONS[:1], tuple(KINDS)[:1])
+    )
+    attacks = [(), *((kind, str(number)) for kind in kinds for number in numbers)]
+    with deployment() as made, made.serve() as served:
+        wanted = int(len(attacks) * (seconds * PER_SECOND * 1.2 + 200))
+        bodies = iter(seal(wanted, made.target))
+        outcomes = [measured(made, served, bodies, attack, seconds) for attack in attacks]
+    return _result(outcomes, seconds)
+
+
+def _result(outcomes: Sequence[Outcome], seconds: float) -> Result:
+    accepted = min(each.accepted_percent for each in outcomes)
+    share = Line("accepted uploads of honest devices", "ours", "%", (accepted,))
+    slowest = _worst("slowest answer of /healthz", "ms", [each.slowest_ms for each in outcomes])
+    memory = _worst("memory of the aggregator", "MB", [each.memory_mb for each in outcomes])
+    recovery_ = _worst(
+        "seconds until well again", "s", [each.recovery_seconds for each in outcomes]
+    )
+    return Result(
+        TITLE,
+        (Case("the worst of all attacks", (share, slowest, memory, recovery_)),),
+        (
+            Verdict(
+                "attacks: honest uploads accepted", f"{accepted:.1f} of 95 %", accepted / 95, BOUND
+            ),
+            at_most("attacks: slowest answer of /healthz", 100, slowest, bound=BOUND),
+            at_most("attacks: seconds until well again", 2, recovery_, bound=BOUND),
+        ),
+        (
+            f"Each attack lasts {figure(seconds)} s. One process on one core attacks from another "
+            f"network than the {DEVICES} devices, which send {PER_SECOND} uploads a second "
+            "together, each on a connection of its own.",
+        ),
+        (Grid("each attack", COLUMNS, tuple(each.row() for each in outcomes)),),
+    )
+
+
+def _worst(name: str, unit: str, values: Sequence[float]) -> Line:
+    return Line(name, "ours", unit, (max(values),))
 
 
 @dataclass
@@ -105,24 +156,53 @@ async def recovery(made: Deployment, bodies: Iterator[bytes]) -> float:
     return time.monotonic() - begun
 
 
-def measured(
-    made: Deployment, served: Served, bodies: Iterator[bytes], attack: Sequence[str], seconds: float
-) -> str:
+@dataclass(frozen=True, slots=True)
+class Outcome:
     """One line of the table."""
+
+    attack: tuple[str, ...]
+    seen: Seen
+    memory_mb: float
+    recovery_seconds: float
+
+    @property
+    def accepted_percent(self) -> float:
+        """The share of the uploads of honest devices."""
+        return 100 * self.seen.taken / self.seen.sent
+
+    @property
+    def slowest_ms(self) -> float:
+        """The slowest answer of the probe."""
+        return max(self.seen.probes) * 1e3
+
+    def row(self) -> tuple[str, ...]:
+        seen, uploads = self.seen, sorted(self.seen.uploads)
+        late = sum(each > WELL for each in seen.probes)
+        return (
+            " ".join(self.attack) or "none",
+            f"{seen.taken} of {seen.sent}",
+            f"{seen.cut} / {seen.refused}",
+            f"{uploads[len(uploads) // 2] * 1e3:.0f} / {uploads[-1] * 1e3:.0f}",
+            f"{late} of {len(seen.probes)}",
+            f"{self.slowest_ms:.0f}",
+            f"{self.memory_mb:.0f}",
+            f"{self.recovery_seconds:.1f}",
+        )
+
+
+def measured(
+    made: Deployment,
+    served: Served,
+    bodies: Iterator[bytes],
+    attack: tuple[str, ...],
+    seconds: float,
+) -> Outcome:
     seen = Seen()
     attacker = _attacker(made, attack, seconds) if attack else None
     memory = asyncio.run(_watched(made, served, bodies, seen, time.monotonic() + seconds))
     if attacker is not None:
         attacker.wait()
-    after = asyncio.run(recovery(made, bodies))
-    probes, uploads = sorted(seen.probes), sorted(seen.uploads)
-    late = sum(each > WELL for each in probes)
-    name = " ".join(attack) or "none"
-    return (
-        f"| {name} | {seen.taken} of {seen.sent} | {seen.cut} | {seen.refused} "
-        f"| {uploads[len(uploads) // 2] * 1e3:.0f} / {uploads[-1] * 1e3:.0f} "
-        f"| {late} of {len(probes)} | {probes[-1] * 1e3:.0f} | {memory:.0f} | {after:.1f} |"
-    )
+    return Outcome(attack, seen, memory, asyncio.run(recovery(made, bodies)))
 
 
 async def _watched(
@@ -153,27 +233,3 @@ def _attacker(made: Deployment, attack: Sequence[str], seconds: float) -> subpro
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
         stderr=subprocess.DEVNULL,
     )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--connections", nargs="+", default=["45", "500", "2000"])
-    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
-    given = parser.parse_args()
-    attacks: list[list[str]] = [[]]
-    attacks += [[kind, number] for kind in given.kinds for number in given.connections]
-    print(
-        "| attack | uploads taken | cut | refused | p50 / most ms | probes over 100 ms | most ms "
-        "| memory MB | well again s |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-    with deployment() as made, made.serve() as served:
-        wanted = int(len(attacks) * (given.seconds * PER_SECOND * 1.2 + 200))
-        bodies = iter(seal(wanted, made.target))
-        for attack in attacks:
-            print(measured(made, served, bodies, attack, given.seconds), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,5 @@
 """What an upload waits at half load, and what too many cost.
 
-python -m benchmarks.overload [--seconds 10]
-
 What the server can do over 32 connections in a closed loop; half as many requests, each at its own
 moment; three times as many connections as uploads may be in hand, none of which waits before it
 asks again; and an empty ASGI application behind the same server, over both numbers of connections.
@@ -9,7 +7,6 @@ asks again; and an empty ASGI application behind the same server, over both numb
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import time
 from collections import defaultdict, deque
@@ -19,7 +16,8 @@ from typing import Any
 
 from benchmarks.attackers import HOST, head
 from benchmarks.load import Load
-from benchmarks.measure import percentile
+from benchmarks.measure import Effort, Line, percentile
+from benchmarks.results import Case, Grid, Result, Verdict, at_most
 from benchmarks.server import Served
 from benchmarks.upload import KEEP_ALIVE, OURS, PROCESSES, measured
 from benchmarks.worker import seal
@@ -30,6 +28,15 @@ from deniable_shared.wire.report import MEDIA_TYPE
 PACED_CONNECTIONS = 64
 TOO_MANY = 3 * Bounds().uploads
 SEALED_PER_SECOND = 8_000
+SECONDS = 10.0
+TITLE = "Half load and too many"
+SHARED = "the load and the server share the machine's cores"
+COLUMNS = (
+    *("load", "accepted a second", "p50 / p99 ms", "refused a second", "p50 / p99 ms"),
+    *("without Retry-After", "µs of processor time a request"),
+)
+
+Row = tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -38,6 +45,14 @@ class Answers:
 
     seconds: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     unsaid: int = 0
+
+    @property
+    def accepted(self) -> list[float]:
+        return self.seconds[200]
+
+    @property
+    def refused(self) -> list[float]:
+        return [each for status, all_ in self.seconds.items() if status != 200 for each in all_]
 
     def add(self, answer: bytes, took: float) -> int:
         """The status."""
@@ -120,59 +135,99 @@ class Uploads:
             self.bodies.append(body)
 
 
-def run(load: Coroutine[Any, Any, None], server: Served) -> float:
-    """Processor time of the server while it lasts, in seconds."""
+def run(effort: Effort) -> Result:
+    """Capacity, half of it, too many, and what an application that does nothing reaches."""
+    seconds = max(0.5, SECONDS * effort.scale)
+    too_many = effort.sized(TOO_MANY, least=64)
+    with deployment() as made, made.serve() as server:
+        rate, cost = capacity(made, server, seconds)
+        bodies = deque(seal(int(2 * seconds * SEALED_PER_SECOND), made.target))
+        half, many = (Uploads(server.port, made.path, bodies) for _ in range(2))
+        rows: list[Row] = [("32 connections", f"{rate:,.0f}", "", "", "", "", f"{cost:.0f}")]
+        rows.append(
+            row("half of that", half, lasting(half.paced(rate / 2, seconds), server), seconds)
+        )
+        spent = lasting(many.closed(too_many, seconds), server)
+        rows.append(row(f"{too_many:,} connections", many, spent, seconds))
+        alone = (spent - len(many.answers.accepted) * cost * 1e-6) / max(
+            1, len(many.answers.refused)
+        )
+        with made.serve_limit("benchmarks.empty:bare") as bare:
+            bare.wait()
+            empty = [_empty(made, bare, bodies, each, seconds) for each in (32, too_many)]
+    rows += [each for each, _ in empty]
+    return _result(tuple(rows), half.answers, many.answers, alone * 1e6, empty[-1][1])
+
+
+def _empty(
+    made: Deployment, bare: Served, bodies: deque[bytes], connections: int, seconds: float
+) -> tuple[Row, float]:
+    """The row of an empty application, and its processor time a request in µs."""
+    some = deque(bodies, maxlen=2 * connections)
+    uploads = Uploads(bare.port, made.path, some, again=True)
+    spent = lasting(uploads.closed(connections, seconds), bare)
+    asked = sum(map(len, uploads.answers.seconds.values()))
+    return row(f"empty, {connections:,} connections", uploads, spent, seconds), spent / asked * 1e6
+
+
+def _result(
+    rows: tuple[Row, ...], half: Answers, many: Answers, refusal: float, empty: float
+) -> Result:
+    middle, late = (percentile(half.accepted, share) * 1e3 for share in (0.5, 0.99))
+    ours = Line("a refusal", "ours", "µs", (refusal,))
+    limit = Line("a request of an empty application", "limit", "µs", (empty,))
+    waits = Line("p99 at half load", "ours", "ms", (late,), note=f"p50 {middle:.3g} ms")
+    return Result(
+        TITLE,
+        (
+            Case("processor time, far too many connections", (ours, limit)),
+            Case("latency", (waits,)),
+        ),
+        (
+            at_most(
+                "a refusal ≤ 1.2 × an empty request", 1.2 * empty, ours, bound="parsing of headers"
+            ),
+            at_most("p99 at half load ≤ 3 × p50 + 2 ms", 3 * middle + 2, waits, bound=SHARED),
+            Verdict(
+                "every refusal has Retry-After",
+                f"{many.unsaid} of {len(many.refused):,} without",
+                float(not many.unsaid),
+                "",
+            ),
+        ),
+        (
+            f"{TOO_MANY:,} connections are three times as many as uploads may be in hand. None of "
+            "them waits before it asks again. One process makes the load.",
+        ),
+        (Grid("loads", COLUMNS, rows),),
+    )
+
+
+def lasting(load: Coroutine[Any, Any, None], server: Served) -> float:
+    """Processor time of the server while a load lasts, in seconds."""
     before = server.cpu_seconds()
     asyncio.run(load)
     return server.cpu_seconds() - before
 
 
-def line(name: str, uploads: Uploads, spent: float, seconds: float) -> str:
-    by_status = uploads.answers.seconds
-    taken = by_status[200]
-    refused = [each for status, all_ in by_status.items() if status != 200 for each in all_]
-    cost = spent / (len(taken) + len(refused)) * 1e6
+def row(name: str, uploads: Uploads, spent: float, seconds: float) -> Row:
+    accepted, refused = uploads.answers.accepted, uploads.answers.refused
+    cost = spent / (len(accepted) + len(refused)) * 1e6
     return (
-        f"| {name} | {_shown(taken, seconds)} | {_shown(refused, seconds)} "
-        f"| {uploads.answers.unsaid} | {cost:.0f} |"
+        name,
+        *_shown(accepted, seconds),
+        *_shown(refused, seconds),
+        f"{uploads.answers.unsaid}",
+        f"{cost:.0f}",
     )
 
 
-def _shown(took: list[float], seconds: float) -> str:
+def _shown(took: list[float], seconds: float) -> tuple[str, str]:
+    """How many a second, and p50 and p99 in ms."""
     if not took:
-        return "0 |"
+        return "0", ""
     middle, late = (percentile(took, share) * 1e3 for share in (0.5, 0.99))
-    return f"{len(took) / seconds:,.0f} | {middle:.1f} / {late:.1f}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    seconds = parser.parse_args().seconds
-    print("| load | taken a second | p50 / p99 ms | refused a second | p50 / p99 ms | ", end="")
-    print("without Retry-After | µs of processor time a request |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    with deployment() as made, made.serve() as server:
-        rate, cost = capacity(made, server, seconds)
-        print(f"| 32 connections | {rate:,.0f} | | 0 | | 0 | {cost:.0f} |", flush=True)
-        bodies = deque(seal(int(2 * seconds * SEALED_PER_SECOND), made.target))
-        half = Uploads(server.port, made.path, bodies)
-        spent = run(half.paced(rate / 2, seconds), server)
-        print(line("half of that", half, spent, seconds), flush=True)
-        many = Uploads(server.port, made.path, bodies)
-        spent = run(many.closed(TOO_MANY, seconds), server)
-        print(line(f"{TOO_MANY:,} connections", many, spent, seconds), flush=True)
-        taken = len(many.answers.seconds[200])
-        refused = sum(map(len, many.answers.seconds.values())) - taken
-        alone = (spent - taken * cost * 1e-6) / max(1, refused) * 1e6
-        with made.serve_limit("benchmarks.empty:bare") as bare:
-            bare.wait()
-            for connections in (32, TOO_MANY):
-                some = deque(bodies, maxlen=2 * connections)
-                empty = Uploads(bare.port, made.path, some, again=True)
-                spent = run(empty.closed(connections, seconds), bare)
-                print(line(f"empty, {connections:,} connections", empty, spent, seconds))
-        print(f"| a refusal alone | | | | | | {alone:.0f} |")
+    return f"{len(took) / seconds:,.0f}", f"{middle:.1f} / {late:.1f}"
 
 
 def capacity(made: Deployment, server: Served, seconds: float) -> tuple[float, float]:
@@ -181,7 +236,3 @@ def capacity(made: Deployment, server: Served, seconds: float) -> tuple[float, f
         load.prepare(int(seconds * SEALED_PER_SECOND), made.target)
         sample = measured(made, load, OURS, server, KEEP_ALIVE, seconds)
     return sample.outcome.per_second, sample.cpu_us
-
-
-if __name__ == "__main__":
-    main()
