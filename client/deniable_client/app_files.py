@@ -18,7 +18,7 @@ def read_app_file(file: str | os.PathLike[str] | bytes) -> AppFile:
 
     Raises ConfigurationError if the file cannot be read or is anything else.
     """
-    label = "given as bytes" if isinstance(file, bytes) else f"{os.fspath(file)!s:.200}"
+    label = "given as bytes" if isinstance(file, bytes) else f"{os.fspath(file)!r:.200}"
     try:
         return AppFile.decode(file if isinstance(file, bytes) else Path(file).read_bytes())
     except (OSError, ValueError, DecodeError) as error:  # ValueError: no path can be spelt so
@@ -26,7 +26,7 @@ def read_app_file(file: str | os.PathLike[str] | bytes) -> AppFile:
         if isinstance(file, str) and file.lstrip().startswith("{"):
             why = "this is the text of a file: give its path, or its bytes"
         raise ConfigurationError(
-            f"the app file {label!s:.200} cannot be used: {why}. "
+            f"the app file {label} cannot be used: {why}. "
             "Write it with `deniable collections export --app`, and ship it inside the app"
         ) from error
 

@@ -85,6 +85,7 @@ def test_a_file_that_cannot_be_used_disables_and_says_so_once(
     [said] = caplog.messages
     assert FAULTS[file] in said
     assert "deniable collections export --app" in said
+    assert said.isprintable()
 
 
 class OddPath:
