@@ -78,7 +78,7 @@ class PreparedSums:
         """Δ1; at least 1, so that there is a law."""
         return max(1, l1_of(self.reading.space, self.reading.matrix))
 
-    @cached_property
+    @property
     def decay(self) -> Fraction:
         return noise_decay(self.epsilon, self.sensitivity)
 
