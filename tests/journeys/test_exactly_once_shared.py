@@ -23,7 +23,7 @@ from support.tiers import by_tier
 
 TestSharedExactlyOnce = SharedExactlyOnce.TestCase
 TestSharedExactlyOnce.settings = settings(
-    max_examples=by_tier(3, 12), stateful_step_count=40, deadline=None
+    max_examples=by_tier(2, 12), stateful_step_count=by_tier(25, 40), deadline=None
 )
 
 

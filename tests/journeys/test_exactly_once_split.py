@@ -29,11 +29,11 @@ TestSplitExactlyOnce.settings = settings(
 )
 TestSharedSplitExactlyOnce = SharedSplitExactlyOnce.TestCase
 TestSharedSplitExactlyOnce.settings = settings(
-    max_examples=2, stateful_step_count=40, deadline=None
+    max_examples=2, stateful_step_count=by_tier(20, 40), deadline=None
 )
 TestStoredSplitExactlyOnce = StoredSplitExactlyOnce.TestCase
 TestStoredSplitExactlyOnce.settings = settings(
-    max_examples=2, stateful_step_count=40, deadline=None
+    max_examples=2, stateful_step_count=by_tier(20, 40), deadline=None
 )
 
 

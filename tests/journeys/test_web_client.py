@@ -16,11 +16,11 @@ from deniable_shared.mechanisms import for_domain, pinned_parameters
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.randomness.dyadic import parse_epsilon
-from support.processes.web_client import FOLDER, evaluate, node, npm_script
-from support.tiers import by_tier
+from support.processes.web_client import FOLDER, build, evaluate, node, npm_script, run_own_tests
+from support.tiers import by_tier, thorough
 
 COLLECTION = "settings-qgd4v4"
-DRAWS = by_tier(6_400, 100_000)
+DRAWS = by_tier(1_600, 100_000)
 """Random (key, value, epoch) in all."""
 
 
@@ -144,17 +144,25 @@ def line(
     return f"{payload.hex()} {report_id.hex()} {keychain.advance(key, 3).hex()} {sampling}"
 
 
+@pytest.mark.deeper
 @pytest.mark.processes
 @pytest.mark.slow
 def test_its_own_tests_pass_the_vectors_among_them() -> None:
-    npm_script("test")
+    """The exhaustive tier has those, too, which end a visit at every moment of it.
+
+    By default a browser's tabs that close show the same.
+    """
+    if thorough():
+        npm_script("test")
+    else:
+        run_own_tests(left_out="cuts.test.js")
 
 
 @pytest.mark.processes
 @pytest.mark.slow
 def test_an_app_imports_the_client_and_the_consent_element() -> None:
     """As a site with a build does: by the names that the package exports."""
-    npm_script("build")
+    build()
     program = """
         const [{ Client }, { defineConsent }] = await Promise.all(
           [import("deniable-client"), import("deniable-client/consent")]);

@@ -17,8 +17,9 @@ from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.releases.kinds import RELEASE_KINDS
 from deniable_estimators.inference.manipulation import UNREACHABLE
 from support.builders.api_world import TODAY, World, authored
-from support.oracles.read_surfaces import COMMANDS, READING, Answer, everything
-from support.tiers import grid
+from support.oracles.read_surfaces import COMMANDS, FORMS, READING, Answer
+from support.oracles.read_surfaces import everything as everything_in
+from support.tiers import by_tier, grid
 
 FIXED = {
     "/healthz",
@@ -68,6 +69,16 @@ OFFERED = re.compile(r'<select id="mechanism".*?</select>', re.S)
 """The families that a page offers, one of which is about cohorts: the same for every collection."""
 
 
+FORMS_OF_PAGES = by_tier(FORMS[-1:], FORMS)
+"""A page is the same whatever a browser accepts, which the exhaustive tier shows."""
+
+
+def everything(
+    service: World, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> list[Answer]:
+    return everything_in(service, collection, monkeypatch, forms_of_pages=FORMS_OF_PAGES)
+
+
 def of_estimates(answers: list[Answer]) -> list[Answer]:
     return [each for each in answers if "estimates" in each.where]
 
@@ -84,6 +95,7 @@ def filled(service: World, read: str, more: str = "") -> Collection:
 MORE = ['repeat = "once"\n', 'repeat = "fresh"\n', 'repeat = "memoized"\nlinkable = true\n']
 
 
+@pytest.mark.deeper
 @pytest.mark.slow
 @pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_releases_show_nothing_that_depends_on_a_report(
@@ -128,6 +140,7 @@ def test_closed_has_one_answer_for_a_set_of_epochs_whatever_comes_later(
     assert f'"epochs":[{TODAY - 1}]'.encode() in before
 
 
+@pytest.mark.deeper
 @pytest.mark.slow
 def test_live_reads_on_every_surface(service: World, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = filled(service, "live")
@@ -140,6 +153,7 @@ def test_live_reads_on_every_surface(service: World, monkeypatch: pytest.MonkeyP
     assert not changed & still
 
 
+@pytest.mark.deeper
 @pytest.mark.slow
 def test_cohorts_show_on_no_surface(service: World, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = filled(service, "live", "cohorts = 64\n")

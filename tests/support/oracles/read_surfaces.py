@@ -27,6 +27,7 @@ from support.builders.api_world import TODAY, World
 
 __all__ = [
     "COMMANDS",
+    "FORMS",
     "NO_RELEASE",
     "READING",
     "ROLES",
@@ -138,6 +139,7 @@ def everything(
     monkeypatch: pytest.MonkeyPatch,
     *,
     release: str = NO_RELEASE,
+    forms_of_pages: Sequence[str] = FORMS,
 ) -> list[Answer]:
     """Every surface, in every variant, for every role that may read."""
     actual = []
@@ -145,8 +147,9 @@ def everything(
         for query in queries:
             for role in ROLES:
                 path = addressed(address + query, collection, release)
-                columns = (ARROW, PARQUET) if path.startswith("/v1/") and role == "viewer" else ()
-                for accept in (*FORMS, *columns):
+                of_the_api = path.startswith("/v1/")
+                columns = (ARROW, PARQUET) if of_the_api and role == "viewer" else ()
+                for accept in (*(FORMS if of_the_api else forms_of_pages), *columns):
                     answer = asked(world, path, role, accept)
                     where = f"GET {path} {role} {accept}"
                     actual.append(Answer(where, answer.status_code, answer.data.decode("latin-1")))

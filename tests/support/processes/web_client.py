@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["FOLDER", "evaluate", "example_site", "node", "npm_script"]
+__all__ = ["FOLDER", "build", "evaluate", "example_site", "node", "npm_script", "run_own_tests"]
 
 FOLDER = Path(__file__).parents[3] / "client" / "web"
 BUILD = FOLDER / "build" / "test"
@@ -27,10 +27,24 @@ def npm_script(*words: str) -> str:
     return _printed(npm, "run", "--silent", *words)
 
 
+@cache
+def build() -> None:
+    """What a site with a build imports and what one without it loads: made once a process."""
+    npm_script("build")
+
+
 def node(program: str, given: str = "") -> str:
     """What a compiled program of its test folder prints."""
     _compile()
     return _printed(shutil.which("node") or "node", BUILD / program, given=given)
+
+
+def run_own_tests(*, left_out: str) -> None:
+    """Its own tests, but for one file of them; where one fails, the test fails with why."""
+    _compile()
+    files = [path for path in sorted(BUILD.glob("*.test.js")) if path.name != left_out]
+    assert len(files) == len(list(BUILD.glob("*.test.js"))) - 1
+    _printed(shutil.which("node") or "node", "--test", *files)
 
 
 def evaluate(program: str) -> str:
@@ -61,7 +75,7 @@ def example_site(
     folder: Path, *, port: int, aggregator: str, trust: str, question: bytes
 ) -> Iterator[str]:
     """The example site, served by its one command; its address."""
-    npm_script("build")
+    build()
     (folder / "question.json").write_bytes(question)
     words = [shutil.which("node") or "node", "example/serve.mjs", "--port", str(port)]
     words += ["--aggregator", aggregator, "--trust", trust]

@@ -24,11 +24,13 @@ from deniable_aggregator.access import users
 from deniable_aggregator.base.roles import allows
 from deniable_shared.wire.report import MEDIA_TYPE, Report, ReportHeader, encode_upload
 from support.builders.api_world import DSSE, TODAY, World, authored, opened
-from support.tiers import by_tier, grid
+from support.tiers import by_tier
 
 pytestmark = pytest.mark.deeper
-EXAMPLES = by_tier(3, 25)
+EXAMPLES = by_tier(2, 25)
 FEW = by_tier(1, 5)
+REFUSED = by_tier(1, 25)
+"""Examples of requests of which the document says that who asks is no one who may."""
 PLAIN = [
     ("/healthz", "GET"),
     ("/metrics", "GET"),
@@ -228,11 +230,13 @@ def test_without_a_token_nothing_can_be_changed(
     def check(case: AnyCase) -> None:
         answered(case, {})
 
-    run(cases(schema, path, method, mode), check)
+    run(cases(schema, path, method, mode), check, number=REFUSED)
     assert service.digest() == before
 
 
-LESSER = ("viewer", "analyst", "relay", "metrics", "admin of other")
+LESSER = by_tier(
+    ("viewer", "admin of other"), ("viewer", "analyst", "relay", "metrics", "admin of other")
+)
 
 
 def allowed(document: dict[str, Any], caller: str) -> bool:
@@ -243,16 +247,20 @@ def allowed(document: dict[str, Any], caller: str) -> bool:
 
 
 @pytest.mark.parametrize(("path", "method", "mode"), POSITIVE + NEGATIVE)
-@pytest.mark.parametrize("caller", grid(LESSER, by_default=["viewer", "admin of other"]))
 def test_a_lesser_caller_is_refused_before_anything_else_is_looked_at(
-    service: World, schema: BaseSchema, caller: str, path: str, method: str, mode: GenerationMode
+    service: World, schema: BaseSchema, path: str, method: str, mode: GenerationMode
 ) -> None:
-    if allowed(schema.raw_schema["paths"][path][method.lower()], caller) or path == "/v1/ledger":
+    document = schema.raw_schema["paths"][path][method.lower()]
+    callers = [caller for caller in LESSER if not allowed(document, caller)]
+    if not callers or path == "/v1/ledger":
         return
     before = service.digest()
 
     def check(case: AnyCase) -> None:
-        assert answered(case, service.authorization(caller)).status_code in (403, 404, 405)
+        statuses = {
+            caller: answered(case, service.authorization(caller)).status_code for caller in callers
+        }
+        assert set(statuses.values()) <= {403, 404, 405}, statuses
 
     run(cases(schema, path, method, mode), check, number=FEW)
     assert service.digest() == before
