@@ -22,7 +22,7 @@ from deniable_central.accounting import (
     spending,
 )
 from deniable_central.accounting.holdout import HoldoutPlan
-from deniable_central.auctions import MarketError
+from deniable_central.auctions import MarketError, price_grid
 from deniable_central.auctions.buyers import Buyers
 from deniable_central.auctions.demand_noise import GaussianNoise, GeometricNoise, noise_within
 from deniable_central.auctions.menu import Menu
@@ -39,6 +39,7 @@ from deniable_central.selection.exponential import checked_measure
 from deniable_central.selection.privacy_parameters import privacy_parameters
 from deniable_central.stability import SampleAggregate, StabilityTest
 from deniable_shared.randomness.coins import Coins
+from support.tiers import by_tier
 
 PRIVACY = privacy_parameters(epsilon=1, sensitivity=1)
 HALF = Fraction(1, 2)
@@ -116,8 +117,13 @@ REFUSED: dict[str, Callable[[], object]] = {
 """What the error says → the call."""
 
 
+@pytest.mark.deeper
 @pytest.mark.slow
-def test_what_cannot_be_is_refused_in_the_words_of_the_argument() -> None:
+def test_what_cannot_be_is_refused_in_the_words_of_the_argument(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    most = by_tier(1_000, price_grid.MOST_PRICES)  # a grid is refused once it has so many
+    monkeypatch.setattr(price_grid, "MOST_PRICES", most)
     said = {words: words in message_of(call) and words for words, call in REFUSED.items()}
     assert said == {words: words for words in REFUSED}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -67,10 +68,17 @@ SENSITIVITIES = [Fraction(1, 8), Fraction(1, 4), Fraction(3, 8), Fraction(1)]
 
 def changes(least: float, most: float) -> list[int]:
     """All changes of rounded scores whose real change lies in [least, most]."""
-    real = np.arange(0, 4, 1 / 64)  # finer than the grid
-    before = on_grid(real, step=STEP).levels
     shifts = np.arange(least, most + 1 / 64, 1 / 64)
-    return [int(c) for d in shifts for c in on_grid(real + d, step=STEP).levels - before]
+    return [change for shift in shifts.tolist() for change in changes_of(shift)]
+
+
+@cache
+def changes_of(shift: float) -> list[int]:
+    real = np.arange(0, 4, 1 / 64)  # finer than the grid
+    changed: list[int] = (
+        on_grid(real + shift, step=STEP).levels - on_grid(real, step=STEP).levels
+    ).tolist()
+    return changed
 
 
 @pytest.mark.parametrize("sensitivity", SENSITIVITIES, ids=str)

@@ -28,12 +28,15 @@ from deniable_central.queries.database_sizes import least_error
 from deniable_central.queries.small_db_bounds import log_multisets, selection_error
 from deniable_central.samplers.noise import tail_quantile
 from deniable_shared.errors import ParameterError
+from support.tiers import rows
 
 GUIDANCE = [(64, 1000, 2.5e5, 1.0e5, 7.1e5), (65536, 100_000, 1.1e6, 1.4e7, 2.6e6)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("domain", "queries", "small", "noise", "online"), GUIDANCE)
+@pytest.mark.parametrize(
+    ("domain", "queries", "small", "noise", "online"), rows(GUIDANCE, by_default=GUIDANCE[:1])
+)
 def test_the_rows_needed_at_a_tenth_epsilon_1_and_95_percent(
     domain: int, queries: int, small: float, noise: float, online: float
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -32,6 +33,8 @@ from support.oracles.central_queries import (
     is_halfspace,
 )
 
+planes = cache(halfspaces)
+"""Enumerated once."""
 WORKLOADS = [points(3), prefixes(3), intervals(3), FOUR_QUERIES, FRACTIONS]
 
 
@@ -107,14 +110,14 @@ def test_the_size_of_a_class_counts_its_patterns_by_sauer() -> None:
 
 @pytest.mark.parametrize(("bits", "count"), [(1, 4), (2, 14), (3, 104), (4, 1882)])
 def test_so_many_halfspaces_cut_a_cube(bits: int, count: int) -> None:
-    assert halfspaces(bits).queries == count
-    assert halfspaces(bits).domain == 2**bits
+    assert planes(bits).queries == count
+    assert planes(bits).domain == 2**bits
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3])
 def test_halfspaces_are_just_the_cuts_that_a_plane_makes(bits: int) -> None:
     corners = np.array(list(product((0, 1), repeat=bits)))
-    sides = {tuple(side) for side in halfspaces(bits).matrix.tolist()}
+    sides = {tuple(side) for side in planes(bits).matrix.tolist()}
     for side in product((0, 1), repeat=2**bits):
         assert (side in sides) == is_halfspace(corners, side)
 
@@ -122,7 +125,7 @@ def test_halfspaces_are_just_the_cuts_that_a_plane_makes(bits: int) -> None:
 def test_the_halfspaces_of_the_notes_are_among_them() -> None:
     """w1·x1 + w2·x2 ≥ x3 over {0, 1}³."""
     corners = np.array(list(product((0, 1), repeat=3)))
-    sides = {tuple(side) for side in halfspaces(3).matrix.tolist()}
+    sides = {tuple(side) for side in planes(3).matrix.tolist()}
     grid = [step / 4 for step in range(-12, 13)]
     for w1, w2 in product(grid, grid):
         side = corners[:, 0] * w1 + corners[:, 1] * w2 >= corners[:, 2]

@@ -18,6 +18,7 @@ from deniable_central.selection import (
     privacy_parameters,
 )
 from deniable_shared.errors import ParameterError
+from support.tiers import by_tier
 
 ONE = privacy_parameters(epsilon=1, sensitivity=1)
 BOXES = list(itertools.product(range(4), repeat=3))
@@ -106,7 +107,8 @@ def test_a_law_of_too_many_steps_is_refused_and_says_so() -> None:
         PermuteAndFlip(ONE).pmf(range(1000))
 
 
+@pytest.mark.deeper
 @pytest.mark.slow
-def test_the_law_of_a_hundred_thousand_candidates_adds_up() -> None:
-    law = Exponential(ONE).pmf(np.arange(100_000) % 50)
+def test_the_law_of_very_many_candidates_adds_up() -> None:
+    law = Exponential(ONE).pmf(np.arange(by_tier(10_000, 100_000)) % 50)
     assert law.probabilities.sum() == pytest.approx(1, rel=1e-12)

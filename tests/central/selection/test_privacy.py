@@ -71,7 +71,7 @@ def test_scores_that_each_move_by_the_sensitivity_cost_epsilon(name: str) -> Non
     check_private(one, moved(EITHER_WAY, height=height(name)))
 
 
-@each_selection
+@each_quick_selection
 def test_scores_that_move_the_same_way_cost_epsilon_at_half_the_noise(name: str) -> None:
     one = selection(name, epsilon=1, sensitivity=1, monotone=True, adjacency="add/remove")
     check_private(one, moved(TOGETHER, height=height(name)))
@@ -127,7 +127,7 @@ def test_the_range_of_the_exponential_mechanism_is_epsilon_exactly() -> None:
     assert float(product) == pytest.approx(np.e, rel=1e-15)
 
 
-@each_selection
+@each_quick_selection
 def test_rho_bounds_every_divergence(name: str) -> None:
     pairs = [*moved(EITHER_WAY, height=0), *far_apart((-1, 1), gap=8)]
     check_concentrated(selection(name, epsilon=2, sensitivity=1), pairs)

@@ -87,7 +87,8 @@ def reports_of(epoch: int, collection: Collection, replaced: int = 0) -> Reports
 
 
 def said(made: ReleaseWorld, patch: pytest.MonkeyPatch, mechanism: str) -> list[Answer]:
-    return [*everything(made.service, made.collection, patch), *released(made, patch, mechanism)]
+    seen = everything(made.service, made.collection, patch)
+    return [*seen, *released(made, patch, mechanism)]
 
 
 def released(made: ReleaseWorld, patch: pytest.MonkeyPatch, mechanism: str) -> Iterator[Answer]:

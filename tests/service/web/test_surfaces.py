@@ -17,9 +17,8 @@ from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.releases.kinds import RELEASE_KINDS
 from deniable_estimators.inference.manipulation import UNREACHABLE
 from support.builders.api_world import TODAY, World, authored
-from support.oracles.read_surfaces import COMMANDS, FORMS, READING, Answer
-from support.oracles.read_surfaces import everything as everything_in
-from support.tiers import by_tier, grid
+from support.oracles.read_surfaces import COMMANDS, READING, Answer, everything
+from support.tiers import grid
 
 FIXED = {
     "/healthz",
@@ -67,16 +66,6 @@ OTHER_COMMANDS = {
 YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
 OFFERED = re.compile(r'<select id="mechanism".*?</select>', re.S)
 """The families that a page offers, one of which is about cohorts: the same for every collection."""
-
-
-FORMS_OF_PAGES = by_tier(FORMS[-1:], FORMS)
-"""A page is the same whatever a browser accepts, which the exhaustive tier shows."""
-
-
-def everything(
-    service: World, collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> list[Answer]:
-    return everything_in(service, collection, monkeypatch, forms_of_pages=FORMS_OF_PAGES)
 
 
 def of_estimates(answers: list[Answer]) -> list[Answer]:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache, partial
 from importlib import import_module
 from typing import TypeVar
 
@@ -37,7 +38,8 @@ _sparse = import_module("scipy.sparse")
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Boards = tuple[tuple[float, ...], ...]
+Board = tuple[float, ...]
+Boards = tuple[Board, ...]
 Joint = dict[tuple[Boards, tuple[int, ...]], float]
 Outcome = TypeVar("Outcome", bound=Hashable)
 
@@ -110,13 +112,26 @@ def _noise_law(noise: DemandNoise) -> list[tuple[int, float]]:
     return list(law.items())
 
 
-def _next_boards(billboard: Billboard, board: Floats, buyers: Buyers) -> list[tuple[Floats, float]]:
-    """Every board that may follow, and its probability: goods move independently."""
-    once = replace(billboard, start=board, rounds=1)
+Choices = tuple[int, ...]
+Following = Callable[[Board, Choices], list[tuple[Board, float]]]
+"""Every board that may follow one where buyers choose so, and its probability."""
+
+
+def _following(billboard: Billboard) -> Following:
+    return cache(partial(_next_boards, billboard))
+
+
+def _next_boards(billboard: Billboard, board: Board, choices: Choices) -> list[tuple[Board, float]]:
+    """Goods move independently."""
+    once = replace(billboard, start=np.array(board), rounds=1)
+
+    def choose(posted: Floats) -> Integers:
+        assert tuple(posted.tolist()) == board
+        return np.array(choices)
 
     def after(drawn: int) -> Floats:
         row = np.full((1, billboard.menu.goods), drawn)
-        posted: Floats = once.posted(buyers.choose, row)[1]
+        posted: Floats = once.posted(choose, row)[1]
         return posted
 
     for end in (-FAR, FAR):
@@ -126,22 +141,23 @@ def _next_boards(billboard: Billboard, board: Floats, buyers: Buyers) -> list[tu
         for good, price in enumerate(after(drawn).tolist()):
             prices[good][round(price, 6)] += chance
     return [
-        (np.array(next_prices), math.prod(prices[g][p] for g, p in enumerate(next_prices)))
+        (next_prices, math.prod(prices[g][p] for g, p in enumerate(next_prices)))
         for next_prices in itertools.product(*prices)
     ]
 
 
-def board_law(billboard: Billboard, buyers: Buyers) -> dict[Boards, float]:
+def board_law(
+    billboard: Billboard, buyers: Buyers, following: Following | None = None
+) -> dict[Boards, float]:
     """Every sequence of boards: exact, since noise beyond FAR does what FAR does."""
-    cache: dict[tuple[float, ...], list[tuple[Floats, float]]] = {}
+    following = following or _following(billboard)
+    choices = cache(lambda board: tuple(buyers.choose(np.array(board)).tolist()))
     law: dict[Boards, float] = {(tuple(billboard.start.tolist()),): 1.0}
     for _ in range(billboard.rounds):
         longer: dict[Boards, float] = defaultdict(float)
         for boards, chance in law.items():
-            if boards[-1] not in cache:
-                cache[boards[-1]] = _next_boards(billboard, np.array(boards[-1]), buyers)
-            for board, share in cache[boards[-1]]:
-                longer[(*boards, tuple(board.tolist()))] += chance * share
+            for board, share in following(boards[-1], choices(boards[-1])):
+                longer[(*boards, board)] += chance * share
         law = longer
     return law
 
@@ -156,15 +172,21 @@ def best_responses(buyers: Buyers, board: Floats) -> Sequence[int]:
 
 
 def joint_law(
-    billboard: Billboard, buyers: Buyers, *, without: int, settle: Settle = best_responses
+    billboard: Billboard,
+    buyers: Buyers,
+    *,
+    without: int,
+    settle: Settle = best_responses,
+    following: Following | None = None,
 ) -> Joint:
     """Boards, and the options of all but one buyer at a private round of the second half each."""
     joint: Joint = defaultdict(float)
     first = billboard.rounds // 2
     rounds = range(first, billboard.rounds)
     others = [i for i in range(len(buyers)) if i != without]
-    for boards, chance in board_law(billboard, buyers).items():
-        at = {t: settle(buyers, np.array(boards[t])) for t in rounds}
+    settled = cache(lambda board: settle(buyers, np.array(board)))
+    for boards, chance in board_law(billboard, buyers, following).items():
+        at = {t: settled(boards[t]) for t in rounds}
         for own in itertools.product(rounds, repeat=len(others)):
             taken = tuple(at[t][i] for i, t in zip(others, own, strict=True))
             joint[(boards, taken)] += chance / len(rounds) ** len(others)
@@ -196,10 +218,14 @@ def coarse_billboard(rounds: int) -> Billboard:
 
 def joint_laws(billboard: Billboard, settle: Settle = best_responses) -> Iterator[list[Joint]]:
     """For each of two buyers and all the other may be: the laws of what others see and get."""
+    following = _following(billboard)
     for without, theirs in itertools.product((0, 1), WORTHS[1:]):
         pairs = [(own, theirs) if without == 0 else (theirs, own) for own in WORTHS]
         tables = [Buyers(np.array(pair), billboard.menu) for pair in pairs]
-        yield [joint_law(billboard, buyers, without=without, settle=settle) for buyers in tables]
+        yield [
+            joint_law(billboard, buyers, without=without, settle=settle, following=following)
+            for buyers in tables
+        ]
 
 
 def check_jointly_private(
@@ -249,13 +275,13 @@ def check_price_private(
 ) -> None:
     """All replacements in all sets of three bids: within e^ε, and near it for some."""
     worst = 0.0
-    cache: dict[tuple[int, ...], Floats] = {}
+    known: dict[tuple[int, ...], Floats] = {}
 
     def chances(bids: tuple[int, ...]) -> Floats:
         key = tuple(sorted(bids))
-        if key not in cache:
-            cache[key] = law(key).probabilities
-        return cache[key]
+        if key not in known:
+            known[key] = law(key).probabilities
+        return known[key]
 
     for bids in itertools.combinations_with_replacement(values, 3):
         for other in neighbours(bids, values):

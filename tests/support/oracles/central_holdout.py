@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache, lru_cache, partial
 
 import numpy as np
 
@@ -29,6 +30,12 @@ def _tail(decay: float, k: Law) -> Law:
     return tail
 
 
+@lru_cache(maxsize=256)
+def _above(decay: float, threshold: int, error: int) -> Law:
+    """The chance that noise lifts the error above the threshold with each noise of its own."""
+    return _tail(decay, threshold + np.arange(-_REACH, _REACH + 1, dtype=float) - error)
+
+
 def flags_law(
     decays: Decays, threshold: int, errors: Sequence[int]
 ) -> dict[tuple[bool, ...], float]:
@@ -38,7 +45,7 @@ def flags_law(
     passed = _geometric(of_threshold, noise)
     law: dict[tuple[bool, ...], float] = {}
     for number, error in enumerate(errors):
-        above = _tail(of_test, threshold + noise - error)
+        above = _above(of_test, threshold, error)
         law[(*[False] * number, True)] = float((passed * above).sum())
         passed = passed * (1 - above)
     law[(False,) * len(errors)] = float(passed.sum())
@@ -61,7 +68,7 @@ def _chance(
     noise = np.arange(-_REACH, _REACH + 1, dtype=float)
     weights = _geometric(of_threshold, noise)
     for error, flag in zip(errors, flags, strict=True):
-        above = _tail(of_test, threshold + noise - error)
+        above = _above(of_test, threshold, error)
         weights = weights * (above if flag else 1 - above)
     answers = float(_geometric(of_answer, np.array([offsets]))[0]) ** sum(flags)
     return float(weights.sum()) * answers
@@ -81,12 +88,13 @@ def check_sparse_vector(
     One row moves each count by `scale`, up or down, or not; answers lie far to one side.
     """
     worst = 0.0
+    chance = cache(partial(_chance, decays, threshold))
     for errors in itertools.product((0, 10, 50), repeat=3):
         for moves in itertools.product((-scale, 0, scale), repeat=3):
-            other = [abs(error + move) for error, move in zip(errors, moves, strict=True)]
+            other = tuple(abs(error + move) for error, move in zip(errors, moves, strict=True))
             for flags in _patterns(overfits, 3):
-                one = _chance(decays, threshold, errors, flags, 50)
-                two = _chance(decays, threshold, other, flags, 50 + scale)
+                one = chance(errors, flags, 50)
+                two = chance(other, flags, 50 + scale)
                 worst = max(worst, abs(math.log(one / two)))
     assert worst <= epsilon * UP
     assert worst >= tight * epsilon

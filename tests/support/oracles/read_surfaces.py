@@ -24,6 +24,7 @@ from deniable_aggregator.query.service import Service
 from deniable_aggregator.web.application import ARROW, PARQUET
 from deniable_aggregator.web.dashboard.pages import pages
 from support.builders.api_world import TODAY, World
+from support.tiers import by_tier
 
 __all__ = [
     "COMMANDS",
@@ -95,6 +96,8 @@ READING = {
 """Addresses whose answer could depend on reports."""
 NO_RELEASE = "0" * 16
 FORMS = ("application/json", "text/csv", "*/*")
+FORMS_OF_OTHERS = by_tier(FORMS[-1:], FORMS)
+"""The forms that analyst and administrator read in; the viewer reads all of them."""
 PRICED = {"mechanism": "histogram", "epsilon": "0.1"}
 """A release whose price is asked for: what it says may depend on closed epochs' n at most."""
 FORM_OPTIONS: list[list[str]] = [[], ["--json"], ["--csv"]]
@@ -139,7 +142,6 @@ def everything(
     monkeypatch: pytest.MonkeyPatch,
     *,
     release: str = NO_RELEASE,
-    forms_of_pages: Sequence[str] = FORMS,
 ) -> list[Answer]:
     """Every surface, in every variant, for every role that may read."""
     actual = []
@@ -147,9 +149,8 @@ def everything(
         for query in queries:
             for role in ROLES:
                 path = addressed(address + query, collection, release)
-                of_the_api = path.startswith("/v1/")
-                columns = (ARROW, PARQUET) if of_the_api and role == "viewer" else ()
-                for accept in (*(FORMS if of_the_api else forms_of_pages), *columns):
+                columns = (ARROW, PARQUET) if path.startswith("/v1/") and role == "viewer" else ()
+                for accept in (*(FORMS if role == "viewer" else FORMS_OF_OTHERS), *columns):
                     answer = asked(world, path, role, accept)
                     where = f"GET {path} {role} {accept}"
                     actual.append(Answer(where, answer.status_code, answer.data.decode("latin-1")))

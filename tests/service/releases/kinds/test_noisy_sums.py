@@ -25,7 +25,9 @@ from support.builders.release_contexts import (
 )
 from support.builders.small_mechanisms import CHOICES, SMALL, mechanism
 from support.builders.small_readings import NUMBERS, RANGES, READINGS, TABLES, TEXTS
-from support.oracles.neighbour_pmfs import check_epsilon_is_reached, check_pure
+from support.oracles.neighbour_pmfs import (
+    check_epsilon_is_exact,
+)
 from support.tiers import rows
 
 FAR = 26
@@ -85,8 +87,7 @@ def test_one_replaced_report_is_visible_by_epsilon_and_no_more(
     if release.sensitivity > FAR // 2:
         release = replace(release, reading=replace(release.reading, matrix=_coarser(release)))
     pairs = different(release, built, n)
-    check_pure(law_of(release, n), pairs, release.guarantee)
-    check_epsilon_is_reached(law_of(release, n), pairs, release.guarantee)
+    check_epsilon_is_exact(law_of(release, n), pairs, release.guarantee)
 
 
 def _coarser(release: PreparedSums) -> Any:
@@ -107,8 +108,7 @@ def test_several_rows_together_cost_epsilon(coarse: None, name: str) -> None:
         return release.pmf(tallies(counts, n), farthest=12)
 
     pairs = different(release, built, n)
-    check_pure(law, pairs, release.guarantee)
-    check_epsilon_is_reached(law, pairs, release.guarantee)
+    check_epsilon_is_exact(law, pairs, release.guarantee)
 
 
 def test_a_law_of_too_many_outcomes_is_refused() -> None:
