@@ -15,10 +15,10 @@ from support.oracles.exact_coverage import (
     wald_limits,
 )
 from support.oracles.message_laws import MessageLaw, label, law_of, laws
-from support.tiers import grid
+from support.tiers import by_tier, grid
 
 SIZES = (1, 2, 10, 1000)
-MOST_HISTOGRAMS = 7_000
+MOST_HISTOGRAMS = by_tier(1_000, 7_000)
 """Of a few messages: what is enumerated takes a second at most."""
 LAWS = laws(("0.5", "1", "4"), SIZES)
 
@@ -38,10 +38,11 @@ def test_95_percent_intervals_cover_between_94_and_100_percent(law: MessageLaw, 
     check_coverage(law.channel, n, our_limits)
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("epsilon", grid(["0.5", "1", "4"], by_default=["1"]))
 def test_no_frequency_at_all_is_covered_less_often_than_claimed(epsilon: str) -> None:
     channel = law_of("rr/1", epsilon, 1).channel
-    covered = [population_coverage(channel, 30, f) for f in np.linspace(0, 1, 501)]
+    covered = [population_coverage(channel, 30, f) for f in np.linspace(0, 1, by_tier(101, 501))]
     assert min(covered) >= 0.95
 
 
@@ -65,6 +66,7 @@ def test_walds_interval_would_fall_short_at_small_counts() -> None:
     assert walds < 0.94 < 0.95 <= ours
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize(
     "law", grid(laws(("1", "4"), (2, 3)), by_default=is_usual_and_small), ids=label
 )

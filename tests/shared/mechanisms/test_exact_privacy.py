@@ -7,6 +7,7 @@ The laws are those of the shipped `randomize`, enumerated over all coins
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 import pytest
@@ -20,18 +21,18 @@ from support.oracles.privacy_checks import (
     EACH_EPSILON,
     EPSILONS,
     SOME,
+    Law,
     bits,
     by_size,
-    check_follows_pmf,
     check_private,
-    check_tight,
     choices,
+    is_tight,
     largest_ratio,
     laws,
     valid_inputs,
     with_threshold,
 )
-from support.tiers import grid
+from support.tiers import by_tier, grid
 
 DOMAINS: list[Domain] = [domain for m in range(1, 5) for domain in bits(m)]
 DOMAINS += [choices(d) for d in range(2, 9)]
@@ -63,14 +64,11 @@ class Case(NamedTuple):
     def mechanism(self, epsilon: Fraction) -> Mechanism:
         return for_domain(self.id, self.domain, epsilon, parameters=self.parameters)
 
-
-def title(part: object) -> str:
-    if not isinstance(part, Case):
-        return str(part)
-    domain = part.domain
-    constraint = domain.to_json().get("constraint", "") or domain.type
-    limit = getattr(domain, "at_most", None) or ""
-    return f"{part.id}-{domain.size}{constraint}{limit}{part.parameters.get('sampled', '')}"
+    def __str__(self) -> str:
+        domain, parameters = self.domain, ", ".join(f"{k} {v}" for k, v in self.parameters.items())
+        constraint = domain.to_json().get("constraint", "") or domain.type
+        limit = getattr(domain, "at_most", None) or ""
+        return f"{self.id} {domain.size} {constraint}{limit} {parameters}".strip()
 
 
 GEOMETRIC = ("cyclic/1", "loloha/1", "projective/1")
@@ -97,57 +95,90 @@ CASES += [
     for domain in bits(m)
     for t in range(1, m + 1)
 ]
-WITH_A_PAIR = [case for case in CASES if len(valid_inputs(case.domain)) > 1]
+BY_ID = {id: [case for case in CASES if case.id == id] for id in mechanisms.mechanism_ids()}
+BY_ID = {id: cases for id, cases in BY_ID.items() if cases}
+"""One test takes all sizes of a mechanism: by default every second of them."""
 
 
-@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=title)
-@pytest.mark.parametrize("case", CASES, ids=title)
+def sizes(id: str) -> list[Case]:
+    return BY_ID[id][:: by_tier(2, 1)]
+
+
+@cache
+def laws_of(id: str, epsilon: Fraction) -> dict[str, list[Law]]:
+    """The enumerated laws of each size, which several tests read."""
+    return {
+        str(case): laws(case.mechanism(epsilon), valid_inputs(case.domain)) for case in sizes(id)
+    }
+
+
+def test_each_case_has_a_name_of_its_own() -> None:
+    assert len(set(map(str, CASES))) == len(CASES)
+
+
+@pytest.mark.deeper
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
+@pytest.mark.parametrize("id", BY_ID)
 def test_no_payload_separates_two_answers_by_more_than_e_to_the_epsilon(
-    case: Case, epsilon: Fraction
+    id: str, epsilon: Fraction
 ) -> None:
-    check_private(laws(case.mechanism(epsilon), valid_inputs(case.domain)), epsilon)
+    ratios = {name: largest_ratio(of) for name, of in laws_of(id, epsilon).items()}
+    assert {name for name, ratio in ratios.items() if not at_most_exp(ratio, epsilon)} == set()
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize(
-    "epsilon", grid([e for e in EPSILONS if e <= 10], by_default=SOME), ids=title
+    "epsilon", grid([e for e in EPSILONS if e <= 10], by_default=SOME), ids=str
 )
-@pytest.mark.parametrize("case", WITH_A_PAIR, ids=title)
+@pytest.mark.parametrize("id", BY_ID)
 def test_some_payload_uses_all_of_epsilon_but_for_a_relative_1e_15(
-    case: Case, epsilon: Fraction
+    id: str, epsilon: Fraction
 ) -> None:
-    check_tight(laws(case.mechanism(epsilon), valid_inputs(case.domain)), epsilon)
+    with_a_pair = {name: of for name, of in laws_of(id, epsilon).items() if len(of) > 1}
+    assert {name for name, of in with_a_pair.items() if not is_tight(of, epsilon)} == set()
 
 
-@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=title)
-@pytest.mark.parametrize("case", WITH_A_PAIR, ids=title)
-def test_a_threshold_one_higher_breaks_the_promise(case: Case, epsilon: Fraction) -> None:
-    mechanism = case.mechanism(epsilon)
-    raised = with_threshold(mechanism, mechanism.threshold + 1)
-    assert not at_most_exp(largest_ratio(laws(raised, valid_inputs(case.domain))), epsilon)
+@pytest.mark.deeper
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
+@pytest.mark.parametrize("id", BY_ID)
+def test_a_threshold_one_higher_breaks_the_promise(id: str, epsilon: Fraction) -> None:
+    kept = set()
+    for case in sizes(id):
+        mechanism, inputs = case.mechanism(epsilon), valid_inputs(case.domain)
+        raised = with_threshold(mechanism, mechanism.threshold + 1)
+        if len(inputs) > 1 and at_most_exp(largest_ratio(laws(raised, inputs)), epsilon):
+            kept.add(str(case))
+    assert kept == set()
 
 
-@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=title)
-@pytest.mark.parametrize("case", CASES, ids=title)
-def test_randomize_has_exactly_the_law_that_pmf_states(case: Case, epsilon: Fraction) -> None:
-    check_follows_pmf(case.mechanism(epsilon), valid_inputs(case.domain))
+@pytest.mark.deeper
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
+@pytest.mark.parametrize("id", BY_ID)
+def test_randomize_has_exactly_the_law_that_pmf_states(id: str, epsilon: Fraction) -> None:
+    stated = {
+        str(case): [case.mechanism(epsilon).pmf(value) for value in valid_inputs(case.domain)]
+        for case in sizes(id)
+    }
+    assert laws_of(id, epsilon) == stated
 
 
-@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=title)
-@pytest.mark.parametrize("case", CASES, ids=title)
+@pytest.mark.deeper
+@pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
+@pytest.mark.parametrize("id", BY_ID)
 def test_p_and_q_are_the_exact_chances_of_true_and_untrue_supports(
-    case: Case, epsilon: Fraction
+    id: str, epsilon: Fraction
 ) -> None:
-    mechanism = case.mechanism(epsilon)
-    value = valid_inputs(case.domain)[0]
-    for index, true in enumerate(indicator(case.domain, value)):
-        result = {
-            payload: supported
-            for payload in mechanism.pmf(value)
-            if (supported := mechanism.supports(payload, index)) is not None
-        }
-        share = sum(mechanism.pmf(value)[y] for y in result)
-        chance = sum(mechanism.pmf(value)[y] for y, supported in result.items() if supported)
-        assert chance / share == (mechanism.p if true else mechanism.q)
+    stated, exact = {}, {}
+    for case in sizes(id):
+        mechanism, value = case.mechanism(epsilon), valid_inputs(case.domain)[0]
+        law = mechanism.pmf(value)
+        for index, true in enumerate(indicator(case.domain, value)):
+            supports = {y: mechanism.supports(y, index) for y in law}
+            share = sum(law[y] for y, supported in supports.items() if supported is not None)
+            chance = sum(law[y] for y, supported in supports.items() if supported)
+            exact[str(case), index] = chance / share
+            stated[str(case), index] = mechanism.p if true else mechanism.q
+    assert exact == stated
 
 
 def indicator(domain: Domain, value: int | tuple[int, ...]) -> list[bool]:

@@ -10,7 +10,7 @@ further out than that wraps around and has no mass.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
@@ -26,6 +26,7 @@ from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
 
 PooledLimits = Callable[["Collected", Counts, Counts, float], tuple[Floats, Floats]]
+Flags = npt.NDArray[np.bool_]
 _DEVIATIONS = 12  # beyond, a sum has less than 1e-12 of its mass, even one of rare large parts
 _SECTIONS = 64
 _FEW = 400
@@ -148,34 +149,81 @@ def missed(
     limits: PooledLimits = our_pooled_limits,
 ) -> tuple[float, float]:
     """Exact probabilities that the interval lies above the frequency, and that it lies below."""
-    counts, chances = law_of_sum(of, frequency, devices)
+    [result] = missed_each(of, [frequency], devices, confidence=confidence, limits=limits)
+    return result
+
+
+def missed_each(
+    of: Collected,
+    frequencies: Sequence[float],
+    devices: Population,
+    *,
+    confidence: float = 0.95,
+    limits: PooledLimits = our_pooled_limits,
+) -> list[tuple[float, float]]:
+    """The same for several frequencies: all searches share the calls that compute limits."""
+    laws = [law_of_sum(of, frequency, devices) for frequency in frequencies]
     trials = sum(sum(spans) * number for spans, number in devices.items())
-    if len(counts) <= _FEW:
-        lower, upper = limits(of, counts, np.full(len(counts), trials), confidence)
-        above, below = lower > frequency + 1e-12, upper < frequency - 1e-12
-        return float(chances[above].sum()), float(chances[below].sum())
+    above = [
+        _Search(counts, lambda low, _, f=frequency: low > f + 1e-12)
+        for frequency, (counts, _) in zip(frequencies, laws, strict=True)
+    ]
+    not_below = [
+        _Search(counts, lambda _, high, f=frequency: high >= f - 1e-12)
+        for frequency, (counts, _) in zip(frequencies, laws, strict=True)
+    ]
+    searches = [*above, *not_below]
+    while True:
+        all_tried = [each.tried() for each in searches]
+        some, places = np.unique(np.concatenate(all_tried), return_inverse=True)
+        if not len(some):
+            break
+        lower, upper = limits(of, some, np.full(len(some), trials), confidence)
+        of_each = np.split(places, np.cumsum([len(tried) for tried in all_tried])[:-1])
+        for search, tried, place in zip(searches, all_tried, of_each, strict=True):
+            search.narrow(tried, lower[place], upper[place])
+    return [
+        (float(chances[high.where()].sum()), float(chances[~enough.where()].sum()))
+        for high, enough, (_, chances) in zip(above, not_below, laws, strict=True)
+    ]
 
-    def too_high(some: Counts) -> npt.NDArray[np.bool_]:
-        return limits(of, some, np.full(len(some), trials), confidence)[0] > frequency + 1e-12
 
-    def high_enough(some: Counts) -> npt.NDArray[np.bool_]:
-        return limits(of, some, np.full(len(some), trials), confidence)[1] >= frequency - 1e-12
+class _Search:
+    """At which counts an interval (lower, upper) has a property.
 
-    high, enough = _first_true(too_high, counts), _first_true(high_enough, counts)
-    return float(chances[counts >= high].sum()), float(chances[counts < enough].sum())
+    Of few counts each is tried. Of many, the property holds from some count on, which is searched.
+    """
 
+    def __init__(self, counts: Counts, holds: Callable[[Floats, Floats], Flags]) -> None:
+        self.counts, self.holds = counts, holds
+        self.start, self.end = int(counts[0]), int(counts[-1]) + 1
+        self.of_each: Flags | None = None
 
-def _first_true(test: Callable[[Counts], npt.NDArray[np.bool_]], counts: Counts) -> int:
-    """The least count from which on the test holds; it holds from some count on."""
-    start, end = int(counts[0]), int(counts[-1]) + 1
-    while start < end:
-        tried = np.unique(np.linspace(start, end - 1, _SECTIONS).astype(np.int64))
-        holds = np.flatnonzero(test(tried))
-        if not len(holds):
-            return end
-        end = int(tried[holds[0]])
-        start = int(tried[holds[0] - 1]) + 1 if holds[0] else end
-    return start
+    def tried(self) -> Counts:
+        """What to try next; nothing if all is known."""
+        if len(self.counts) <= _FEW:
+            return self.counts if self.of_each is None else self.counts[:0]
+        if self.start >= self.end:
+            return self.counts[:0]
+        return np.unique(np.linspace(self.start, self.end - 1, _SECTIONS).astype(np.int64))
+
+    def narrow(self, tried: Counts, lower: Floats, upper: Floats) -> None:
+        """Take the limits of the counts that were tried."""
+        if not len(tried):
+            return
+        holds = self.holds(lower, upper)
+        if len(self.counts) <= _FEW:
+            self.of_each = holds
+        elif not holds.any():
+            self.start = self.end
+        else:
+            first = int(np.argmax(holds))
+            self.end = int(tried[first])
+            self.start = int(tried[first - 1]) + 1 if first else self.end
+
+    def where(self) -> Flags:
+        """Whether it holds, for each count."""
+        return self.counts >= self.end if self.of_each is None else self.of_each
 
 
 def sampled_missed(

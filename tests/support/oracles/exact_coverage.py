@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from statistics import NormalDist
 
@@ -61,10 +62,17 @@ def joint_coverage(law: MessageLaw, population: Population, n: int, *, family: s
     """P(every label's interval covers its frequency): a sum over all histograms of n messages."""
     true = [float(frequency) for frequency in law.frequencies(population)]
     chances = [float(chance) for chance in law.probabilities(population)]
+
+    @cache
+    def covers(tally: tuple[int, ...]) -> bool:
+        estimate = law.estimator.estimate(np.array(tally), n, family=family)
+        return bool(((estimate.lower <= true) & (true <= estimate.upper)).all())
+
     covered = 0.0
-    for histogram in _histograms(n, len(chances)):
-        estimate = law.estimator.estimate(np.array(histogram) @ law.tallies, n, family=family)
-        if ((estimate.lower <= true) & (true <= estimate.upper)).all():
+    histograms = list(_histograms(n, len(chances)))
+    tallies = (np.array(histograms) @ law.tallies).tolist()
+    for histogram, tally in zip(histograms, tallies, strict=True):
+        if covers(tuple(tally)):
             ways = math.factorial(n) // math.prod(map(math.factorial, histogram))
             covered += ways * math.prod(c**k for c, k in zip(chances, histogram, strict=True))
     return covered

@@ -86,7 +86,12 @@ def check_private(of: Sequence[Law], epsilon: Fraction) -> None:
 
 def check_tight(of: Sequence[Law], epsilon: Fraction) -> None:
     """Some payload separates some two inputs by e^ε, up to a relative 1e-15."""
-    assert not at_most_exp(largest_ratio(of) / (1 - GAP), epsilon)
+    assert is_tight(of, epsilon)
+
+
+def is_tight(of: Sequence[Law], epsilon: Fraction) -> bool:
+    """Whether some payload does."""
+    return not at_most_exp(largest_ratio(of) / (1 - GAP), epsilon)
 
 
 def check_follows_pmf(mechanism: Mechanism, inputs: Iterable[Encoded]) -> None:
