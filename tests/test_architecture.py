@@ -5,18 +5,17 @@ Who may import whom is in pyproject.toml: `lint-imports` reads the contracts the
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
 from deniable_shared import mechanisms
+from support.oracles.python_sources import source_of
 
 ROOT = Path(__file__).parent.parent
 MEMBERS = {
@@ -49,16 +48,9 @@ def declared(member: str) -> set[str]:
     return {normalize(re.split(r"[\s\[<>=!~;]", r, maxsplit=1)[0]) for r in requirements}
 
 
-def imported(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-
-
-def top_level(source: str) -> set[str]:
-    return {module.partition(".")[0] for module in imported(source)}
+def top_level(path: Path) -> set[str]:
+    """The first names of all modules that a file imports."""
+    return {module.partition(".")[0] for module in source_of(path).modules}
 
 
 def package(member: str) -> str:
@@ -67,12 +59,6 @@ def package(member: str) -> str:
 
 def modules(member: str) -> list[Path]:
     return sorted((ROOT / MEMBERS[member] / f"deniable_{member}").rglob("*.py"))
-
-
-def strings(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
 
 
 def single_modules(folder: Path) -> set[str]:
@@ -96,19 +82,20 @@ def test_the_contracts_of_imports_get_no_new_exception() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("member", MEMBERS)
-def test_member_imports_only_what_it_declares(member: str) -> None:
-    own = package(member)
-    distributions = packages_distributions()
-    used = {
-        module
-        for path in modules(member)
-        for module in top_level(path.read_text())
-        if module != own and module not in sys.stdlib_module_names
-    }
-    allowed = declared(member)
-    undeclared = {m for m in used if not allowed & set(map(normalize, distributions.get(m, [m])))}
-    assert undeclared == set()
+def test_member_imports_only_what_it_declares() -> None:
+    distributions, undeclared = packages_distributions(), {}
+    for member in MEMBERS:
+        used = {
+            module
+            for path in modules(member)
+            for module in top_level(path)
+            if module != package(member) and module not in sys.stdlib_module_names
+        }
+        allowed = declared(member)
+        undeclared[member] = {
+            m for m in used if not allowed & set(map(normalize, distributions.get(m, [m])))
+        }
+    assert undeclared == {member: set() for member in MEMBERS}
 
 
 @pytest.mark.slow
@@ -118,7 +105,7 @@ def test_only_tracing_knows_what_is_under_way_without_being_handed_it() -> None:
         str(path.relative_to(ROOT))
         for member in MEMBERS
         for path in modules(member)
-        if "contextvars" in top_level(path.read_text())
+        if "contextvars" in top_level(path)
     }
     assert users <= {"aggregator/service/deniable_aggregator/operations/tracing/tracer.py"}
 
@@ -135,7 +122,7 @@ def test_only_mechanisms_and_registries_decide_by_a_mechanisms_id() -> None:
         for member in MEMBERS
         for path in modules(member)
         if not {MECHANISMS, ESTIMATORS} & {*path.parents}
-        for text in strings(path)
+        for text in source_of(path).strings
         if set() < {*text.replace(",", " ").split()} <= {*mechanisms.mechanism_ids()}
     ]
     assert named == []
@@ -153,31 +140,18 @@ def test_no_module_is_a_junk_drawer(member: str) -> None:
     assert {path.stem for path in modules(member)} & drawers == set()
 
 
-def listed_but_imported(path: Path) -> set[str]:
-    """Names in `__all__` that the module has from another one."""
-    body = ast.parse(path.read_text()).body
-    listed = {
-        name
-        for node in body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-        for name in ast.literal_eval(node.value)
-    }
-    given = (alias.name for n in body if isinstance(n, ast.ImportFrom) for alias in n.names)
-    return listed.intersection(given)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("member", MEMBERS)
 def test_only_a_package_lists_names_that_it_imports(member: str) -> None:
-    own = (path for path in modules(member) if path.stem != "__init__")
-    assert {path.name: names for path in own if (names := listed_but_imported(path))} == {}
+    own = {path.name: source_of(path) for path in modules(member) if path.stem != "__init__"}
+    both = {name: of.listed & of.imported_names for name, of in own.items()}
+    assert {name: names for name, names in both.items() if names} == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("member", MEMBERS)
 def test_every_module_says_its_job_in_a_docstring(member: str) -> None:
-    silent = [str(p) for p in modules(member) if not ast.get_docstring(ast.parse(p.read_text()))]
-    assert silent == []
+    assert [str(path) for path in modules(member) if not source_of(path).documented] == []
 
 
 def test_importing_the_contract_loads_neither_cryptography_nor_numpy() -> None:
@@ -201,7 +175,7 @@ def test_no_statement_numbers_its_placeholders() -> None:
         f"{path.relative_to(ROOT)}: {text}"
         for member in MEMBERS
         for path in modules(member)
-        for text in strings(path)
+        for text in source_of(path).strings
         if re.search(r"\?\d", text)
     }
     assert not numbered

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+
+from support.oracles.python_sources import source_of
 
 ROOT = Path(__file__).parent.parent
 PRODUCT = ("aggregator", "client", "shared")
@@ -23,32 +23,15 @@ FORMS = (
 """A code and its reason: `noqa: S101  (…)`, and `type: ignore[arg-type]  # …`, as mypy reads it."""
 
 
-class Method(NamedTuple):
-    place: str
-    owner: str
-    name: str
-    documented: bool
-
-
-def methods_of(path: Path) -> Iterator[Method]:
-    place = str(path.relative_to(ROOT))
-    for owner in ast.walk(ast.parse(path.read_text())):
-        if isinstance(owner, ast.ClassDef):
-            for node in owner.body:
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    documented = ast.get_docstring(node) is not None
-                    yield Method(place, owner.name, node.name, documented)
-
-
 @pytest.mark.slow
 def test_a_public_method_is_documented_or_implements_one_that_is() -> None:
     """Ruff's D102 wants a text at each implementation, too: here one of that name is enough."""
     paths = [path for folder in PRODUCT for path in (ROOT / folder).rglob("deniable_*/**/*.py")]
-    methods = [method for path in paths for method in methods_of(path)]
-    documented = {method.name for method in methods if method.documented}
+    methods = [(path, *method) for path in paths for method in source_of(path).methods]
+    documented = {name for _, _, name, is_documented in methods if is_documented}
     silent = [
-        f"{place}: {owner}.{name}"
-        for place, owner, name, _ in methods
+        f"{path.relative_to(ROOT)}: {owner}.{name}"
+        for path, owner, name, _ in methods
         if not owner.startswith("_") and not name.startswith("_") and name not in documented
     ]
     assert silent == []

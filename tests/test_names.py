@@ -11,6 +11,7 @@ import click
 import pytest
 
 from deniable_aggregator.cli import main
+from support.oracles.python_sources import source_of
 
 pytestmark = pytest.mark.slow
 
@@ -69,25 +70,14 @@ def names(section: str) -> Iterator[str]:
     for folder in re.findall(r"`(.+?)`", section.partition("\n")[0]):
         for path in (ROOT / folder).rglob("*.py"):
             yield path.stem.removeprefix("test_")
-            tree = ast.walk(ast.parse(path.read_text()))
-            yield from (node.name for node in tree if isinstance(node, ast.ClassDef))
-
-
-def bound(tree: ast.AST) -> Iterator[str]:
-    """Every variable, parameter, field and function."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.arg(arg=name):
-                yield name
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                yield name
+            yield from source_of(path).classes
 
 
 def worn_names() -> Iterator[str]:
     """File and name of each in product code."""
     for path in sorted(path for top in PRODUCT for path in (ROOT / top).rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
-        used = {name.strip("_") for name in bound(ast.parse(path.read_text()))}
+        used = {name.strip("_") for name in source_of(path).bound}
         yield from (f"{file}: {name}" for name in sorted(used & WORN))
 
 
