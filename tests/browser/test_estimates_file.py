@@ -57,12 +57,18 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return path
 
 
-@pytest.fixture
-def page(chrome: Browser, report: Path) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def tab(chrome: Browser) -> Iterator[Page]:
     context = chrome.new_context()
-    page = context.new_page()
-    yield page
+    yield context.new_page()
     context.close()
+
+
+@pytest.fixture
+def page(tab: Page) -> Page:
+    tab.goto("about:blank")
+    tab.emulate_media(media="null", color_scheme="null")
+    return tab
 
 
 @pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))

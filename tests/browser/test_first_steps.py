@@ -54,9 +54,11 @@ def served(deniable: Deniable) -> Iterator[str]:
         yield live.address
 
 
+@pytest.mark.exhaustive
 def test_the_demo_s_link_leads_to_the_first_chart_in_one_click(
     tmp_path: Path, arrive: Arrive
 ) -> None:
+    """By default its pages are looked at without a browser, and its lines without its pages."""
     deniable = Deniable(tmp_path)
     deniable.environ["TMPDIR"] = str(tmp_path)
     with deniable.process("demo") as demo:

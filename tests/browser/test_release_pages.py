@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ import pytest
 
 from support.processes.chromium import WIDTHS, Window
 from support.processes.dashboard_site import Site
+from support.tiers import rows
 
 pytestmark = pytest.mark.processes
 
@@ -181,8 +183,13 @@ ASKED = {
 """Of a number, a record and texts: a question, its fields, and the table of the answer."""
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize(
+    ("name", "width"),
+    rows(
+        list(product(ASKED, WIDTHS)),
+        by_default=[("minutes", 390), ("devices", 1280), ("drinks", 390)],
+    ),
+)
 def test_numbers_records_and_texts_are_asked_priced_and_answered_on_pages(
     window: Callable[..., Window], site: Site, name: str, width: int
 ) -> None:

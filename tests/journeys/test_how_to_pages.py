@@ -17,6 +17,7 @@ from deniable_shared.wire.voucher import issue
 from support.builders import readme_releases
 from support.builders.guided_service import Guided, command_lines, needs_more, with_recent_days
 from support.processes.published_service import published
+from support.tiers import thorough
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +29,8 @@ HOW_TO = (
 )
 PAGES = dict.fromkeys(HOW_TO, "how-to") | dict.fromkeys(("estimates", "data-formats"), "reference")
 FEWEST_LINES = 45
+WHOLE_MAP = "deniable plan --explore --plot mechanisms.svg"
+"""Takes seconds. By default the line below it explores less, and tests/service/cli draws maps."""
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +50,15 @@ def code(page: str) -> str:
     return str(first)
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("page", PAGES)
 def test_every_line_does_what_the_page_says(page: str, guided: Guided) -> None:
     lines = [line for line in command_lines(path(page)) if line and not needs_more(line)]
     assert lines
+    assert page != "plan-a-question" or WHOLE_MAP in lines
     for line in lines:
-        guided.run(line)
+        if thorough() or line != WHOLE_MAP:
+            guided.run(line)
 
 
 def test_the_plan_is_what_the_page_shows(guided: Guided) -> None:

@@ -17,7 +17,9 @@ def test_a_line_that_the_output_lacks_is_noticed() -> None:
     assert missing_lines("c\na", "a\nb\nc") == ["a"]
 
 
+@pytest.mark.exhaustive
 def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
+    """Over a demo. By default the how-to page on releases is followed over a small collection."""
     seen: list[str] = []
     reader = ReleaseReader(Deniable(tmp_path), lambda _, picture: seen.append(picture))
     reader.deniable.environ["TMPDIR"] = str(tmp_path)

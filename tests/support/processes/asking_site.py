@@ -71,9 +71,13 @@ class Web:
 
     def open(self, context: BrowserContext) -> Page:
         page = context.new_page()
+        self.show(page)
+        return page
+
+    def show(self, page: Page) -> None:
+        """Open the site in this tab and wait until it can be answered."""
         page.goto(self.address)
         page.locator("html[data-ready=true]").wait_for(state="attached")
-        return page
 
 
 def _text(port: int) -> str:
