@@ -5,6 +5,7 @@ To be read, not to be embedded: nothing here takes the same time for all secrets
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import sha512
 
 P = 2**255 - 19
@@ -38,6 +39,7 @@ def _ladder(low: Point, high: Point, u: int) -> tuple[Point, Point]:
     return doubled, (pow(left + right, 2, P), u * pow(left - right, 2, P) % P)
 
 
+@cache
 def verifies(public: bytes, message: bytes, signature: bytes) -> bool:
     """Whether an Ed25519 signature is right."""
     key, nonce = _decompress(public), _decompress(signature[:32])

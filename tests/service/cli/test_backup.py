@@ -1,4 +1,7 @@
-"""The commands that carry an installation elsewhere, as an operator calls them."""
+"""The commands that carry an installation elsewhere, as an operator calls them.
+
+`test_serve.py` has the backup of a running service.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.operations.process import running_server
 from support.processes import postgres_server
-from support.processes.deniable_command import Deniable, wait_until
+from support.processes.deniable_command import Deniable
 
 pytestmark = pytest.mark.slow
-
-PASSPHRASE = "correct horse battery\n"
 
 
 @pytest.fixture
@@ -21,38 +21,11 @@ def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
     command.done("init")
     command.done("collections", "apply", command.write("settings.toml"), "--key", command.key)
-    command.write("passphrase.txt", PASSPHRASE)
     return command
 
 
 def names(deniable: Deniable) -> list[str]:
     return [row["collection"] for row in deniable.json("collections", "list")["collections"]]
-
-
-@pytest.mark.slow
-def test_a_backup_of_a_running_service_is_restored_elsewhere_and_serves(
-    deniable: Deniable, tmp_path: Path
-) -> None:
-    passphrase = tmp_path / "passphrase.txt"
-    with deniable.process("serve", "--port", "0"):
-        wait_until("the service runs", lambda: running_server.find(deniable.data))
-        made = deniable.json("store", "backup", tmp_path, "--keys", "--passphrase-file", passphrase)
-    before = names(deniable)
-    deniable.environ["DENIABLE_DATA"] = str(tmp_path / "elsewhere" / "data")
-    said = deniable.done(
-        *(
-            "store",
-            "restore",
-            made["file"],
-            "--passphrase-file",
-            passphrase,
-            "--nothing-released-since",
-        )
-    )
-    assert "read every one back" in said
-    assert "reconcile" not in said
-    assert names(deniable) == before != []
-    assert "Nothing is missing" in deniable.done("ledger", "reconcile")
 
 
 def test_a_restored_directory_without_heads_says_that_uploads_wait(

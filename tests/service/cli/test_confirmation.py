@@ -16,6 +16,7 @@ import pytest
 from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.terminal import require_yes
 from support.processes.deniable_command import Deniable
+from support.tiers import rows
 
 IRREVERSIBLE: Sequence[Sequence[str]] = [
     ("collections", "epochs", "close", "settings", "--epoch", "20000"),
@@ -97,7 +98,10 @@ def test_yes_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("typed", "state"), [(b"n\n", "open"), (b"y\n", "closed")])
+@pytest.mark.parametrize(
+    ("typed", "state"),
+    rows([(b"n\n", "open"), (b"y\n", "closed")], by_default=[(b"y\n", "closed")]),
+)
 def test_a_person_at_a_real_terminal_is_asked(tmp_path: Path, typed: bytes, state: str) -> None:
     deniable = Deniable(tmp_path)
     deniable.done("init")

@@ -10,12 +10,15 @@ import stat
 import subprocess
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from deniable_aggregator.base.settings import Settings
+from deniable_aggregator.operations.backup import sealed_keys
 from deniable_aggregator.operations.process import running_server
 from deniable_aggregator.operations.process.serving import free_port, granian_arguments, running
 from support.processes.deniable_command import NOWHERE, Deniable, wait_until
@@ -49,6 +52,50 @@ def running_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deni
         yield deniable, process.stdout.readline()
 
 
+@dataclass(frozen=True)
+class Stopped:
+    """What was seen of a server until a SIGTERM ended it."""
+
+    deniable: Deniable
+    applied: dict[str, Any]
+    manifest: str
+    exported: str
+    answer_under_way: bytes
+    exit_code: int
+    logged: str
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    deniable = Deniable(tmp_path_factory.mktemp("stopped"))
+    deniable.done("init")
+    path = deniable.write("settings.toml")
+    with deniable.process("serve", "--port", "0", "--access-log") as process:
+        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
+        url = address(deniable)
+        applied = deniable.json("collections", "apply", path, "--key", deniable.key)
+        exported = deniable.done("collections", "export", "settings")
+        manifest = httpx.get(f"{url}/v1/collections/settings/manifest", timeout=PATIENCE).text
+        httpx.get(f"{url}/v1/collections/nothing?who=127.0.0.1", timeout=PATIENCE)
+        answer = stopped_with_a_request_under_way(process, url)
+        _, logged = process.communicate(timeout=PATIENCE)
+    return Stopped(deniable, applied, manifest, exported, answer, process.returncode, logged)
+
+
+def stopped_with_a_request_under_way(process: subprocess.Popen[str], url: str) -> bytes:
+    """The beginning of the answer to a body whose end follows the signal."""
+    host, port = url.removeprefix("http://").split(":")
+    head = b"PUT /v1/collections/x HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head)
+        later = threading.Timer(0.5, connection.sendall, [b"cd"])
+        later.start()
+        process.terminate()
+        answer = connection.recv(12)
+        later.join()
+    return answer
+
+
 def address(deniable: Deniable) -> str:
     live = running_server.read(deniable.data)
     assert live is not None
@@ -73,21 +120,13 @@ def test_server_json_is_the_owners_and_goes_when_it_stops(
     assert not file.exists()
 
 
-def test_commands_reach_it_and_its_token_ends_with_it(
-    deniable: Deniable, process: subprocess.Popen[str]
-) -> None:
-    live = running_server.read(deniable.data)
-    assert live is not None
-    path = deniable.write("settings.toml")
-    assert deniable.json("collections", "apply", path, "--key", deniable.key)["created"]
-    asked = f"{live.address}/v1/collections/settings/manifest"
-    manifest = httpx.get(asked, timeout=PATIENCE)
-    assert manifest.text == deniable.done("collections", "export", "settings")
-    process.terminate()
-    assert process.wait(timeout=PATIENCE) == 0
+def test_commands_reach_it_and_its_token_ends_with_it(stopped: Stopped) -> None:
+    assert stopped.applied["created"]
+    assert stopped.manifest == stopped.exported
+    assert stopped.exit_code == 0
     (token,) = (
         t
-        for t in deniable.json("access", "tokens", "list", "--all")["tokens"]
+        for t in stopped.deniable.json("access", "tokens", "list", "--all")["tokens"]
         if "serve" in t["label"]
     )
     assert token["revoked"] is not None
@@ -116,18 +155,25 @@ def test_a_second_server_is_refused_and_the_first_stays(
     assert running_server.find(deniable.data) is not None
 
 
-def test_a_request_under_way_is_answered_before_it_stops(
-    deniable: Deniable, process: subprocess.Popen[str]
+def test_a_backup_of_it_is_restored_elsewhere(
+    running_one: tuple[Deniable, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host, port = address(deniable).removeprefix("http://").split(":")
-    head = b"PUT /v1/collections/x HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab"
-    with socket.create_connection((host, int(port))) as connection:
-        connection.sendall(head)
-        later = threading.Timer(0.5, connection.sendall, [b"cd"])
-        later.start()
-        process.terminate()
-        assert connection.recv(12) == b"HTTP/1.1 401"
-        later.join()
+    monkeypatch.setattr(sealed_keys, "_N", 1 << 10)  # a cheap passphrase
+    deniable, _ = running_one
+    elsewhere = Deniable(tmp_path)
+    words = ("--passphrase-file", elsewhere.write("passphrase.txt", "correct horse battery\n"))
+    deniable.done("collections", "apply", deniable.write("settings.toml"), "--key", deniable.key)
+    before = deniable.json("collections", "list")["collections"]
+    made = deniable.json("store", "backup", tmp_path, "--keys", *words)
+    said = elsewhere.done("store", "restore", made["file"], *words, "--nothing-released-since")
+    assert "read every one back" in said
+    assert "reconcile" not in said
+    assert elsewhere.json("collections", "list")["collections"] == before != []
+    assert "Nothing is missing" in elsewhere.done("ledger", "reconcile")
+
+
+def test_a_request_under_way_is_answered_before_it_stops(stopped: Stopped) -> None:
+    assert stopped.answer_under_way == b"HTTP/1.1 401"
 
 
 def test_nothing_outlives_it_when_it_is_killed(
@@ -187,15 +233,10 @@ def test_serving_needs_a_prepared_directory(tmp_path: Path) -> None:
     assert "deniable init" in said
 
 
-def test_no_line_of_the_access_log_holds_an_address(deniable: Deniable) -> None:
-    with deniable.process("serve", "--port", "0", "--access-log") as process:
-        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
-        httpx.get(address(deniable) + "/v1/collections?who=127.0.0.1", timeout=PATIENCE)
-        process.terminate()
-        _, logged = process.communicate(timeout=PATIENCE)
-    lines = [line for line in logged.splitlines() if "/v1/collections" in line]
-    assert len(lines) == 1
-    assert "127.0.0.1" not in lines[0]
+def test_no_line_of_the_access_log_holds_an_address(stopped: Stopped) -> None:
+    lines = [line for line in stopped.logged.splitlines() if "/v1/collections" in line]
+    assert len([line for line in lines if "/v1/collections/nothing" in line]) == 1
+    assert [line for line in lines if "127.0.0.1" in line] == []
 
 
 def test_every_limit_granian_would_leave_open_is_set() -> None:

@@ -16,6 +16,8 @@ from support.processes.deniable_command import Deniable, wait_until
 from support.processes.descendants import alive, descendants
 
 PATIENCE = 120.0
+BLOCKS = 40
+"""So many that some are counted before the one that is held up, with two processes."""
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def held_up(spool: Path) -> Iterator[None]:
 def test_after_a_killed_driver_the_next_run_ends_the_job(
     deniable: Deniable, tmp_path: Path
 ) -> None:
-    made = prepare(tmp_path, 400, 100)
+    made = prepare(tmp_path, 80, BLOCKS)
     arguments = ["spool", "tally", "--spool", str(made.spool), "--processes", "2", "--json"]
     with held_up(made.spool), deniable.process(*arguments) as process:
         wait_until("a block is counted", lambda: made.blocks_done() > 0)
@@ -63,11 +65,11 @@ def test_after_a_killed_driver_the_next_run_ends_the_job(
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE)
     done = made.blocks_done()
-    assert 0 < done < 100
+    assert 0 < done < BLOCKS
     assert len(workers) >= 2
     wait_until("its workers end", lambda: not any(map(alive, workers)))
     rest = json.loads(deniable.done(*arguments))
-    assert (rest["blocks_before"], rest["blocks"]) == (done, 100 - done)
+    assert (rest["blocks_before"], rest["blocks"]) == (done, BLOCKS - done)
     assert made.counted() == made.expected()
 
 
@@ -76,7 +78,7 @@ def test_after_a_killed_driver_the_next_run_ends_the_job(
 def test_a_killed_worker_is_an_error_that_says_what_to_do(
     deniable: Deniable, tmp_path: Path
 ) -> None:
-    made = prepare(tmp_path, 400, 100)
+    made = prepare(tmp_path, 80, BLOCKS)
     arguments = ["spool", "tally", "--spool", str(made.spool), "--processes", "1"]
     with held_up(made.spool), deniable.process(*arguments) as process:
         wait_until("a block is counted", lambda: made.blocks_done() > 0)

@@ -301,12 +301,14 @@ def test_there_are_never_more_looks_than_were_planned_for(service: World) -> Non
     assert most_looks(collection, expires + 500) == 1
 
 
+@pytest.mark.deeper
 def test_daily_checks_keep_the_promised_risk_and_naive_ones_do_not(
     service: World,
 ) -> None:
-    """Simulated with seeds: nothing changes for 60 days; each course is looked at every day."""
+    """Simulated with seeds: nothing changes for many days; each course is looked at every day."""
     collection = asked(service)
-    days, courses, risk = 60, by_tier(20, 200), "0.2"
+    days, courses = by_tier((30, 6), (60, 20))
+    risk = "0.2"
     alert = AlertRow("a", URL, b"", "", 0, 1, risk, most_looks(collection, TODAY), 0)
     naive = AlertRow("a", URL, b"", "", 0, 1, "0.05", 1, 0)
     alarms = {alert: 0, naive: 0}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import SessionRow, Token, User
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.base.settings import Settings
-from deniable_aggregator.operations.backup import archive, copying
+from deniable_aggregator.operations.backup import archive, copying, sealed_keys
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store
@@ -38,6 +39,7 @@ from support.builders.ledgers import admitted, charge_row, result_row
 from support.builders.store_copies import copy_store, restore
 from support.builders.store_reports import COLLECTION, EPOCH, EVERY_EPOCH, arrival, arrivals, sums
 from support.processes import postgres_server
+from support.tiers import rows
 
 WIDE = bytes([1, 0, 2]) * 3_000
 """A payload whose tally has three pages."""
@@ -56,6 +58,12 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setting
     yield made
     if made.shared:
         postgres_server.drop(made.store)
+
+
+@pytest.fixture
+def _cheap_passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cost is that of `test_backed_up_keys.py`."""
+    monkeypatch.setattr(sealed_keys, "_N", 1 << 10)
 
 
 def kind_of(settings: Settings) -> str:
@@ -321,6 +329,7 @@ def test_a_backup_under_load_is_one_moment_of_the_store(settings: Settings, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_cheap_passphrase")
 def test_private_keys_are_in_a_backup_only_when_asked_for(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -351,8 +360,13 @@ def test_nothing_is_restored_over_what_is_there(settings: Settings, tmp_path: Pa
     assert content(settings) == before
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("table", ["cells", "log", "seen"])
+@pytest.mark.parametrize(
+    ("table", "kind"),
+    rows(
+        product(["cells", "log", "seen"], KINDS),
+        by_default=[("cells", "sqlite"), ("log", "postgres"), ("seen", "sqlite")],
+    ),
+)
 def test_a_damaged_archive_leaves_an_empty_place(kind: str, table: str, tmp_path: Path) -> None:
     old = prepared(tmp_path / "old")
     fill(old)

@@ -25,17 +25,21 @@ from support.builders.api_world import World, authored, opened
 from support.processes import postgres_server
 from support.processes.deniable_command import wait_until
 from support.processes.descendants import descendants
+from support.tiers import grid
 
 pytestmark = pytest.mark.processes
 
 PATIENCE = 90.0
 SENDERS = 4
-REPORTS = 400
+REPORTS = 200
 ENOUGH = 40
 BITS = {"dark_mode": True, "beta": False}
 
 
-@pytest.fixture(params=[1, 3], ids=["sqlite", "postgres, 3 workers"])
+@pytest.fixture(
+    params=grid([1, 2, 3], by_default=[1, 2]),
+    ids=["sqlite", "postgres, 2 workers", "postgres, 3 workers"],
+)
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
     store = "" if request.param == 1 else postgres_server.empty()
     yield Settings(data=tmp_path / "data", store=store, workers=request.param, port=free_port())

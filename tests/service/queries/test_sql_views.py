@@ -38,11 +38,8 @@ ESTIMATE = ("label", "frequency", "std_error", "lower", "upper", "count")
 
 @pytest.fixture(params=KINDS)
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    store = "" if request.param == "sqlite" else postgres_server.empty()
-    with opened(tmp_path, store=store) as service:
+    with opened(tmp_path, kind=request.param) as service:
         yield service
-    if store:
-        postgres_server.drop(store)
 
 
 def view(service: World, name: str, collection: Collection) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from support.builders.data_directory import DAY, TODAY
 from support.builders.relay_world import tell
 from support.builders.split_service import YES, Split
 from support.builders.spool_places import Killed, killed_at
-from support.tiers import grid
+from support.tiers import by_tier, grid
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "directory": {},
@@ -44,12 +44,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
             ("sqlite", "s3"),
             ("sqlite", "database"),
         ],
-        by_default=lambda pair: pair[1] in ("directory", "database"),
+        by_default=[("postgres", "directory"), ("sqlite", "database")],
     ),
     ids="-".join,
 )
 def split(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Split]:
-    """Each kind of database, each kind of place and both formats of blocks."""
+    """Each kind of database, each kind of place and both formats of blocks.
+
+    The default tier has each kind of database once, and each format once.
+    """
     store, place = request.param
     with split_service.opened(tmp_path, store, place, intake_options=OPTIONS[place]) as split:
         yield split
@@ -234,9 +237,10 @@ def test_whatever_kills_the_intake_what_it_acknowledged_is_in_whole_blocks(split
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_whatever_kills_the_consumer_the_next_one_counts_each_report_once(split: Split) -> None:
     total = 0
-    for step in count():
+    for step in count(step=by_tier(4, 1)):
         split.take(3)
         total += 3
         with killed_at(step, split.place.kind) as seen, suppress(Killed):

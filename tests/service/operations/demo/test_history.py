@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from itertools import product
@@ -27,11 +28,13 @@ from deniable_shared.mechanisms import for_domain
 from deniable_shared.randomness.coins import Coins
 from support.builders.simulated_demo import PastDemo, past_demo
 from support.oracles.likelihood_ratio import likelihood_ratio
+from support.tiers import by_tier
 
 special = import_module("scipy.special")
 
 FALSE_ALARM = 1e-8
 TIMES = 3_000
+DAYS = by_tier(7, PAST_DAYS)
 NOON = 20_780 * DAY_SECONDS + 43_200
 SMALL: dict[str, tuple[dict[str, object], str, list[object]]] = {
     "bits": ({"type": "bits", "labels": ["a", "b"]}, "rr/1", [{"a": True, "b": False}]),
@@ -50,8 +53,15 @@ SMALL: dict[str, tuple[dict[str, object], str, list[object]]] = {
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PastDemo]:
-    with past_demo(tmp_path_factory.mktemp("demo"), made_up_study(), now=NOON) as made:
+    whole = made_up_study()
+    study = replace(whole, questions=tuple(map(recent, whole.questions)))
+    with past_demo(tmp_path_factory.mktemp("demo"), study, now=NOON) as made:
         yield made
+
+
+def recent(question: Question) -> Question:
+    """The question over its last days alone."""
+    return replace(question, past=question.past[-(DAYS // question.epoch_days) :])
 
 
 @pytest.mark.statistical
@@ -145,6 +155,7 @@ def _one_label_a_day(
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_every_past_epoch_is_closed_and_has_its_people(demo: PastDemo) -> None:
     for question, collection in zip(demo.study.questions, demo.prepared.collections, strict=True):
         rows = demo.service.store.epochs(collection)
@@ -158,6 +169,7 @@ def test_every_past_epoch_is_closed_and_has_its_people(demo: PastDemo) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_one_release_is_finished_and_one_session_is_open(demo: PastDemo) -> None:
     made = {}
     for collection_id in demo.prepared.collections:
@@ -175,6 +187,7 @@ def test_one_release_is_finished_and_one_session_is_open(demo: PastDemo) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_the_clients_of_today_find_open_collections_and_keys_that_hold(demo: PastDemo) -> None:
     for collection in demo.service.registry.all():
         assert collection.state == "open"
