@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable_aggregator.releases.kinds import prepare
@@ -27,6 +29,7 @@ from support.builders.release_contexts import context, messages
 from support.builders.small_mechanisms import CHOICES, mechanism
 from support.builders.small_readings import NUMBERS, READINGS, TABLES
 from support.doubles.toy_mechanism import Toy
+from support.tiers import by_tier
 
 REQUESTS: dict[str, list[tuple[str, dict[str, object]]]] = {
     "mean": [("mean", {})],
@@ -40,13 +43,19 @@ REQUESTS: dict[str, list[tuple[str, dict[str, object]]]] = {
 }
 
 
+@cache
+def messages_of(built: Mechanism) -> npt.NDArray[np.int64]:
+    return np.array(messages(built))
+
+
 def moved(built: Mechanism, matrix: Any) -> Any:
     """(pairs, rows): what any message less any other adds to the rows."""
-    added = np.array(messages(built)) @ matrix.T
+    added = messages_of(built) @ matrix.T
     return (added[:, None, :] - added[None, :, :]).reshape(-1, len(matrix))
 
 
 @pytest.mark.parametrize("name", sorted(READINGS))
+@settings(max_examples=by_tier(8, 100))
 @given(data=st.data())
 def test_no_two_messages_move_rows_further_than_is_stated_and_some_do(
     name: str, data: st.DataObject

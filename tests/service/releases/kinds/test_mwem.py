@@ -60,7 +60,7 @@ def test_no_report_replaced_is_told_by_more_than_epsilon(name: str, epsilon: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", grid(sorted(SEVERAL), by_default=sorted(SEVERAL)[::4]))
+@pytest.mark.parametrize("name", grid(sorted(SEVERAL), by_default=sorted(SEVERAL)[::5]))
 def test_nor_where_a_report_supports_several_labels(name: str) -> None:
     given = context(SEVERAL[name], 2, labels=PRICES[: SEVERAL[name].domain_size])
     release = asked(given, rounds=1, workload="intervals")

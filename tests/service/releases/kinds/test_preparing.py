@@ -20,6 +20,7 @@ from support.builders.release_contexts import PRICES, context, neighbours, talli
 from support.builders.small_mechanisms import SMALL, mechanism
 from support.doubles.chosen_coins import Fixed
 from support.oracles.selection_checks import check_follows
+from support.tiers import by_tier
 
 REQUESTS: list[tuple[str, dict[str, object]]] = [
     ("exponential", {"score": "mode", "epsilon": "1"}),
@@ -63,12 +64,13 @@ def test_equal_requests_are_spelled_alike() -> None:
     assert {request("median", a).parameters["delta"] for a in requests} == {"1e-6"}
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize(("name", "arguments"), REQUESTS, ids=called)
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw(
     name: str, arguments: dict[str, object]
 ) -> None:
     release, results = request(name, arguments), dict[str, ReleaseResult]()
-    for pair in list(neighbours(SMALL["grr-4"], 3))[:40]:
+    for pair in list(neighbours(SMALL["grr-4"], 3))[: by_tier(15, 40)]:
         for counts in pair:
             drawn = release.draw(tallies(counts, 3))
             assert drawn.error_bars == release.expected

@@ -96,7 +96,7 @@ def test_nor_by_a_selection_over_labels_in_order(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["grr-2", "rr-2", "rr-chain"])
+@pytest.mark.parametrize("name", grid(["grr-2", "rr-2", "rr-chain"], by_default=["rr-2"]))
 def test_geometric_noisy_max_keeps_epsilon_over_tiny_collections(name: str) -> None:
     built = SMALL[name]
     release = planned(built, 2, "noisy-max", {"noise": "geometric"}, "1")

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable_aggregator.releases.kinds import point_messages, set_messages
@@ -25,6 +25,7 @@ from support.builders.small_mechanisms import (
     SMALL,
     mechanism,
 )
+from support.tiers import by_tier
 
 NAMES = sorted(SMALL)
 
@@ -47,6 +48,7 @@ def brute(built: Mechanism, matrix: list[list[int]]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=by_tier(8, 100))
 @given(data=st.data())
 def test_every_reach_is_the_maximum_over_pairs_of_possible_messages(
     name: str, data: st.DataObject

@@ -33,6 +33,7 @@ from support.oracles.mwem_pmf import mwem_pmf
 from support.oracles.neighbour_pmfs import check_pure
 from support.oracles.online_pmf import online_pmf
 from support.oracles.selection_checks import FALSE_ALARM
+from support.tiers import rows
 
 SMALLEST = {"pairs": of_record("pairs/1", 2, 2), "fourier": of_record("fourier/1", 2, 2)}
 N = 1000
@@ -191,8 +192,13 @@ def _answers(release: Any, counted: Any) -> list[tuple[float, float]]:
     return [(row["lower"], row["upper"]) for row in rows]
 
 
-@pytest.mark.parametrize("id", ["pairs/1", "fourier/1"])
-@pytest.mark.parametrize("kind", ["mwem", "queries"])
+@pytest.mark.parametrize(
+    ("id", "kind"),
+    rows(
+        product(["pairs/1", "fourier/1"], ["mwem", "queries"]),
+        by_default=[("fourier/1", "mwem"), ("pairs/1", "queries")],
+    ),
+)
 def test_usual_errors_are_simulated_and_the_same_each_time(id: str, kind: str) -> None:
     given = context(of_record(id, 2, 2, 2), 50_000)
     more = {"workload": "tables"} if kind == "mwem" else {"questions": 3}

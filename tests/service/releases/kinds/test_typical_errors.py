@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared.randomness.coins import Coins
 from support.builders.release_contexts import context, tallies
 from support.builders.small_mechanisms import CHOICES, SMALL, mechanism
+from support.tiers import grid, rows
 
 KEYED = b"typical errors"
 
@@ -166,7 +168,7 @@ LARGE: dict[str, tuple[str, dict[str, object], int]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", grid(LARGE, by_default=["mwem", "quantile"]))
 def test_a_simulation_takes_seconds_of_work_at_most(name: str) -> None:
     """Processor time of this process; a second where the machine is idle."""
     family, arguments, labels = LARGE[name]
@@ -176,7 +178,7 @@ def test_a_simulation_takes_seconds_of_work_at_most(name: str) -> None:
     assert time.process_time() - before < 6
 
 
-@pytest.mark.parametrize("name", sorted(CHOICES))
+@pytest.mark.parametrize("name", grid(sorted(CHOICES), by_default=sorted(CHOICES)[::3]))
 def test_every_mechanism_of_choices_has_typical_errors(name: str) -> None:
     given = context(CHOICES[name], 10_000)
     for family, more in [("mwem", {"workload": "points"}), ("queries", {}), ("noisy-max", {})]:
@@ -194,8 +196,10 @@ SCORES: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-@pytest.mark.parametrize("epsilon", ["0.5", "4"])
-@pytest.mark.parametrize("n", [300, 100_000])
+@pytest.mark.parametrize(
+    ("n", "epsilon"),
+    rows(product([300, 100_000], ["0.5", "4"]), by_default=[(300, "0.5"), (100_000, "4")]),
+)
 @pytest.mark.parametrize("name", SCORES)
 def test_no_selection_is_said_to_be_never_off(name: str, n: int, epsilon: str) -> None:
     """For each score some simulated people are hard to distinguish from others."""
