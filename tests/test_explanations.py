@@ -8,6 +8,7 @@ import tomllib
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from statistics import NormalDist
 
@@ -62,6 +63,7 @@ def points(share: float) -> str:
     return f"± {steps / 10**digits:.{max(digits, 0)}f}"
 
 
+@cache
 def one_bit(epsilon: str, people: int, confidence: float = 0.95) -> float:
     return plan(1, epsilon, people, domain_type="bits", confidence=confidence).half_width
 

@@ -26,7 +26,7 @@ from support.doubles.loopback_listener import (
 
 PATIENCE = 60.0
 PAUSE = 0.02
-SHORT = 0.5
+SHORT = 0.2
 LONG = 600.0
 
 Drip = Callable[[socket.socket, threading.Event], object]
@@ -88,9 +88,9 @@ def must_end(act: Callable[[], object]) -> None:
         raise raised[0]
 
 
-def must_time_out(url: str, body: bytes = b"") -> None:
+def must_time_out(url: str, body: bytes = b"", *, seconds: float = SHORT) -> None:
     with pytest.raises(TransportError, match="Timeout"):
-        must_end(lambda: HttpTransport().request("POST", url, body=body, timeout=SHORT))
+        must_end(lambda: HttpTransport().request("POST", url, body=body, timeout=seconds))
 
 
 @pytest.mark.usefixtures("sockets")
@@ -126,7 +126,7 @@ def test_an_address_that_refuses_leaves_the_next_one_a_try(monkeypatch: pytest.M
             each for port in ports for each in real("127.0.0.1", port, type=socket.SOCK_STREAM)
         ]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: addresses)
-        must_time_out("http://telemetry.example.org/")
+        must_time_out("http://telemetry.example.org/", seconds=0.5)
         assert listener.sockets != []
 
 
@@ -168,7 +168,7 @@ Held = Callable[[], tuple[Client, threading.Event]]
 
 def test_a_flush_ends_at_its_time_limit(held: Held) -> None:
     client, hangs = held()
-    must_end(lambda: client.flush(timeout=2.0, early=True))
+    must_end(lambda: client.flush(timeout=1.0, early=True))
     assert hangs.is_set()
     assert client.flush(timeout=0.0).waiting == 1
 

@@ -101,7 +101,7 @@ def test_rejected_reports_and_wrong_values_are_counted(aggregator: Aggregator) -
 @pytest.mark.slow
 def test_progress_is_reported_about_every_hundred_users(aggregator: Aggregator) -> None:
     progress: list[int] = []
-    answers = [{"settings": SETTINGS}] * 250
+    answers = [{"settings": SETTINGS}] * 205
     simulate_clients.run(build(aggregator), answers, lambda totals: progress.append(totals.done))
     assert progress == [100, 200]
 

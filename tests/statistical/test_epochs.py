@@ -26,7 +26,7 @@ from support.oracles.epoch_coverage import (
     our_pooled_limits,
     sampled_missed,
 )
-from support.tiers import grid, rows
+from support.tiers import by_tier, grid, rows
 
 EPSILONS = ("0.5", "1", "4")
 FREQUENCIES = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0)
@@ -176,6 +176,7 @@ def given_people(p: Fraction, q: Fraction, f: float) -> float:
     return (f * float(p * (1 - p)) + (1 - f) * float(q * (1 - q))) / float(p - q) ** 2
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize(
     "id",
     [
@@ -192,15 +193,15 @@ def given_people(p: Fraction, q: Fraction, f: float) -> float:
     ],
 )
 def test_supports_of_a_device_have_the_law_of_its_history(id: str) -> None:
-    """Ties the hidden bit used here to `pmf_history`, over three epochs."""
-    chain = build(id, domain_size=3, epsilon="1", permanent="2")
-    of = Collected(chain, "memoized", 3)
+    """Ties the hidden bit used here to `pmf_history`, over two or three epochs."""
+    chain, epochs = build(id, domain_size=3, epsilon="1", permanent="2"), by_tier(2, 3)
+    of = Collected(chain, "memoized", epochs)
     for value, frequency in ((first_of(chain), 1.0), (last_of(chain), 0.0)):
         seen: dict[int, Fraction] = defaultdict(Fraction)
-        for reports, chance in chain.pmf_history([value] * 3).items():
+        for reports, chance in chain.pmf_history([value] * epochs).items():
             seen[sum(bool(chain.supports(report, 0)) for report in reports)] += chance
-        law = [float(seen[count]) for count in range(4)]
-        assert device_law(of, frequency, (3,)).tolist() == pytest.approx(law, rel=1e-9)
+        law = [float(seen[count]) for count in range(epochs + 1)]
+        assert device_law(of, frequency, (epochs,)).tolist() == pytest.approx(law, rel=1e-9)
 
 
 def first_of(chain: Chain) -> int | tuple[int, ...]:

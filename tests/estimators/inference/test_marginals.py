@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -35,6 +36,7 @@ def title(given: RecordLaw) -> str:
     return f"{kind}{given.mechanism.id}-{given.domain.radices}-{given.mechanism.epsilon}"
 
 
+@cache
 def one_report(given: RecordLaw, axes: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
     """Chances of the messages that tell of the table of `axes`, their scores, and their sum."""
     chances = floats(given.chances(uneven(given.domain.size)))

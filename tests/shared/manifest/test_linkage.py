@@ -40,7 +40,7 @@ def by_enumeration(chain: Chain) -> float:
 
 @pytest.mark.parametrize(
     ("epsilon", "permanent"),
-    rows([("0.5", "1"), ("1", "2"), ("1", "20"), ("4", "8")], by_default=SOME),
+    rows([("0.5", "1"), ("1", "2"), ("1", "20"), ("4", "8")], by_default=SOME[:1]),
 )
 @pytest.mark.parametrize(
     ("id", "size", "parameters"),
@@ -86,7 +86,9 @@ def test_linkage_is_the_mutual_information_of_two_reports(
 
 @pytest.mark.parametrize(
     ("epsilon", "permanent"),
-    rows([("0.01", "0.02"), ("1", "2"), ("1", "20"), ("4", "8"), ("10", "20")], by_default=SOME),
+    rows(
+        [("0.01", "0.02"), ("1", "2"), ("1", "20"), ("4", "8"), ("10", "20")], by_default=SOME[1:]
+    ),
 )
 @pytest.mark.parametrize(
     ("id", "size"),

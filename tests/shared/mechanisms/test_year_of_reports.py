@@ -167,7 +167,7 @@ def test_the_attacker_of_vectors_is_the_one_of_the_definition(id: str) -> None:
     assert slow[0] * quick[1] == slow[1] * quick[0]
 
 
-@pytest.mark.parametrize("id", FEW)
+@pytest.mark.parametrize("id", grid(FEW, by_default=FEW[::4]))
 def test_the_definition_is_that_of_the_law_of_histories(id: str) -> None:
     chain = chain_of(id, *SMALL[id])
     for answer in answers_of(chain)[:2]:
@@ -176,7 +176,7 @@ def test_the_definition_is_that_of_the_law_of_histories(id: str) -> None:
             assert likelihood_by_definition(chain, reports, answer) == law[reports]
 
 
-@pytest.mark.parametrize("paid", [1, 3])
+@pytest.mark.parametrize("paid", grid([1, 3], by_default=[3]))
 @pytest.mark.parametrize("id", SMALL)
 def test_a_fresh_collection_stops_when_its_lifetime_is_spent(id: str, paid: int) -> None:
     chain = chain_of(id, *SMALL[id])

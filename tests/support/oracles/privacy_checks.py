@@ -9,6 +9,7 @@ from itertools import pairwise, product
 from typing import TypeVar
 
 from deniable_shared.domains import Bits, Choice, Domain
+from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms import Chain, Mechanism, ids_for_domain_type, mechanism_ids
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import at_most_exp
@@ -98,6 +99,20 @@ def check_follows_pmf(mechanism: Mechanism, inputs: Iterable[Encoded]) -> None:
     """`randomize` has exactly the law that `pmf` states."""
     for value in inputs:
         assert _law(mechanism, value) == mechanism.pmf(value)
+
+
+def validated(mechanism: Mechanism) -> tuple[set[bytes], set[str]]:
+    """All payloads of the right length that `validate` accepts, and how it refuses the others."""
+    accepted, reasons, size = set(), set(), mechanism.payload_size
+    for number in range(256**size):
+        payload = number.to_bytes(size, "big")
+        try:
+            mechanism.validate(payload)
+        except DecodeError as error:
+            reasons.add(str(error))
+        else:
+            accepted.add(payload)
+    return accepted, reasons
 
 
 def check_below_is_uniform(below: Callable[[Coins, int], int], bound: int) -> None:
