@@ -58,17 +58,17 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def tab(chrome: Browser) -> Iterator[Page]:
+def used_page(chrome: Browser) -> Iterator[Page]:
     context = chrome.new_context()
     yield context.new_page()
     context.close()
 
 
 @pytest.fixture
-def page(tab: Page) -> Page:
-    tab.goto("about:blank")
-    tab.emulate_media(media="null", color_scheme="null")
-    return tab
+def page(used_page: Page) -> Page:
+    used_page.goto("about:blank")
+    used_page.emulate_media(media="null", color_scheme="null")
+    return used_page
 
 
 @pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))

@@ -91,8 +91,8 @@ def test_no_family_loses_a_true_hypothesis_too_often_over_all_histograms(
     for chance, tally in law.outcomes({first: Fraction(1)}, n):
         chances[tuple(tally.tolist())] += chance
     wrong = Fraction()
-    for tally, chance in chances.items():
-        estimate = law.estimator.estimate(np.array(tally), n, confidence=0.8)
+    for counts, chance in chances.items():
+        estimate = law.estimator.estimate(np.array(counts), n, confidence=0.8)
         wrong += chance * bool(estimate.significant()[absent].any())
     assert wrong <= Fraction(1, 5)
 

@@ -160,9 +160,7 @@ def test_the_media_type_may_be_spelled_in_every_legal_way(bare_service: World) -
         'Application/VND.deniable; message="upload-req"; version=1',
     )
     statuses = {
-        each: post(
-            bare_service, encode_upload([bare_service.report()]), CONTENT_TYPE=each
-        ).status
+        each: post(bare_service, encode_upload([bare_service.report()]), CONTENT_TYPE=each).status
         for each in types
     }
     assert statuses == dict.fromkeys(types, 200)

@@ -125,9 +125,9 @@ def _next_boards(billboard: Billboard, board: Board, choices: Choices) -> list[t
     """Goods move independently."""
     once = replace(billboard, start=np.array(board), rounds=1)
 
-    def choose(posted: Floats) -> Integers:
+    def choose(posted: Floats) -> npt.NDArray[np.int16]:
         assert tuple(posted.tolist()) == board
-        return np.array(choices)
+        return np.array(choices, dtype=np.int16)
 
     def after(drawn: int) -> Floats:
         row = np.full((1, billboard.menu.goods), drawn)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 
 import numpy as np
@@ -165,11 +166,11 @@ def missed_each(
     laws = [law_of_sum(of, frequency, devices) for frequency in frequencies]
     trials = sum(sum(spans) * number for spans, number in devices.items())
     above = [
-        _Search(counts, lambda low, _, f=frequency: low > f + 1e-12)
+        _Search(counts, partial(_lies_above, frequency))
         for frequency, (counts, _) in zip(frequencies, laws, strict=True)
     ]
     not_below = [
-        _Search(counts, lambda _, high, f=frequency: high >= f - 1e-12)
+        _Search(counts, partial(_does_not_lie_below, frequency))
         for frequency, (counts, _) in zip(frequencies, laws, strict=True)
     ]
     searches = [*above, *not_below]
@@ -186,6 +187,14 @@ def missed_each(
         (float(chances[high.where()].sum()), float(chances[~enough.where()].sum()))
         for high, enough, (_, chances) in zip(above, not_below, laws, strict=True)
     ]
+
+
+def _lies_above(frequency: float, lower: Floats, upper: Floats) -> Flags:
+    return lower > frequency + 1e-12
+
+
+def _does_not_lie_below(frequency: float, lower: Floats, upper: Floats) -> Flags:
+    return upper >= frequency - 1e-12
 
 
 class _Search:

@@ -96,7 +96,7 @@ def counted(service: Service, found: Collection, epoch: int, values: Sequence[ob
     arrivals = [
         AcceptedReport(cell, ids[start : start + 16], b"\0") for start in range(0, len(ids), 16)
     ]
-    service.store.commit(arrivals, lambda _, rows: tally)  # type: ignore[arg-type,return-value]  # the tally is known already
+    service.store.commit(arrivals, lambda _, rows: tally)  # the tally is known already
 
 
 def filled(service: Service, operator: Path) -> None:

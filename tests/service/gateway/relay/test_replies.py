@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from deniable_gateway.relay.forwarder import Forwarder, UpstreamReply
 from deniable_gateway.relay.queue import NAME, ReportQueue
 from deniable_gateway.upload.mirror import Mirror
