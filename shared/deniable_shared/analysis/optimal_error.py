@@ -69,6 +69,7 @@ def best_subset_size(domain_size: int, codes: int, epsilon: Fraction) -> int:
         bits *= 2
 
 
+@lru_cache(maxsize=256)
 def least_error(
     domain_size: int, epsilon: Fraction, *, bits: int = _FIRST_BITS
 ) -> tuple[Fraction, Fraction]:

@@ -21,6 +21,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,11 @@ from deniable_central.accounting.parameters import (
 from deniable_central.accounting.rational_bounds import tanh
 from deniable_central.errors import AccountError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 LARGEST_LOCAL = Fraction(20)
 _MOST_REPORTS = 10**8  # larger batches count as this many: more reports hide at least as well
@@ -64,12 +69,12 @@ def _crowd(local: Fraction, reports: int) -> Crowd:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crowd:
-    """M in blocks: the chance of each block, and its signs' mean as suffix sums. Built by `of`."""
+    """M in blocks: the chance of each block, and the signs of its smallest M. Built by `of`."""
 
     local: Fraction
     t: float
     weights: Floats
-    blocks: tuple[_Signs, ...]
+    blocks: _Blocks
 
     @classmethod
     def of(cls, local: Fraction, *, reports: int) -> Crowd:
@@ -82,7 +87,7 @@ class Crowd:
         width = max(1, -(-len(chances) // _block_count(first + len(chances))))
         starts = np.arange(0, len(chances), width)
         weights = np.add.reduceat(chances, starts)
-        return cls(local, t, weights, tuple(_Signs.of(1 + first + int(s)) for s in starts))
+        return cls(local, t, weights, _Blocks.of([1 + first + int(s) for s in starts]))
 
     def delta(self, epsilon: float) -> float:
         """Return δ(ε), never below the true value."""
@@ -91,8 +96,7 @@ class Crowd:
         if epsilon >= self.local:
             return 0.0
         bar = math.tanh(epsilon / 2) / self.t * (1 - _SLACK)
-        means = np.array([signs.excess(bar) for signs in self.blocks])
-        total = float(self.weights @ means) + _CUT
+        total = float(self.weights @ self.blocks.excess(bar)) + _CUT
         return min(1.0, (1 + math.exp(epsilon)) * self.t * total * (1 + 2.0**-40))
 
     def epsilon(self, delta: Fraction) -> Fraction:
@@ -107,33 +111,49 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Signs:
-    """The mean of m fair signs above 0: sums from each place on of Pr and of place · Pr."""
+class _Blocks:
+    """Means of m fair signs above 0, one m after another: sums from each place on.
 
-    m: int
+    Those of m[i] are `lengths[i]` sums of Pr and of place · Pr, from `starts[i]` on.
+    """
+
+    m: Integers
+    starts: Integers
+    lengths: Integers
     chances: Floats
     moments: Floats
 
     @classmethod
-    def of(cls, m: int) -> _Signs:
-        """The sums; places are pluses minus minuses: 0, 2, 4 … for even m, 1, 3, 5 … for odd."""
-        odd = m & 1
-        last = min(m, math.ceil(_DEVIATIONS * math.sqrt(m)) + 2)
-        places = np.arange(odd, last + 1, 2, dtype=np.float64)
-        steps = (m - places[:-1]) / (m + places[:-1] + 2)
-        relative = np.concatenate(([1.0], np.cumprod(steps)))
-        whole = 2 * relative.sum() - (0.0 if odd else 1.0)
-        chances = relative / whole
-        return cls(m, _suffix_sums(chances), _suffix_sums(chances * places))
+    def of(cls, sizes: Sequence[int]) -> _Blocks:
+        """The blocks of these m."""
+        chances, moments = zip(*map(_signs, sizes), strict=True)
+        lengths = np.array([len(each) for each in chances])
+        starts = np.cumsum(lengths) - lengths
+        return cls(
+            np.array(sizes), starts, lengths, np.concatenate(chances), np.concatenate(moments)
+        )
 
-    def excess(self, bar: float) -> float:
-        """Return E[(Ȳ − bar)₊], never too small: truncated parts count as signs of 1."""
-        first = max(0, math.floor((bar * self.m - (self.m & 1)) / 2) + 1)
-        if first >= len(self.chances):
-            return _CUT if bar < 1 else 0.0
-        room = len(self.chances) * 2.0**-50
-        above = self.moments[first] * (1 + room) - bar * self.m * self.chances[first] * (1 - room)
-        return max(0.0, float(above)) / self.m + _CUT
+    def excess(self, bar: float) -> Floats:
+        """Return E[(Ȳ − bar)₊] of each, never too small: truncated parts count as signs of 1."""
+        first = np.maximum(0, np.floor((bar * self.m - (self.m & 1)) / 2).astype(np.int64) + 1)
+        beyond = first >= self.lengths
+        at = self.starts + np.where(beyond, 0, first)
+        room = self.lengths * 2.0**-50
+        above = self.moments[at] * (1 + room) - bar * self.m * self.chances[at] * (1 - room)
+        excess: Floats = np.where(beyond, 0.0, np.maximum(0.0, above) / self.m) + _CUT
+        return excess if bar < 1 else np.where(beyond, 0.0, excess)
+
+
+def _signs(m: int) -> tuple[Floats, Floats]:
+    """Sums of Pr and of place · Pr; a place, pluses minus minuses, is even or odd like m."""
+    odd = m & 1
+    last = min(m, math.ceil(_DEVIATIONS * math.sqrt(m)) + 2)
+    places = np.arange(odd, last + 1, 2, dtype=np.float64)
+    steps = (m - places[:-1]) / (m + places[:-1] + 2)
+    relative = np.concatenate(([1.0], np.cumprod(steps)))
+    whole = 2 * relative.sum() - (0.0 if odd else 1.0)
+    chances = relative / whole
+    return _suffix_sums(chances), _suffix_sums(chances * places)
 
 
 def _suffix_sums(terms: Floats) -> Floats:

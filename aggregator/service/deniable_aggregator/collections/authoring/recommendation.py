@@ -117,7 +117,8 @@ def recommend(
             "use a smaller domain or another epsilon"
         )
     unlinked = [each for each in candidates if linkable or linkage(each) <= MAX_LINKAGE]
-    best, any_best = _best(unlinked or candidates), _best(candidates)
+    best = _best(unlinked or candidates)
+    any_best = best if len(unlinked) == len(candidates) else _best(candidates)
     ratio = ratio_to_optimum(best)
     reason = _reason(best, ratio)
     if best.id != any_best.id:
@@ -222,12 +223,12 @@ def _candidates(
 
 
 def _best(candidates: Sequence[Mechanism]) -> Mechanism:
-    errors = [(mechanism_error(each), each) for each in candidates]
     near = [each for each in candidates if (ratio_to_optimum(each) or 2) <= GOOD_ENOUGH_RATIO]
     if not near:
+        errors = [(mechanism_error(each), each) for each in candidates]
         enough = min(error for error, _ in errors) * GOOD_ENOUGH_RATIO
         near = [each for error, each in errors if error <= enough]
-    return min(near, key=_rank)
+    return near[0] if len(near) == 1 else min(near, key=_rank)
 
 
 def _rank(mechanism: Mechanism) -> tuple[object, ...]:
