@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -35,17 +34,6 @@ COMMON = ["protocols", "memoization", "structure"]
 """Modules of mechanisms that everyone may import."""
 
 ESTIMATORS = ROOT / "aggregator" / "estimators" / "deniable_estimators" / "mechanisms"
-
-
-def normalize(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def declared(member: str) -> set[str]:
-    project = tomllib.loads((ROOT / MEMBERS[member] / "pyproject.toml").read_text())["project"]
-    extras = project.get("optional-dependencies", {}).values()
-    requirements = [*project["dependencies"], *(r for extra in extras for r in extra)]
-    return {normalize(re.split(r"[\s\[<>=!~;]", r, maxsplit=1)[0]) for r in requirements}
 
 
 def top_level(path: Path) -> set[str]:
@@ -79,23 +67,6 @@ def test_the_contracts_of_imports_get_no_new_exception() -> None:
     assert len(exceptions) <= MOST_EXCEPTIONS
     assert not any("*" in each for each in exceptions)
     assert not any("unmatched_ignore_imports_alerting" in one for one in tool["contracts"])
-
-
-@pytest.mark.slow
-def test_member_imports_only_what_it_declares() -> None:
-    distributions, undeclared = packages_distributions(), {}
-    for member in MEMBERS:
-        used = {
-            module
-            for path in modules(member)
-            for module in top_level(path)
-            if module != package(member) and module not in sys.stdlib_module_names
-        }
-        allowed = declared(member)
-        undeclared[member] = {
-            m for m in used if not allowed & set(map(normalize, distributions.get(m, [m])))
-        }
-    assert undeclared == {member: set() for member in MEMBERS}
 
 
 @pytest.mark.slow

@@ -192,6 +192,7 @@ class Device:
         return self.client.flush(120, early=True).waiting == 0
 
 
+@pytest.mark.exhaustive
 def test_a_move_loses_no_report_that_waits_and_counts_none_twice(tmp_path: Path) -> None:
     quick, first, second = Quick(tmp_path), free_port(), free_port()
     faults = [Fault.PASS]

@@ -27,13 +27,13 @@ TestSplitExactlyOnce = SplitExactlyOnce.TestCase
 TestSplitExactlyOnce.settings = settings(
     max_examples=by_tier(2, 6), stateful_step_count=40, deadline=None
 )
-TestSharedSplitExactlyOnce = SharedSplitExactlyOnce.TestCase
+TestSharedSplitExactlyOnce = pytest.mark.exhaustive(SharedSplitExactlyOnce.TestCase)
 TestSharedSplitExactlyOnce.settings = settings(
-    max_examples=2, stateful_step_count=by_tier(20, 40), deadline=None
+    max_examples=2, stateful_step_count=40, deadline=None
 )
-TestStoredSplitExactlyOnce = StoredSplitExactlyOnce.TestCase
+TestStoredSplitExactlyOnce = pytest.mark.exhaustive(StoredSplitExactlyOnce.TestCase)
 TestStoredSplitExactlyOnce.settings = settings(
-    max_examples=2, stateful_step_count=by_tier(20, 40), deadline=None
+    max_examples=2, stateful_step_count=40, deadline=None
 )
 
 

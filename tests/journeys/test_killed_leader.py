@@ -84,6 +84,7 @@ def kill_the_leader(live: Live) -> float:
     return moment
 
 
+@pytest.mark.exhaustive
 def test_when_the_leader_is_killed_another_leads_within_seconds(live_service: Live) -> None:
     wait_until("somebody leads", lambda: leading(live_service) is not None)
     wait_until("a round has ended", lambda: led_at(live_service) > 0)

@@ -62,6 +62,7 @@ def check_what_the_intake_saw(tap: Tap) -> None:
     assert len({report.header.encode()[16:] for report in reports}) == 1
 
 
+@pytest.mark.exhaustive
 def test_from_a_killed_relay_by_a_killed_intake_to_a_killed_consumer(way: LongWay) -> None:
     spool = way.folder / "spool"
     spool.mkdir()

@@ -11,33 +11,31 @@ import httpx
 import pytest
 
 from support.processes.tutorial import NOTEBOOK, PAGE, PICTURES, PLOT, Reader, blocks, images
-from support.tiers import thorough
 
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.deeper
+@pytest.mark.exhaustive
 def test_the_tutorials_lead_from_an_empty_directory_to_a_chart(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """By default without the notebook, whose calls tests/service/query makes without a kernel."""
+    """By default a browser goes this way in `test_first_steps`, and how-to pages are followed."""
     begun = time.monotonic()
     looked: list[str] = []
     reader = Reader(tmp_path, lambda reader, name: looked.append(name))
     with reader.following(PAGE.read_text()):
         page = chart_page(reader)
         seconds = time.monotonic() - begun
-        notebook = reader.cells(NOTEBOOK.read_text()) if thorough() else None
+        notebook = reader.cells(NOTEBOOK.read_text())
     record_property("seconds", seconds)
     print(f"from an empty directory to a chart in {seconds:.1f} s")
     assert looked == list(PICTURES)
     assert "What do people drink in the morning?" in page
     assert re.search(r"data-chart[ =>]", page)
     assert re.search(r"\b601\b", page)
-    if notebook is not None:
-        assert len(images(notebook)) == 1
-        assert "(601, 0.95)" in str(notebook)
-        assert "service.collections() lists the collections" in str(notebook.cells[-1])
+    assert len(images(notebook)) == 1
+    assert "(601, 0.95)" in str(notebook)
+    assert "service.collections() lists the collections" in str(notebook.cells[-1])
 
 
 def chart_page(reader: Reader) -> str:

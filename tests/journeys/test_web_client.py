@@ -16,8 +16,8 @@ from deniable_shared.mechanisms import for_domain, pinned_parameters
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.randomness.dyadic import parse_epsilon
-from support.processes.web_client import FOLDER, build, evaluate, node, npm_script, run_own_tests
-from support.tiers import by_tier, thorough
+from support.processes.web_client import FOLDER, build, evaluate, node, npm_script
+from support.tiers import by_tier
 
 COLLECTION = "settings-qgd4v4"
 DRAWS = by_tier(1_600, 100_000)
@@ -144,18 +144,12 @@ def line(
     return f"{payload.hex()} {report_id.hex()} {keychain.advance(key, 3).hex()} {sampling}"
 
 
-@pytest.mark.deeper
+@pytest.mark.exhaustive
 @pytest.mark.processes
 @pytest.mark.slow
 def test_its_own_tests_pass_the_vectors_among_them() -> None:
-    """The exhaustive tier has those, too, which end a visit at every moment of it.
-
-    By default a browser's tabs that close show the same.
-    """
-    if thorough():
-        npm_script("test")
-    else:
-        run_own_tests(left_out="cuts.test.js")
+    """`just web` runs them, too; by default a browser does what they do."""
+    npm_script("test")
 
 
 @pytest.mark.processes

@@ -93,6 +93,7 @@ def test_half_sent_bodies_of_one_network_take_no_room_from_another(live_service:
         assert {answer(connection) for connection in slow} == {429, 503}
 
 
+@pytest.mark.exhaustive
 def test_a_request_that_waits_is_not_cut_for_another_of_its_address(live_service: Live) -> None:
     """Bodies that never arrive, and one that arrives slowly but in time."""
     body = sealed_reports(live_service, 1)[0]
@@ -106,6 +107,7 @@ def test_a_request_that_waits_is_not_cut_for_another_of_its_address(live_service
         assert {answer(connection) for connection in others} == {503}
 
 
+@pytest.mark.exhaustive
 def test_a_body_that_drips_is_cut_off(live_service: Live) -> None:
     with opened(live_service, head(live_service, "Content-Length: 200000")) as connection:
         stopped = threading.Event()

@@ -37,7 +37,7 @@ BITS = {"dark_mode": True, "beta": False}
 
 
 @pytest.fixture(
-    params=grid([1, 2, 3], by_default=[1, 2]),
+    params=grid([1, 2, 3], by_default=[2]),
     ids=["sqlite", "postgres, 2 workers", "postgres, 3 workers"],
 )
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:

@@ -328,6 +328,7 @@ def test_a_row_answer_shows_how_much_it_is(query: Service) -> None:
     assert repr(query.estimates("theme")).startswith("<Estimates collection='theme-")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_the_notebook_runs_and_shows_what_it_shows_here(tmp_path: Path) -> None:
     with published(tmp_path) as running:

@@ -57,6 +57,7 @@ def test_processes_that_redeem_the_same_vouchers_count_each_once(shared: Databas
     assert total == ids_kept(shared) == rows(shared, "vouchers") == 300
 
 
+@pytest.mark.exhaustive
 def test_acknowledged_reports_of_a_killed_process_count_once(
     shared: Database,
 ) -> None:

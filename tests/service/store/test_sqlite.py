@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -138,3 +140,11 @@ def test_nothing_is_written_to_a_file_that_was_replaced(file: Sqlite, tmp_path: 
         for act in (store.ping, lambda: store.commit([arrival(1)], sums)):
             with pytest.raises(StoreError, match="removed or replaced while it was open"):
                 act()
+
+
+def test_a_store_loads_no_pandas_and_hides_none() -> None:
+    code = (
+        "import sys, deniable_aggregator.store.sqlite.store\n"
+        "assert 'pandas' not in sys.modules\nimport pandas"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

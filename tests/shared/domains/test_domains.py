@@ -7,7 +7,7 @@ from itertools import product
 from types import MappingProxyType
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deniable_shared.domains import (
@@ -21,6 +21,7 @@ from deniable_shared.domains import (
 )
 from deniable_shared.errors import DomainError, ManifestError
 from support.oracles.privacy_checks import bits, choices, valid_inputs
+from support.tiers import by_tier
 
 label = st.text(min_size=1, max_size=20).filter(
     lambda text: text.isprintable() and len(text.encode()) <= 64
@@ -54,6 +55,7 @@ def answers(domain: Bits) -> st.SearchStrategy[list[bool]]:
     return places.map(lambda yes: [place in yes for place in range(domain.size)])
 
 
+@settings(max_examples=by_tier(8, 100))
 @given(bit_domains(), st.data())
 def test_mapping_and_sequence_of_one_answer_are_encoded_alike(
     domain: Bits, data: st.DataObject

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["FOLDER", "build", "evaluate", "example_site", "node", "npm_script", "run_own_tests"]
+__all__ = ["FOLDER", "build", "evaluate", "example_site", "node", "npm_script"]
 
 FOLDER = Path(__file__).parents[3] / "client" / "web"
 BUILD = FOLDER / "build" / "test"
@@ -37,14 +37,6 @@ def node(program: str, given: str = "") -> str:
     """What a compiled program of its test folder prints."""
     _compile()
     return _printed(shutil.which("node") or "node", BUILD / program, given=given)
-
-
-def run_own_tests(*, left_out: str) -> None:
-    """Its own tests, but for one file of them; where one fails, the test fails with why."""
-    _compile()
-    files = [path for path in sorted(BUILD.glob("*.test.js")) if path.name != left_out]
-    assert len(files) == len(list(BUILD.glob("*.test.js"))) - 1
-    _printed(shutil.which("node") or "node", "--test", *files)
 
 
 def evaluate(program: str) -> str:

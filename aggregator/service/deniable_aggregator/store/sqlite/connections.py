@@ -12,9 +12,8 @@ import threading
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from sqlite_utils import Database
-
 from deniable_aggregator.base.errors import StoreError, StoreReplacedError
+from deniable_aggregator.store.sqlite.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
