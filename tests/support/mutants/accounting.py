@@ -26,7 +26,7 @@ from deniable_central.accounting import (
     promise,
     shuffled_delta,
 )
-from deniable_central.accounting.shuffle import Crowd, _binomial, _Signs
+from deniable_central.accounting.shuffle import Crowd, _binomial, _Blocks
 from deniable_central.guarantee import Guarantee
 from support.oracles.central_accounting import (
     ADD_REMOVE,
@@ -170,7 +170,7 @@ def in_blocks(epsilon: float, local: Fraction, reports: int, *, end: int) -> flo
     crowd = Crowd.of(local, reports=reports)
     first, chances = _binomial(reports - 1, 1 - crowd.t)
     starts = np.arange(0, len(chances), 5)
-    blocks = tuple(_Signs.of(1 + first + int(s) + end) for s in starts)
+    blocks = _Blocks.of([1 + first + int(s) + end for s in starts])
     return Crowd(local, crowd.t, np.add.reduceat(chances, starts), blocks).delta(epsilon)
 
 
