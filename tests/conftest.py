@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     tiers.asked.update(tiers.named(config.getoption("markexpr")))
     settings.register_profile(
         "tier",
-        max_examples=100 if tiers.thorough() else 20,
+        max_examples=100 if tiers.thorough() else 10,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
     )

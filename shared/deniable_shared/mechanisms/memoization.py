@@ -14,15 +14,17 @@ docs/mathematics/repeated-answers.md, The second round.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import lcm
 from typing import TYPE_CHECKING
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.dyadic import SCALE, parse_epsilon, renewal_threshold
 
 if TYPE_CHECKING:  # the registry of mechanisms imports this module
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from deniable_shared.mechanisms.protocols import Memoizable
     from deniable_shared.mechanisms.structure import MessageStructure
@@ -182,25 +184,36 @@ class MemoizedChain:
                 f"values must allow at most {MAX_HISTORIES:,} sequences of reports, "
                 f"got {len(permanents)} payloads in each of {len(values)} epochs"
             )
-        history: dict[tuple[bytes, ...], Fraction] = {}
-        for permanent, chance in permanents.items():
-            once = self.first.rerandomized_pmf(permanent, self.renewal_threshold)
-            for reports, kept in _repeated(once, len(values)):
-                history[reports] = history.get(reports, Fraction()) + chance * kept
-        return history
+        laws = {
+            permanent: self.first.rerandomized_pmf(permanent, self.renewal_threshold)
+            for permanent in permanents
+        }
+        first = _common_denominator([permanents])
+        each = _common_denominator(laws.values())
+        history: dict[tuple[bytes, ...], int] = defaultdict(int)
+        for permanent, law in laws.items():
+            begun = int(permanents[permanent] * first)
+            once = {payload: int(chance * each) for payload, chance in law.items()}
+            for reports, ways in _repeated(once, len(values)):
+                history[reports] += begun * ways
+        all_ways = first * each ** len(values)
+        return {reports: Fraction(ways, all_ways) for reports, ways in history.items()}
 
     def inputs(self) -> Iterator[int | tuple[int, ...]]:
         """Yield every input that ε covers: it covers any two of them."""
         return self.first.inputs()
 
 
-def _repeated(
-    law: dict[bytes, Fraction], times: int
-) -> Iterator[tuple[tuple[bytes, ...], Fraction]]:
-    """Yield every sequence of independent draws and its probability."""
+def _common_denominator(laws: Iterable[Mapping[bytes, Fraction]]) -> int:
+    """Sums in whole numbers need no common divisors."""
+    return lcm(*(chance.denominator for law in laws for chance in law.values()))
+
+
+def _repeated(law: Mapping[bytes, int], times: int) -> Iterator[tuple[tuple[bytes, ...], int]]:
+    """Yield every sequence of independent draws and its weight."""
     if times == 0:
-        yield (), Fraction(1)
+        yield (), 1
         return
-    for drawn, chance in _repeated(law, times - 1):
+    for drawn, weight in _repeated(law, times - 1):
         for payload, likely in law.items():
-            yield (*drawn, payload), chance * likely
+            yield (*drawn, payload), weight * likely

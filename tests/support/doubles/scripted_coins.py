@@ -52,17 +52,23 @@ class Branching(Coins):
         super().__init__(b"")
         self.path, self.pending, self.most_draws = path, pending, most_draws
         self.depth = self.draws = 0
-        self.chance = Fraction(1)
+        self.ways = self.of_ways = 1
 
-    def choose(self, chances: list[Fraction]) -> int:
+    @property
+    def chance(self) -> Fraction:
+        """Of this path."""
+        return Fraction(self.ways, self.of_ways)
+
+    def choose(self, ways: list[int]) -> int:
         """The place of one possible outcome; the others are left for later paths."""
-        possible = [place for place, chance in enumerate(chances) if chance]
+        possible = [place for place, number in enumerate(ways) if number]
         if self.depth == len(self.path):
             self.pending += [(*self.path, place) for place in possible[1:]]
             self.path += (possible[0],)
         place = self.path[self.depth]
         self.depth += 1
-        self.chance *= chances[place]
+        self.ways *= ways[place]
+        self.of_ways *= sum(ways)
         return place
 
     def bits(self, count: int) -> int:
@@ -73,21 +79,20 @@ class Branching(Coins):
         self.draws += 1
         if self.draws > self.most_draws:
             raise TooManyDrawsError
-        return self.choose([Fraction(1, 1 << count)] * (1 << count))
+        return self.choose([1] * (1 << count))
 
     def below(self, bound: int) -> int:
         if bound > 1 << ENUMERATED_BITS:
             return cast(int, _Open(self, bound))
-        return self.choose([Fraction(1, bound)] * bound)
+        return self.choose([1] * bound)
 
     def below_each(self, bounds: Sequence[int]) -> list[int]:
         return [self.below(bound) for bound in bounds]
 
     def bernoulli_vector(self, threshold: int, length: int) -> int:
-        chance = Fraction(threshold, 1 << 64)
         vector = 0
         for _ in range(length):
-            vector = vector << 1 | self.choose([1 - chance, chance])
+            vector = vector << 1 | self.choose([(1 << 64) - threshold, threshold])
         return vector
 
 
@@ -109,8 +114,8 @@ class _Open:
     def _is_among(self, smallest: int) -> bool:
         assert self.fresh, "an open draw may be compared once"
         self.fresh = False
-        chance = Fraction(min(max(smallest, 0), self.size), self.size)
-        return bool(self.coins.choose([1 - chance, chance]))
+        below = min(max(smallest, 0), self.size)
+        return bool(self.coins.choose([self.size - below, below]))
 
 
 def exact_law(
