@@ -22,9 +22,9 @@ def test_a_page_is_readable_fits_and_breaks_no_rule(
 ) -> None:
     tab = window(width=width, role="admin")
     usual, *others = site.views()[name]
-    for path in (usual, *(others if thorough() else others[::3])):
+    for path in (usual, *(others if thorough() else ())):
         tab.open(path)
-        for theme in THEMES if thorough() else themes_of(name) if path == usual else ():
+        for theme in THEMES if thorough() else themes_of(name):
             tab.theme(theme)
             assert tab.unreadable() == [], (path, theme)
         assert tab.overflow() <= 0, path
@@ -44,7 +44,7 @@ def themes_of(name: str) -> tuple[str, ...]:
     return (THEMES[list(pages()).index(name) % 2],)
 
 
-@pytest.mark.parametrize("name", grid(pages(), by_default=list(pages())[::3]))
+@pytest.mark.parametrize("name", grid(pages(), by_default=list(pages())[::5]))
 def test_a_page_is_walked_through_by_keyboard_and_prints_what_paper_needs(
     window: Callable[..., Window], site: Site, name: str
 ) -> None:

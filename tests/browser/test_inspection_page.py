@@ -65,7 +65,7 @@ def url(client: Client) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", grid(THEMES, by_default=THEMES[:1]))
 def test_the_page_is_readable_fits_and_says_nothing_to_the_console(
     page: Page, url: str, width: int, theme: Literal["light", "dark"]
 ) -> None:

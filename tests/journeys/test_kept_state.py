@@ -18,6 +18,7 @@ from deniable_aggregator.operations.service import Service
 from support.builders import kept_state
 from support.builders.kept_state import PASSPHRASE, Kept
 from support.processes import postgres_server
+from support.tiers import grid
 
 KINDS = ("sqlite", "postgres")
 
@@ -93,7 +94,7 @@ def test_a_spool_drains_to_the_same_tallies(
     assert kept_state.drained(service, kept, folder / "spool") == kept.spool
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", grid(KINDS, by_default=["sqlite"]))
 def test_a_backup_restores_to_the_same(kind: str, kept: Kept, folder: Path, tmp_path: Path) -> None:
     """But for the audit log, which says that it was restored, and those who were signed in."""
     address = postgres_server.empty() if kind == "postgres" else ""

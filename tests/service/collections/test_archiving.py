@@ -21,6 +21,7 @@ from support.builders.databases import KINDS
 from support.builders.release_world import BITS
 from support.builders.two_services import pair
 from support.processes.deniable_command import SETTINGS_TOML, Deniable
+from support.tiers import grid
 
 LATER = "2027-01-20"
 HEADS = "deniable_aggregator.releases.rollback_guard.guard.heads_file.write"
@@ -30,7 +31,7 @@ class Killed(BaseException):
     """In place of a kill -9."""
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=grid(KINDS, by_default=["sqlite"]))
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     with opened(tmp_path, kind=request.param) as made:
         yield made
