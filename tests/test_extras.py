@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from support.tiers import rows
+
 ROOT = Path(__file__).parent.parent
 SERVICE = tomllib.loads((ROOT / "aggregator" / "service" / "pyproject.toml").read_text())["project"]
 EXTRAS = {
@@ -69,7 +71,10 @@ def test_every_extra_has_its_modules_and_its_feature_here() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("extra", "module"),
-    [(extra, module) for extra in EXTRAS for module in EXTRAS[extra] if module != "matplotlib"],
+    rows(
+        [(extra, module) for extra in EXTRAS for module in EXTRAS[extra] if module != "matplotlib"],
+        by_default=[(extra, EXTRAS[extra][-1]) for extra in EXTRAS],
+    ),
 )
 def test_a_missing_library_is_answered_with_its_extra(
     extra: str, module: str, tmp_path: Path

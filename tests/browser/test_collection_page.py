@@ -69,7 +69,7 @@ def chart_top(tab: Window) -> float:
     "name",
     grid(
         ["settings", "browsers", "minutes", "devices", "drinks"],
-        by_default=["settings", "minutes", "drinks"],
+        by_default=["settings", "minutes"],
     ),
 )
 def test_the_first_chart_is_on_the_first_screen(

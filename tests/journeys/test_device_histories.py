@@ -21,7 +21,7 @@ from support.processes.web_client import node
 from support.tiers import by_tier
 
 START = datetime(2026, 12, 13, 6, tzinfo=UTC).timestamp()
-HISTORIES = by_tier(12, 400)
+HISTORIES = by_tier(4, 400)
 ACTS = 24
 HEAD = """
 owner = "privacy@example.org"

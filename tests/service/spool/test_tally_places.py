@@ -29,6 +29,7 @@ from support.builders.spools import (
 )
 from support.doubles import s3_server
 from support.processes.deniable_command import Deniable, wait_until
+from support.tiers import grid
 
 
 @pytest.fixture(params=KINDS)
@@ -105,7 +106,7 @@ def test_a_bucket_that_is_not_there_is_an_error_and_not_an_empty_spool(
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("kind", ["s3", "database"])
+@pytest.mark.parametrize("kind", grid(["s3", "database"], by_default=["s3"]))
 def test_processes_read_the_address_themselves(
     bare_service: World, tmp_path: Path, kind: str
 ) -> None:

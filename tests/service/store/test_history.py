@@ -113,8 +113,8 @@ class PostgresHistory(History):
 
 
 TestHistory = History.TestCase
-TestHistory.settings = settings(max_examples=by_tier(15, 60), stateful_step_count=25, deadline=None)
+TestHistory.settings = settings(max_examples=by_tier(8, 60), stateful_step_count=25, deadline=None)
 TestPostgresHistory = PostgresHistory.TestCase
 TestPostgresHistory.settings = settings(
-    max_examples=by_tier(3, 12), stateful_step_count=25, deadline=None
+    max_examples=by_tier(2, 12), stateful_step_count=25, deadline=None
 )

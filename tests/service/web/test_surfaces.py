@@ -142,7 +142,7 @@ def test_live_reads_on_every_surface(service: World, monkeypatch: pytest.MonkeyP
     assert not changed & still
 
 
-@pytest.mark.deeper
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_cohorts_show_on_no_surface(service: World, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = filled(service, "live", "cohorts = 64\n")

@@ -132,6 +132,7 @@ def test_a_chain_keeps_epsilon_in_each_report_and_the_permanent_one_in_two(
     assert at_most_exp(likely, permanent)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_linkage_of_a_chain_is_the_mutual_information_of_two_reports() -> None:
     for radices, size in (((2, 2), 4), ((2, 2, 3), 12)):

@@ -134,8 +134,8 @@ def test_a_year_of_daily_reports_tells_at_most_the_lifetime(id: str) -> None:
     check_year(chain, changing(answers), answers, of)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("id", grid(LARGE, by_default=["grr/1"]))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("id", LARGE)
 def test_so_does_one_of_a_large_domain_or_a_wide_vector(id: str) -> None:
     chain = chain_of(id, LARGE[id], {})
     answers = answers_of(chain)

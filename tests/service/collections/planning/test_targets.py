@@ -21,7 +21,9 @@ from deniable_shared.domains import Record, Text
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.haar import HaarResponse
 from support.builders.record_domains import record
+from support.tiers import grid
 
+RECORDS = [(3, 4, 2), (2, 2, 2, 2, 2, 2), (5, 6, 7, 8)]
 WANTED = {
     *("mechanism", "reason", "payload_bytes", "std_error", "users_needed", "epsilon_needed"),
     *("ratio_to_optimum", "smallest_detectable", "influence", "shuffle_epsilon"),
@@ -88,7 +90,7 @@ def test_ranges_are_told_by_haar_below_nine_tenths_and_by_a_tree_above() -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("radices", [(3, 4, 2), (2, 2, 2, 2, 2, 2), (5, 6, 7, 8)], ids=str)
+@pytest.mark.parametrize("radices", grid(RECORDS, by_default=RECORDS[:1]), ids=str)
 def test_a_record_is_planned_by_the_error_of_a_cell_of_two_attributes(
     radices: tuple[int, ...],
 ) -> None:

@@ -12,7 +12,7 @@ from deniable_aggregator.web.app import create_app
 from deniable_aggregator.web.dashboard.plain_words import plain_words
 from support.doubles.browser import Browser
 from support.processes import dashboard_site
-from support.tiers import thorough
+from support.tiers import by_tier
 
 API_WORDS = re.compile(
     r"(?<![\w-])(collections?|epochs?|manifests?|ceilings?|half-width|projected|fabricated"
@@ -64,9 +64,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, l
         made = list(dashboard_site.one_of_each(filler))
         browser = Browser.signed_in(create_app(filler.service), filler.service, "admin")
         addresses = [*ADDRESSES]
-        for turn, collection in enumerate(made):
-            asked = OF_A_QUESTION if turn % 4 == 0 or thorough() else OF_A_QUESTION[:4]
-            addresses += [f"/collections/{collection.id}{rest}" for rest in asked]
+        for collection in made[:: by_tier(3, 1)]:
+            addresses += [f"/collections/{collection.id}{rest}" for rest in OF_A_QUESTION]
             addresses += [f"/public/{collection.name}", f"/embed/{collection.name}"]
             addresses += [f"/ledger?collection={collection.name}"]
         for name, kind, arguments in dashboard_site.RELEASES:
