@@ -102,7 +102,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is collected stays until the end, and no search for garbage looks at it; few are made."""
+    """What is collected stays until the end: searches for garbage pass it by, and are few."""
     gc.disable()
     try:
         return (yield)

@@ -27,7 +27,7 @@ from support.tiers import by_tier
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-VISITORS, CLOSED_TABS = by_tier(5, 100), by_tier(2, 50)
+VISITORS, CLOSED_TABS = by_tier(10, 100), by_tier(2, 50)
 MANY = 1_000
 
 QUIET_PAGE = """async () => {
