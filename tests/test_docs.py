@@ -19,11 +19,13 @@ from deniable_aggregator.cli.command_groups import DefaultGroup
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from support.builders import readme_releases
 from support.oracles.markdown_pages import NOT_OURS, PAGES, ROOT
+from support.tiers import grid
 
 RELEASES = (ROOT / "docs" / "how-to" / "release-results.md").read_text()
 KINDS = (ROOT / "docs" / "reference" / "releases.md").read_text()
 CENTRAL = (ROOT / "aggregator" / "central" / "README.md").read_text()
 TUTORIALS = ROOT / "aggregator" / "central" / "docs"
+TUTORIAL_PAGES = sorted(TUTORIALS.glob("*.md"))
 HOW_IT_WORKS = ROOT / "docs" / "explanation" / "how-it-works.md"
 LARGEST_FIGURE = 60_000
 TEXTS = {".md", ".html", ".ipynb", ".py", ".service", ".timer", ".yml", ".yaml", ".toml", ".json"}
@@ -189,7 +191,9 @@ def worked(page: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", sorted(TUTORIALS.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", grid(TUTORIAL_PAGES, by_default=TUTORIAL_PAGES[::4]), ids=lambda page: page.stem
+)
 def test_every_snippet_of_a_tutorial_prints_what_stands_below_it(page: Path) -> None:
     snippets, end = worked(page), "-- end of snippet --\n"
     assert len(snippets) == len(fenced(page, "python")) >= 4
@@ -218,14 +222,14 @@ def test_every_mechanism_of_releases_has_a_row_that_names_what_it_needs(mechanis
 
 def test_every_tutorial_is_in_the_readme_and_shows_a_figure() -> None:
     linked = set(re.findall(r"\]\(docs/(.*?\.md)\)", CENTRAL))
-    pages = list(TUTORIALS.glob("*.md"))
+    pages = TUTORIAL_PAGES
     assert linked == {page.name for page in pages}
     assert all(re.search(r"!\[.+?\]\(\S+\.svg\)", page.read_text()) for page in pages)
 
 
 def test_the_figures_are_those_that_the_script_draws_and_the_pages_show() -> None:
     drawn = re.findall(r'with figure\(\s*"(.*?)"', (TUTORIALS / "plots.py").read_text())
-    pages = "".join(page.read_text() for page in TUTORIALS.glob("*.md"))
+    pages = "".join(page.read_text() for page in TUTORIAL_PAGES)
     assert sorted(f"{name}.svg" for name in drawn) == sorted(
         p.name for p in TUTORIALS.glob("*.svg")
     )

@@ -64,6 +64,7 @@ def test_the_next_key_is_pending_and_asking_again_makes_no_other(tab: Window) ->
     assert tab.violations() == tab.errors == []
 
 
+@pytest.mark.exhaustive
 def test_health_follows_what_happens_until_it_is_paused(tab: Window) -> None:
     tab.open("/health")
     seen = tab.page.inner_text("time")

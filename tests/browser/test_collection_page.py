@@ -226,6 +226,7 @@ DATES = """() => {
 }"""
 
 
+@pytest.mark.exhaustive
 def test_the_first_and_the_last_day_of_the_time_axis_are_whole(
     window: Callable[..., Window], site: Site
 ) -> None:
@@ -262,6 +263,7 @@ def test_numbers_show_mean_and_quantiles_of_the_api(tab: Window, site: Site) -> 
     assert told == [each["value"] for each in quantities]
 
 
+@pytest.mark.exhaustive
 def test_the_median_is_drawn_over_time_beside_the_mean(tab: Window, site: Site) -> None:
     tab.open(page_of(site, "minutes"))
     tab.page.click("#over-time .chips >> text=Median")

@@ -137,6 +137,7 @@ def test_a_read_only_link_opens_its_question_and_leaves_the_address_bar(
     assert (reader.errors, reader.violations()) == ([], [])
 
 
+@pytest.mark.exhaustive
 def test_the_page_of_shared_links_is_readable_without_a_link(
     window: Callable[..., Window],
 ) -> None:

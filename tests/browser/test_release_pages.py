@@ -187,7 +187,7 @@ ASKED = {
     ("name", "width"),
     rows(
         list(product(ASKED, WIDTHS)),
-        by_default=[("minutes", 390), ("devices", 1280), ("drinks", 390)],
+        by_default=[("minutes", 390)],
     ),
 )
 def test_numbers_records_and_texts_are_asked_priced_and_answered_on_pages(

@@ -27,7 +27,7 @@ from support.tiers import by_tier
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-VISITORS, CLOSED_TABS = by_tier(10, 100), by_tier(2, 50)
+VISITORS, CLOSED_TABS = by_tier(10, 100), 50
 MANY = 1_000
 
 QUIET_PAGE = """async () => {
@@ -105,7 +105,7 @@ def visit(page: Page, web: Web, key: bytes, answer: dict[str, bool]) -> Any:
     return page.evaluate(ANSWER, answer)
 
 
-@pytest.mark.deeper
+@pytest.mark.exhaustive
 def test_a_tab_that_closes_at_any_moment_never_draws_twice(
     chrome: Browser, asking_site: Web
 ) -> None:

@@ -239,6 +239,7 @@ def keep_public_url(quick: Quick, url: str) -> None:
     keep(quick.folder / "data", {"public_url": url})
 
 
+@pytest.mark.exhaustive
 def test_doctor_and_serve_say_that_devices_are_sent_elsewhere(tmp_path: Path) -> None:
     deniable, elsewhere = Deniable(tmp_path), f"http://localhost:{free_port()}"
     deniable.done("init", "--public-url", elsewhere)

@@ -32,6 +32,7 @@ def demo(deniable: Deniable, *arguments: str) -> tuple[str | Path, ...]:
     return ("demo", "--csv", deniable.folder / "people.csv", "--no-serve", *arguments)
 
 
+@pytest.mark.exhaustive
 def test_every_row_answers_once_and_two_hundred_more_today(deniable: Deniable) -> None:
     columns = ("--column", "dark", "--column", "beta", "--column", "plan")
     document = deniable.json(*demo(deniable, *columns, "--epsilon", "4"))

@@ -18,10 +18,9 @@ from deniable_client.testing import FakeClock
 from support.builders.client_world import DAY, URL, Aggregator, Device, Operator, Received
 from support.builders.manifest_text import manifest_of
 from support.processes.web_client import node
-from support.tiers import by_tier
 
 START = datetime(2026, 12, 13, 6, tzinfo=UTC).timestamp()
-HISTORIES = by_tier(4, 400)
+HISTORIES = 400
 ACTS = 24
 HEAD = """
 owner = "privacy@example.org"
@@ -136,7 +135,7 @@ def amounts(budget: Budget) -> list[int]:
 
 
 @pytest.mark.processes
-@pytest.mark.deeper
+@pytest.mark.exhaustive
 def test_both_clients_live_through_the_same_histories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

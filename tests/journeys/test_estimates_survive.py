@@ -136,6 +136,7 @@ def test_an_upgrade_from_the_previous_schema_changes_nothing(past: Past, tmp_pat
         postgres_server.drop(old.store)
 
 
+@pytest.mark.exhaustive
 def test_a_backup_under_load_with_all_reports_again_is_the_same_estimate(
     past: Past, tmp_path: Path
 ) -> None:

@@ -71,6 +71,7 @@ def test_seven_packages_are_installed_and_none_is_heavy(python: Path) -> None:
     assert not [name for name in HEAVY if name in run(python, "-c", IMPORT_ALL)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_what_is_missing_is_named(python: Path, tmp_path: Path) -> None:
     for place, extra in (("s3://bucket/folder", "arrow"), ("postgresql://db/x", "postgres")):

@@ -87,6 +87,7 @@ def test_a_session_is_opened_and_asked(tmp_path: Path) -> None:
     assert "questions left" in said.replace("_", " ")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_the_lines_for_pandas_read_a_service(tmp_path: Path) -> None:
     lines = code("how-to/pandas-and-polars").replace("settings", "theme").replace("beta", "dark")

@@ -18,13 +18,13 @@ from support.doubles.fault_proxy import Tap, tapped
 from support.processes import postgres_server
 from support.processes.deniable_command import wait_until
 from support.processes.servers_and_devices import LongWay, kill
-from support.tiers import by_tier, grid
+from support.tiers import grid
 
 pytestmark = pytest.mark.processes
 
 BATCH = 4
 DEVICES = BATCH + 1
-REPORTS, BLOCKS = by_tier(600, 3_000), 10
+REPORTS, BLOCKS = 3_000, 10
 
 
 @pytest.fixture(params=grid(KINDS, by_default=["postgres"]))
@@ -134,7 +134,7 @@ def seen(prepared: Prepared) -> int:
     return int(n)
 
 
-@pytest.mark.deeper
+@pytest.mark.exhaustive
 def test_a_killed_consumer_and_its_successors_reach_the_same_integers(
     tmp_path: Path, address: str
 ) -> None:

@@ -152,6 +152,7 @@ def test_its_own_tests_pass_the_vectors_among_them() -> None:
     npm_script("test")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 @pytest.mark.slow
 def test_an_app_imports_the_client_and_the_consent_element() -> None:

@@ -190,6 +190,7 @@ def test_nothing_outlives_it_when_it_is_killed(
     assert any("left over" in check["message"] for check in checks)
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_is_killed_ends_the_command_with_1(
     deniable: Deniable, process: subprocess.Popen[str]
 ) -> None:

@@ -83,6 +83,7 @@ def test_half_sent_bodies_are_cut_off_and_the_service_goes_on(live_service: Live
         assert {answer(connection) for connection in slow} <= {0, 401, 429, 503}
 
 
+@pytest.mark.exhaustive
 def test_half_sent_bodies_of_one_network_take_no_room_from_another(live_service: Live) -> None:
     half = head(live_service, "Content-Length: 200") + b"abc"
     body = sealed_reports(live_service, 1)[0]

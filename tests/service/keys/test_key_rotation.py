@@ -224,6 +224,7 @@ def test_a_key_is_replaced_after_90_days_in_use(bare_service: World) -> None:
     assert states(bare_service)[2] == "active"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_year_of_ticks_makes_a_key_a_quarter_and_destroys_the_old_ones(
     bare_service: World,

@@ -23,7 +23,7 @@ from support.builders.api_world import DAY, TODAY, World, authored
 from support.builders.manifests import next_version
 from support.doubles.browser import Browser
 from support.oracles.read_surfaces import by_command
-from support.tiers import by_tier, grid
+from support.tiers import grid
 
 YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
 BOTH, NEITHER = b"\xc0", b"\x00"
@@ -301,14 +301,13 @@ def test_there_are_never_more_looks_than_were_planned_for(service: World) -> Non
     assert most_looks(collection, expires + 500) == 1
 
 
-@pytest.mark.deeper
+@pytest.mark.exhaustive
 def test_daily_checks_keep_the_promised_risk_and_naive_ones_do_not(
     service: World,
 ) -> None:
     """Simulated with seeds: nothing changes for many days; each course is looked at every day."""
     collection = asked(service)
-    days, courses = by_tier((30, 6), (60, 20))
-    risk = "0.2"
+    days, courses, risk = 60, 20, "0.2"
     alert = AlertRow("a", URL, b"", "", 0, 1, risk, most_looks(collection, TODAY), 0)
     naive = AlertRow("a", URL, b"", "", 0, 1, "0.05", 1, 0)
     alarms = {alert: 0, naive: 0}

@@ -84,6 +84,7 @@ def test_acknowledged_reports_of_a_killed_process_count_once(
         assert counted(store)[EPOCH][0] == ids_kept(shared)
 
 
+@pytest.mark.exhaustive
 def test_reports_during_a_closing_are_counted_or_refused(
     shared: Database,
 ) -> None:

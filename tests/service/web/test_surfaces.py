@@ -84,7 +84,7 @@ def filled(service: World, read: str, more: str = "") -> Collection:
 MORE = ['repeat = "once"\n', 'repeat = "fresh"\n', 'repeat = "memoized"\nlinkable = true\n']
 
 
-@pytest.mark.deeper
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
 def test_releases_show_nothing_that_depends_on_a_report(

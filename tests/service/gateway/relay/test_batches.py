@@ -78,6 +78,7 @@ def test_batches_do_not_mix_epochs_versions_keys_sizes_or_collections(
     assert relay.running.queue.waiting() == 5 * less
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_large_batch_goes_in_requests_of_at_most_a_thousand_and_256_kib(
     tmp_path: Path,

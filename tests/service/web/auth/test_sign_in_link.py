@@ -101,6 +101,7 @@ def test_users_link_names_the_public_address_where_there_is_one(
     assert reachable(origin, address) == shown
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_a_service_without_a_terminal_logs_no_link(tmp_path: Path) -> None:
     deniable = Deniable(tmp_path)
