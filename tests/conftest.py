@@ -68,11 +68,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int | None:
-    """One more than there are processors: tests wait a sixth of their time."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One more than there are processors: tests wait a sixth of their time. Fast ones do not."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    return (os.cpu_count() or 1) + 1
+    processors = os.cpu_count() or 1
+    return processors if config.getoption("markexpr") == "fast" else processors + 1
 
 
 def keep_files_in_memory() -> None:

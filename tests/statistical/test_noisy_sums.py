@@ -111,19 +111,20 @@ def limits_of_each(release: PreparedSums, shares: Floats) -> tuple[Floats, Float
 
 
 def repeated(release: PreparedSums, times: int) -> PreparedSums:
-    """The sum so many times, with as much noise on each as on the sum alone."""
+    """Its first sum so many times, with as much noise on each as on that one."""
     reading = release.reading
     rows_ = replace(
         reading,
-        matrix=reading.matrix.repeat(times, axis=0),
-        offset=reading.offset.repeat(times),
-        low=reading.low.repeat(times),
-        high=reading.high.repeat(times),
-        ceilings=tuple(reading.ceilings) * times,
-        shared=tuple(reading.shared) * times,
-        floor=reading.floor.repeat(times),
+        matrix=reading.matrix[:1].repeat(times, axis=0),
+        offset=reading.offset[:1].repeat(times),
+        low=reading.low[:1].repeat(times),
+        high=reading.high[:1].repeat(times),
+        ceilings=tuple(reading.ceilings[:1]) * times,
+        shared=tuple(reading.shared[:1]) * times,
+        floor=reading.floor[:1].repeat(times),
     )
-    result = replace(release, reading=rows_, epsilon=release.epsilon * times)
+    together = replace(release, reading=rows_)
+    result = replace(together, epsilon=release.epsilon * release.decay / together.decay)
     assert result.decay == release.decay
     return result
 
