@@ -107,7 +107,8 @@ def _draws_examples(item: pytest.Item) -> bool:
 def _on_postgres(item: pytest.Item) -> bool:
     call = getattr(item, "callspec", None)
     given = call.params.values() if call is not None else ()
-    return any(isinstance(each, str) and each.startswith("postgres") for each in given)
+    words = [word for each in given for word in (each if isinstance(each, tuple) else (each,))]
+    return any(isinstance(word, str) and word.startswith("postgres") for word in words)
 
 
 def _chosen(value: object, chosen: Chosen) -> bool:

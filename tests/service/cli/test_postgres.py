@@ -18,6 +18,8 @@ from deniable_aggregator.operations.process import running_server
 from support.processes import postgres_server
 from support.processes.deniable_command import Deniable, wait_until
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 90.0
 
 

@@ -17,6 +17,8 @@ from support.builders.service_world import DAY, TODAY, World
 from support.builders.two_services import pair
 from support.doubles.browser import PASSWORD
 
+pytestmark = pytest.mark.slow
+
 GRACE_ENDS = (TODAY + 3) * DAY
 
 Pair = tuple[World, World]

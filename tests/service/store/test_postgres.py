@@ -28,6 +28,8 @@ from support.builders.store_reports import EPOCH, arrival, arrivals, counted, ro
 from support.processes import postgres_server
 from support.processes.deniable_command import wait_until
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60.0
 
 
