@@ -60,12 +60,6 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setting
         postgres_server.drop(made.store)
 
 
-@pytest.fixture
-def _cheap_passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its cost is that of `test_backed_up_keys.py`."""
-    monkeypatch.setattr(sealed_keys, "_N", 1 << 10)
-
-
 def kind_of(settings: Settings) -> str:
     return "postgres" if settings.shared else "sqlite"
 
@@ -329,10 +323,10 @@ def test_a_backup_under_load_is_one_moment_of_the_store(settings: Settings, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_cheap_passphrase")
 def test_private_keys_are_in_a_backup_only_when_asked_for(
-    settings: Settings, tmp_path: Path
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sealed_keys, "_N", 1 << 10)  # its cost: test_backed_up_keys.py
     secrets = [path.read_bytes().strip() for path in (settings.data / "keys").glob("*.key")]
     without = copying.back_up(settings, tmp_path / "without.zip", None, NOON)
     sealed = copying.back_up(settings, tmp_path / "with.zip", PASSPHRASE, NOON)
