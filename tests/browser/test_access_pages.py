@@ -51,6 +51,7 @@ def test_a_token_is_made_shown_once_used_and_revoked(tab: Window, site: Site) ->
     assert tab.violations() == tab.errors == []
 
 
+@pytest.mark.exhaustive
 def test_the_next_key_is_pending_and_asking_again_makes_no_other(tab: Window) -> None:
     for _ in range(2):
         tab.open("/keys")
@@ -107,6 +108,7 @@ def test_the_text_of_the_file_is_copied(tab: Window, site: Site) -> None:
     assert tab.page.evaluate("navigator.clipboard.readText()") == tab.page.text_content("#toml")
 
 
+@pytest.mark.exhaustive
 def test_a_refused_form_is_open_at_its_field(tab: Window) -> None:
     tab.open("/access")
     tab.page.click("summary:has-text('New token')")
@@ -132,6 +134,7 @@ def test_a_draft_is_sent_to_the_operator_and_waits_to_be_signed(tab: Window, sit
     assert "waiting to be signed" not in tab.page.inner_text("#files")
 
 
+@pytest.mark.exhaustive
 def test_a_phone_has_the_plan_in_short_at_its_foot(window: Callable[..., Window]) -> None:
     tab = window(role="admin", width=390)
     tab.open("/set-up?name=lunch&labels=soup%0Asalad")
@@ -146,6 +149,7 @@ def test_a_phone_has_the_plan_in_short_at_its_foot(window: Callable[..., Window]
     assert window(role="admin").page.locator(".in-short:visible").count() == 0
 
 
+@pytest.mark.exhaustive
 def test_the_sign_in_page_breaks_no_rule_and_folds_the_password(
     window: Callable[..., Window],
 ) -> None:

@@ -81,6 +81,7 @@ def test_the_first_chart_is_on_the_first_screen(
         assert chart_top(tab) < most, width
 
 
+@pytest.mark.exhaustive
 def test_arrow_keys_go_to_the_period_before_and_back(tab: Window, site: Site) -> None:
     tab.open(page_of(site, "settings"))
     tab.page.click("text=Newest day")
@@ -148,6 +149,7 @@ def test_choosing_epochs_changes_numbers_and_address_without_a_new_page(
     assert tab.drawing() == 2
 
 
+@pytest.mark.exhaustive
 def test_a_projected_view_has_an_address_that_opens_it_again(tab: Window, site: Site) -> None:
     tab.open(page_of(site, "browsers"))
     open_options(tab)
@@ -163,6 +165,7 @@ def test_a_projected_view_has_an_address_that_opens_it_again(tab: Window, site: 
     assert shown(tab) == {label: projected[label] for label in shown(tab)}
 
 
+@pytest.mark.exhaustive
 def test_significant_only_shows_what_the_api_calls_significant(tab: Window, site: Site) -> None:
     tab.open(page_of(site, "browsers"))
     open_options(tab)
@@ -176,6 +179,7 @@ def test_significant_only_shows_what_the_api_calls_significant(tab: Window, site
     assert len(shown(tab)) == (len(sure) if len(sure) <= 12 else 10)
 
 
+@pytest.mark.exhaustive
 def test_the_way_back_shows_the_earlier_view(tab: Window, site: Site) -> None:
     tab.open(page_of(site, "settings"))
     before = shown(tab)
@@ -190,6 +194,7 @@ def test_the_way_back_shows_the_earlier_view(tab: Window, site: Site) -> None:
     assert shown(tab) == before
 
 
+@pytest.mark.exhaustive
 def test_wider_confidence_gives_the_intervals_of_the_api(tab: Window, site: Site) -> None:
     tab.open(page_of(site, "settings", "?confidence=0.99"))
     told = estimates(site, "settings", "?confidence=0.99")
@@ -274,6 +279,7 @@ def test_the_median_is_drawn_over_time_beside_the_mean(tab: Window, site: Site) 
     assert tab.unreadable() == tab.errors == []
 
 
+@pytest.mark.exhaustive
 def test_texts_are_found_and_given_ones_are_counted(tab: Window, site: Site) -> None:
     tab.open(page_of(site, "drinks"))
     told = estimates(site, "drinks")
@@ -334,6 +340,7 @@ def test_no_reports_and_releases_only_are_said_as_such(tab: Window, site: Site) 
     tab.page.wait_for_url("**/releases")
 
 
+@pytest.mark.exhaustive
 def test_a_search_narrows_the_list_while_one_types(tab: Window, site: Site) -> None:
     tab.open(page_of(site, "browsers"))
     tab.page.locator("#q").press_sequentially("07")

@@ -20,8 +20,8 @@ from support.processes.other_browsers import BROWSERS, Tab
 
 pytestmark = pytest.mark.exhaustive
 
-VISITORS = 20
-"""By luck, other keys would give the same estimates about once in fifty runs."""
+VISITORS = 12
+"""By luck, other keys would give the same estimates about once in thirty runs."""
 
 AGREES = "document.querySelector('deniable-consent').shadowRoot.querySelector('button')"
 FIRST_BOX = "document.querySelector('#question:not([hidden]) input')"

@@ -58,6 +58,7 @@ def test_the_list_works_without_scripts(window: Open, site: Site) -> None:
     assert tab.page.locator("[data-opens]").is_hidden()
 
 
+@pytest.mark.exhaustive
 def test_a_question_is_archived_and_put_back(window: Open) -> None:
     tab = window(role="admin")
     tab.open("/?q=quiet")
@@ -74,6 +75,7 @@ def test_a_question_is_archived_and_put_back(window: Open) -> None:
     assert tab.violations() == tab.errors == []
 
 
+@pytest.mark.exhaustive
 def test_keys_are_listed_and_do_what_the_list_says(window: Open) -> None:
     tab = window()
     tab.open("/")
@@ -93,6 +95,7 @@ def test_keys_are_listed_and_do_what_the_list_says(window: Open) -> None:
     assert tab.violations() == tab.errors == []
 
 
+@pytest.mark.exhaustive
 def test_an_operator_finds_the_other_pages_in_one_menu(window: Open) -> None:
     tab = window(role="admin", width=390)
     tab.open("/")

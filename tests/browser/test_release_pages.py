@@ -152,6 +152,7 @@ def test_what_the_budget_does_not_allow_is_a_sentence_and_no_button(
     assert analyst.page.locator("#price button").count() == 0
 
 
+@pytest.mark.exhaustive
 def test_choosing_another_question_shows_its_fields_and_keeps_the_budget(
     analyst: Window, site: Site
 ) -> None:

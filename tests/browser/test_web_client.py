@@ -22,13 +22,11 @@ from support.processes.asking_site import (
 from support.processes.chromium import axe_found
 from support.processes.chromium import opened as window
 from support.processes.dashboard_site import Site
-from support.tiers import by_tier
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-VISITORS, CLOSED_TABS = by_tier(10, 100), 50
-MANY = 1_000
+VISITORS, CLOSED_TABS, MANY = 10, 15, 1_000
 
 QUIET_PAGE = """async () => {
   const {Client} = await import("./client/deniable-client.js");
@@ -46,7 +44,7 @@ def asking_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
         yield web
 
 
-@pytest.mark.deeper
+@pytest.mark.exhaustive
 def test_visitors_are_counted_as_devices_with_the_same_keys(
     chrome: Browser, tmp_path: Path
 ) -> None:
@@ -157,6 +155,7 @@ def test_a_visitor_who_is_offline_sends_later(chrome: Browser, asking_site: Web)
         assert page.evaluate("client.flush({early: true})")["accepted"] == 1
 
 
+@pytest.mark.exhaustive
 def test_what_records_is_loaded_for_those_who_are_asked(chrome: Browser, asking_site: Web) -> None:
     """The first files are enough for a page that asks nothing, and for a visitor who said no."""
     with closing(chrome.new_context()) as context:
@@ -177,6 +176,7 @@ def test_what_records_is_loaded_for_those_who_are_asked(chrome: Browser, asking_
         assert "device" not in scripts(later)
 
 
+@pytest.mark.exhaustive
 def test_an_answer_waits_for_a_file_that_was_not_loaded(chrome: Browser, asking_site: Web) -> None:
     """The page says so, the consent stays, and the next answer is taken."""
     with closing(chrome.new_context()) as context:
@@ -217,6 +217,7 @@ def test_a_person_answers_on_the_example_page(chrome: Browser, asking_site: Web)
     assert asking_site.service.counted() == before + 1
 
 
+@pytest.mark.exhaustive
 def test_who_says_no_is_left_alone_and_may_change_that(chrome: Browser, asking_site: Web) -> None:
     """In a language that the site gives, and in both themes."""
     for theme in ("light", "dark"):

@@ -14,7 +14,7 @@ from support.builders.client_world import OTHER, SETTINGS, Device, MakeDevice, n
 from support.doubles.statement_crashes import Killed, Killer, killed_before
 from support.tiers import by_tier
 
-STEP = by_tier(3, 1)
+STEP = by_tier(6, 1)
 """Every third statement by default."""
 
 pytestmark = pytest.mark.deeper

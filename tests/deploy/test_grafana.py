@@ -22,6 +22,7 @@ from deniable_aggregator.store.opening import open_read_only
 from support.builders.databases import KINDS
 from support.processes import postgres_server
 from support.processes.published_service import DAYS, Published, published
+from support.tiers import grid
 
 GRAFANA = Path(__file__).parents[2] / "deploy" / "grafana"
 DASHBOARD = json.loads((GRAFANA / "dashboards" / "deniable.json").read_text())
@@ -33,7 +34,7 @@ SQL += [(each["name"], each["query"]["rawSql"]) for each in DASHBOARD["templatin
 CHOSEN = {"collection": "theme", "label": "high contrast"}
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=grid(KINDS, by_default=["sqlite"]))
 def published_service(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Published]:
     store = "" if request.param == "sqlite" else postgres_server.empty()
     with published(tmp_path_factory.mktemp("grafana"), store) as published_service:

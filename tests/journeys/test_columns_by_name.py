@@ -27,6 +27,7 @@ from support.doubles.reordered_databases import (
     reverse_state,
 )
 from support.processes import postgres_server
+from support.tiers import grid
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return kept_state.copied(tmp_path / "kept")
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=grid(["sqlite", "postgres"], by_default=["sqlite"]))
 def reordered(request: pytest.FixtureRequest, folder: Path) -> Iterator[Settings]:
     """The kept data, every table with its last column first."""
     kind = str(request.param)

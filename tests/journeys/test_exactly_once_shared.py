@@ -19,12 +19,9 @@ from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKe
 from support.builders.devices_and_workers import SharedExactlyOnce
 from support.builders.exactly_once_machine import HUNTING
 from support.doubles.dying_connections import Killed
-from support.tiers import by_tier
 
-TestSharedExactlyOnce = SharedExactlyOnce.TestCase
-TestSharedExactlyOnce.settings = settings(
-    max_examples=by_tier(2, 12), stateful_step_count=by_tier(25, 40), deadline=None
-)
+TestSharedExactlyOnce = pytest.mark.exhaustive(SharedExactlyOnce.TestCase)
+TestSharedExactlyOnce.settings = settings(max_examples=12, stateful_step_count=40, deadline=None)
 
 
 def counted_however_often(db: object, ids: Sequence[tuple[int, int, bytes]]) -> list[object]:

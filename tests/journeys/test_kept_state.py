@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     return kept_state.copied(tmp_path / "kept")
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=grid(KINDS, by_default=["sqlite"]))
 def settings(request: pytest.FixtureRequest, folder: Path) -> Iterator[Settings]:
     """Of the data directory over each kind of database."""
     kind = str(request.param)

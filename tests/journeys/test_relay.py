@@ -29,6 +29,7 @@ def started_relay(way: LongWay, batch: int) -> subprocess.Popen[bytes]:
     return way.start(way.front, "relay", *to)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_reports_that_a_killed_relay_had_acknowledged_are_counted_once(way: LongWay) -> None:
     token = way.deniable.json("access", "tokens", "new", "--role", "relay", "--label", "a relay")

@@ -71,6 +71,7 @@ def test_a_clock_that_is_wrong_for_15_s_loses_nothing(tmp_path: Path, step: floa
         assert states(live) == {"open"}
 
 
+@pytest.mark.exhaustive
 def test_a_service_with_keys_signed_ahead_goes_on_once_confirmed(
     tmp_path: Path,
 ) -> None:

@@ -14,6 +14,7 @@ from deniable_estimators.inference.channel import Counts, Floats
 from deniable_estimators.inference.tables import IntervalSettings, table
 from support.oracles.message_laws import generator
 from support.oracles.record_laws import RecordLaw, floats, independent, law, table_of, uneven
+from support.tiers import grid
 
 pytestmark = pytest.mark.statistical
 
@@ -35,6 +36,8 @@ DESIGNS = [
     law("projective/1", 2, 2, 2, epsilon="2"),
     law("cyclic/1", 2, 3, permanent="2"),
 ]
+SOME = [LAWS[0], LAWS[2], LAWS[5], DESIGNS[0], DESIGNS[2]]
+EACH = grid(LAWS + DESIGNS, by_default=SOME, long=LAWS + DESIGNS)
 
 
 def title(given: RecordLaw) -> str:
@@ -64,7 +67,7 @@ def together(*radices: int) -> list[Fraction]:
     return [(one + other) / 2 for one, other in zip(apart, same, strict=True)]
 
 
-@pytest.mark.parametrize("given", LAWS + DESIGNS, ids=title)
+@pytest.mark.parametrize("given", EACH, ids=title)
 def test_five_percent_of_independent_tables_are_rejected_and_not_more(given: RecordLaw) -> None:
     """n = 20,000 reports, 3,000 times; rejections are binomial: false alarm ≤ 1e-6.
 
@@ -123,7 +126,7 @@ def test_a_table_of_too_many_cells_is_not_tested() -> None:
     assert "at most 1,024 cells, this one has 1,056" in actual.reason
 
 
-@pytest.mark.parametrize("n", [60, 2_000, 60_000])
+@pytest.mark.parametrize("n", grid([60, 2_000, 60_000], by_default=[60, 60_000], long=[2_000]))
 @pytest.mark.parametrize("given", LAWS, ids=title)
 def test_intervals_of_tables_cover_the_truth_at_every_number_of_reports(
     given: RecordLaw, n: int

@@ -160,7 +160,7 @@ def shares(release: PreparedSums, law: MessageLaw, people: Floats, n: int) -> Fl
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "epsilon"), rows(SIZES, by_default=SIZES[:1]))
 @pytest.mark.parametrize(
-    ("id", "local", "sum_"), rows([*CASES, *LISTED], by_default=USUAL[::2], long=is_long)
+    ("id", "local", "sum_"), rows([*CASES, *LISTED], by_default=USUAL[::4], long=is_long)
 )
 def test_intervals_cover_as_they_say_at_every_n(
     id: str, local: str, sum_: str, n: int, epsilon: str

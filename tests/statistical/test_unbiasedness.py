@@ -22,7 +22,7 @@ def is_usual(law: MessageLaw) -> bool:
 
 
 def is_small(law: MessageLaw) -> bool:
-    return law.mechanism.epsilon == 4 and law.labels == 2
+    return law.mechanism.epsilon == 4 and law.labels == 2 and len(law.messages) <= 8
 
 
 def each_of(cases: list[Any]) -> pytest.MarkDecorator:

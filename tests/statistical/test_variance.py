@@ -47,6 +47,13 @@ def test_given_the_sample_the_variance_is_smaller_by_that_of_the_people(
     assert seen == pytest.approx(smaller, rel=1e-9)
 
 
+def test_what_messages_support_adds_up_to_what_their_tally_does() -> None:
+    for law in SAMPLED:  # they are drawn on the strength of it
+        n, whole = len(law.messages), law.tallies.sum(axis=0)
+        assert (law.supports(whole) == law.supports(law.tallies).sum(axis=0)).all(), label(law)
+        assert (law.trials(whole, n) == law.trials(law.tallies, 1).sum(axis=0)).all(), label(law)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("law", SAMPLED, ids=label)
 def test_estimates_vary_as_their_standard_errors_say(law: MessageLaw) -> None:

@@ -35,22 +35,18 @@ asked: set[str] = set()
 """The markers that `-m` names; tests/conftest.py fills it before any test module is imported."""
 
 
-def grid(values: Iterable[Any], *, by_default: Chosen) -> list[Any]:
-    """All values of one argument; those not chosen are for the exhaustive tier alone."""
+def grid(values: Iterable[Any], *, by_default: Chosen, long: Chosen = ()) -> list[Any]:
+    """All values of one argument; those not chosen are exhaustive, or of the tier `long`."""
     return [
-        value if _chosen(value, by_default) else pytest.param(value, marks=pytest.mark.exhaustive)
+        value if _chosen(value, by_default) else pytest.param(value, marks=_tier(value, long))
         for value in values
     ]
 
 
 def rows(values: Iterable[tuple[Any, ...]], *, by_default: Chosen, long: Chosen = ()) -> list[Any]:
-    """The same, where a value is a tuple of several arguments; those in `long` are of that tier."""
+    """The same, where a value is a tuple of several arguments."""
     return [
-        value
-        if _chosen(value, by_default)
-        else pytest.param(
-            *value, marks=pytest.mark.long if _chosen(value, long) else pytest.mark.exhaustive
-        )
+        value if _chosen(value, by_default) else pytest.param(*value, marks=_tier(value, long))
         for value in values
     ]
 
@@ -109,6 +105,10 @@ def _on_postgres(item: pytest.Item) -> bool:
     given = call.params.values() if call is not None else ()
     words = [word for each in given for word in (each if isinstance(each, tuple) else (each,))]
     return any(isinstance(word, str) and word.startswith("postgres") for word in words)
+
+
+def _tier(value: object, long: Chosen) -> pytest.MarkDecorator:
+    return pytest.mark.long if _chosen(value, long) else pytest.mark.exhaustive
 
 
 def _chosen(value: object, chosen: Chosen) -> bool:

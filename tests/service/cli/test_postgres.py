@@ -110,6 +110,7 @@ def test_more_workers_with_sqlite_are_refused_with_the_reason(tmp_path: Path) ->
     assert "workers must be 1 with SQLite, which one process writes at a time" in said
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_workers_serve_one_directory_and_one_that_is_killed_is_replaced(
     deniable: Deniable,

@@ -176,6 +176,7 @@ def test_a_request_under_way_is_answered_before_it_stops(stopped: Stopped) -> No
     assert stopped.answer_under_way == b"HTTP/1.1 401"
 
 
+@pytest.mark.exhaustive
 def test_nothing_outlives_it_when_it_is_killed(
     deniable: Deniable, process: subprocess.Popen[str]
 ) -> None:
@@ -202,6 +203,7 @@ def test_a_server_that_is_killed_ends_the_command_with_1(
     assert "the service stopped unexpectedly" in process.stderr.read()
 
 
+@pytest.mark.exhaustive
 def test_a_directory_full_of_strange_modules_changes_nothing(
     deniable: Deniable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

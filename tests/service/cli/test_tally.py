@@ -53,6 +53,7 @@ def held_up(spool: Path) -> Iterator[None]:
         aside.replace(middle)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_after_a_killed_driver_the_next_run_ends_the_job(
     deniable: Deniable, tmp_path: Path

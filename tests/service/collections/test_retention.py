@@ -22,13 +22,14 @@ from support.builders.ledgers import admitted, charge_row, result_row
 from support.builders.release_world import BITS, ReleaseWorld, asked, over
 from support.builders.store_reports import COLLECTION, EPOCH, arrivals, counted, rows, sums
 from support.builders.two_services import pair
+from support.tiers import grid
 
 DAYS = 10
 GOES = (TODAY + 1 + DAYS) * DAY
 """The last second in which today's tallies are kept."""
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=grid(KINDS, by_default=["sqlite"]))
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     made = databases.fresh(request.param, tmp_path)
     yield made

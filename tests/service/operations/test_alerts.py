@@ -266,6 +266,7 @@ def test_all_looks_together_miss_with_the_chance_that_was_chosen(risk: str, look
     assert Fraction(99, 100) * Fraction(risk) < together <= Fraction(risk)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("tail", grid([5e-9, 5e-7, 5e-6], by_default=[5e-9]))
 def test_at_the_chances_of_looks_compare_misses_no_more_often_than_asked(
     service: World, tail: float

@@ -122,6 +122,7 @@ def test_every_report_that_was_acknowledged_before_a_sigterm_is_counted(
     check_counted(replace(settings, workers=1), collection, result)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="says which thread a signal is for")
 def test_a_worker_ends_whichever_of_its_threads_the_sigterm_was_given_to(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path / "data", port=free_port())

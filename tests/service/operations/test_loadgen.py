@@ -27,6 +27,7 @@ from deniable_shared.wire import dsse
 from support.builders.api_world import authored
 from support.processes.deniable_command import Deniable
 from support.processes.live_service import Live, live
+from support.tiers import rows
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def generator(live_service: Live) -> Deniable:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("rate", "reports"), [(40, 1), (3, 50)])
+@pytest.mark.parametrize(("rate", "reports"), rows([(40, 1), (3, 50)], by_default=[(3, 50)]))
 def test_what_is_said_to_be_kept_is_counted(
     live_service: Live, generator: Deniable, rate: int, reports: int
 ) -> None:

@@ -217,6 +217,7 @@ def test_a_process_that_is_not_told_to_trace_imports_nothing_of_it(tmp_path: Pat
     assert served(tmp_path) == "loaded False False\n"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_process_that_is_told_exports_its_last_spans_before_it_ends(tmp_path: Path) -> None:
     said = served(tmp_path, OTEL_TRACES_EXPORTER="console")

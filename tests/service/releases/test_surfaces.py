@@ -196,6 +196,7 @@ def test_every_kind_is_compared() -> None:
     assert {request["mechanism"] for request in REQUESTS} == {*RELEASE_KINDS} - OF_OTHER_DOMAINS
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("prepare", grid([prepared, narrowed], by_default=[prepared]))
 def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(

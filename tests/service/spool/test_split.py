@@ -44,14 +44,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
             ("sqlite", "s3"),
             ("sqlite", "database"),
         ],
-        by_default=[("postgres", "directory"), ("sqlite", "database")],
+        by_default=[("sqlite", "directory"), ("sqlite", "database")],
     ),
     ids="-".join,
 )
 def split(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Split]:
     """Each kind of database, each kind of place and both formats of blocks.
 
-    The default tier has each kind of database once, and each format once.
+    The default tier has each format once.
     """
     store, place = request.param
     with split_service.opened(tmp_path, store, place, intake_options=OPTIONS[place]) as split:

@@ -277,6 +277,7 @@ def test_an_empty_spool_is_no_work_and_none_at_all_is_an_error(
         tally(bare_service.running, tmp_path / "elsewhere", here)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_processes_count_the_same_and_killed_ones_lose_and_double_nothing(
     bare_service: World, tmp_path: Path

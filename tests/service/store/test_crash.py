@@ -34,7 +34,7 @@ from support.builders.store_reports import (
 from support.doubles.kill_switch import Killed, KillSwitch
 from support.tiers import by_tier
 
-STEP = by_tier(3, 1)
+STEP = by_tier(5, 1)
 pytestmark = pytest.mark.deeper
 
 Action = Callable[[AnyStore], object]
@@ -50,7 +50,7 @@ BATCH = [*arrivals(range(3, 12), b"\x01" * 5_000), arrival(1, b"\x01" * 5_000, e
 def every_kill(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EveryKill]:
     """Runs an action on a database for each of its statements, killed before that statement.
 
-    By default for every third. The last one lives to the end. Gives what is left on disk, and
+    By default for every fifth. The last one lives to the end. Gives what is left on disk, and
     whether it was killed.
     """
     made: list[Database] = []

@@ -324,6 +324,7 @@ def test_a_delta_comes_back_as_it_was_in_the_shorter_of_two_spellings(tally: lis
     assert len(places or b"") + len(counts) <= 8 * len(tally)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_reload_that_switches_synchronous_commit_off_changes_no_session(tmp_path: Path) -> None:
     with postgres_server.restartable() as server:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ from support.oracles.privacy_checks import (
     with_renewal_threshold,
 )
 from support.oracles.vectors import FOLDER, domain_of, value_of
-from support.tiers import grid, rows
+from support.tiers import rows
 
 RENEWALS = json.loads((FOLDER / "dyadic.json").read_text())["renewals"]
 VECTORS = json.loads((FOLDER / "chains.json").read_text())
@@ -159,9 +160,19 @@ def test_a_renewal_threshold_one_higher_breaks_the_promise(
     assert not at_most_exp(largest_ratio(laws), Fraction(epsilon))
 
 
-@pytest.mark.parametrize("epsilon", grid(["0.01", "1", "10"], by_default=["1"]))
-@pytest.mark.parametrize("id", ENUMERATED)
-@pytest.mark.parametrize("size", grid([2, 3], by_default=[3]))
+def is_long(case: tuple[str, int, str]) -> bool:
+    """Designs of thousands of messages, a minute each: those of two labels are half as large."""
+    return case[0] in {"cyclic/1", "projective/1"} and case[1:] == (3, "10")
+
+
+@pytest.mark.parametrize(
+    ("id", "size", "epsilon"),
+    rows(
+        product(ENUMERATED, (2, 3), ("0.01", "1", "10")),
+        by_default=lambda case: case[1:] == (3, "1"),
+        long=is_long,
+    ),
+)
 def test_permanent_renew_and_randomize_have_exactly_the_stated_laws(
     id: str, size: int, epsilon: str
 ) -> None:

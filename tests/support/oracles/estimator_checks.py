@@ -76,9 +76,8 @@ def check_variance(law: MessageLaw, frequencies: Frequencies, std_errors: StdErr
     """
     population = law.uneven()
     true = _floats(law.frequencies(population))
-    tallies = law.draw_tallies(population, REPORTS_A_REPLICATE, REPLICATES)
-    trials = law.trials(tallies, REPORTS_A_REPLICATE)
-    off = frequencies(law.supports(tallies), trials) - true
+    supports, trials = law.draw_supports(population, REPORTS_A_REPLICATE, REPLICATES)
+    off = frequencies(supports, trials) - true
     claimed = std_errors(np.broadcast_to(true, trials.shape), trials)
     z = -NormalDist().inv_cdf(FALSE_ALARM / 2 / law.labels)
     seen = ((off / claimed) ** 2).mean(axis=0)

@@ -116,6 +116,21 @@ class MessageLaw:
         chosen = (draws or generator()).multinomial(n, chances / chances.sum(), size=replicates)
         return np.asarray(chosen @ self.tallies)
 
+    def draw_supports(
+        self, population: Population, n: int, replicates: int
+    ) -> tuple[Counts, Counts]:
+        """Supports and trials, (replicates, labels) each, of such tallies: they add up.
+
+        Messages that support the same labels are drawn as one.
+        """
+        said = np.stack([self.supports(self.tallies), self.trials(self.tallies, 1)], axis=1)
+        kinds, kind = np.unique(said, axis=0, return_inverse=True)
+        chances = np.array([float(chance) for chance in self.probabilities(population)])
+        merged = np.bincount(kind.ravel(), chances)
+        chosen = generator().multinomial(n, merged / merged.sum(), size=replicates)
+        supports, trials = np.moveaxis(np.tensordot(chosen, kinds, axes=1), 1, 0)
+        return supports, trials
+
 
 def laws(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw]:
     """Each mechanism for labels, with each ε and each domain size that it takes."""

@@ -142,6 +142,7 @@ def test_a_named_mechanism_is_taken_and_judged() -> None:
     assert found.ratio_to_optimum == pytest.approx(92.4, abs=0.1)
 
 
+@pytest.mark.exhaustive
 def test_the_least_that_shows_up_is_above_the_noise_of_all_labels() -> None:
     """About (z_{1−.05/d} + z_{.8})·√(V0/n): 1.645 + 0.842 for one, 3.891 + 0.842 for many."""
     one = plan(1, "1", 10_000, domain_type="bits")

@@ -109,14 +109,14 @@ def test_a_record_is_planned_by_the_error_of_a_cell_of_two_attributes(
 
 @pytest.mark.statistical
 def test_the_error_planned_for_texts_is_that_of_many_reports() -> None:
-    """n = 400 runs of 20,000: the spread is within 20% of the plan but for 1e-6."""
+    """n = 300 runs of 20,000: the spread is within 20% of the plan but for 1e-6."""
     from deniable_estimators.inference.texts import TextTally, estimate_texts
     from support.builders.text_populations import estimator_of, tally_of
 
     estimator = estimator_of("3", 4)
     found = plan(Text(4), "3", 20_000)
     seen = []
-    for _ in range(400):
+    for _ in range(300):
         tally = tally_of(estimator, [b"most"], np.array([20_000]))
         result = estimate_texts(TextTally(estimator, tally), [b"rare"], held_out=True)
         seen.append(float(result.estimate.frequencies[0]))

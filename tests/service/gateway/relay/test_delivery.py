@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from deniable_aggregator.collections.registry import Collection
+from deniable_gateway.relay import forwarder
 from deniable_gateway.relay.asgi import MIRROR_SECONDS
 from deniable_gateway.relay.queue import NAME
 from deniable_shared.wire.report import Report
@@ -42,20 +43,22 @@ def test_waits_grow_while_nothing_answers(relay: RelayWorld, collection: Collect
     assert 5 <= len(relay.wiretap.posts) <= 8  # waits of 5…10 s, then 10…20, 20…40 and so on
 
 
-@pytest.mark.slow
-def test_a_batch_that_is_sent_in_part_is_finished_without_newcomers(tmp_path: Path) -> None:
-    with relay_world.opened(tmp_path, batch=1_001) as relay:
+def test_a_batch_that_is_sent_in_part_is_finished_without_newcomers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarder, "MAX_REPORTS", 10)
+    with relay_world.opened(tmp_path, batch=11) as relay:
         found = relay.aggregator.register(api_world.authored())
         relay.renew()
-        sent(relay, found, 1_003)
+        sent(relay, found, 13)
         relay.wiretap.outage, relay.wiretap.let_through = BUSY, 1
         relay.tick()
         sent(relay, found, 2)
         relay.wiretap.outage = None
         relay.restart()
         relay.renew()
-        assert [len(post.reports) for post in relay.wiretap.posts] == [1_000, 3, 3]
-        assert (relay.n(found.id), relay.running.queue.waiting()) == (1_003, 2)
+        assert [len(post.reports) for post in relay.wiretap.posts] == [10, 3, 3]
+        assert (relay.n(found.id), relay.running.queue.waiting()) == (13, 2)
 
 
 def test_a_token_that_is_refused_loses_nothing(relay: RelayWorld, collection: Collection) -> None:

@@ -68,7 +68,9 @@ TOO_RARE = {
     "top-k",
 }
 """What parts neighbours the most is too rare to be seen in so many draws; the laws show it."""
-MORE = {"mean of waves": 8_000, "noisy-max, geometric": 100_000, "shares": 10_000}
+SEEN = [each for each in AUDITS if each not in TOO_RARE]
+MOST = "noisy-max, geometric"
+MORE = {"mean of waves": 8_000, MOST: 100_000, "shares": 10_000}
 """Draws that show half a sensitivity: fewer may miss it by chance."""
 
 
@@ -125,7 +127,7 @@ def test_draws_prove_no_more_than_the_price(name: str) -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", [each for each in AUDITS if each not in TOO_RARE])
+@pytest.mark.parametrize("name", grid(SEEN, by_default=lambda name: name != MOST, long=[MOST]))
 def test_draws_find_half_a_sensitivity(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     halved_sensitivity(monkeypatch)
     release = AUDITS[name].prepared()

@@ -64,7 +64,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, l
         made = list(dashboard_site.one_of_each(filler))
         browser = Browser.signed_in(create_app(filler.service), filler.service, "admin")
         addresses = [*ADDRESSES]
-        for collection in made[:: by_tier(3, 1)]:
+        for collection in made[:: by_tier(6, 1)]:
             addresses += [f"/collections/{collection.id}{rest}" for rest in OF_A_QUESTION]
             addresses += [f"/public/{collection.name}", f"/embed/{collection.name}"]
             addresses += [f"/ledger?collection={collection.name}"]
