@@ -120,6 +120,7 @@ def test_every_module_says_its_job_in_a_docstring(member: str) -> None:
     assert [str(path) for path in modules(member) if not source_of(path).documented] == []
 
 
+@pytest.mark.slow
 def test_importing_the_contract_loads_neither_cryptography_nor_numpy() -> None:
     names = [
         ".".join(path.relative_to(ROOT / "shared").with_suffix("").parts)

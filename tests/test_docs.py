@@ -118,6 +118,7 @@ def texts() -> Iterator[Path]:
                 yield path
 
 
+@pytest.mark.slow
 def test_every_command_that_a_text_names_exists() -> None:
     read = 0
     for path in texts():

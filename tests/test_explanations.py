@@ -122,6 +122,7 @@ def test_the_drawing_is_small_and_has_both_themes_and_words() -> None:
     assert not re.search(r"<script|<image|href", DRAWING)
 
 
+@pytest.mark.slow
 def test_margins_by_people_and_epsilon_are_those_of_plan() -> None:
     rows = table(MARGINS, "people", "no scrambling", "ε = 4", "ε = 2", "ε = 1", "ε = 0.5")
     assert rows == [
@@ -141,6 +142,7 @@ def test_the_people_for_one_point_are_those_of_plan() -> None:
     assert f"you need {sentence}, and {needed['0.5']:,} at ε = 0.5." in MARGINS
 
 
+@pytest.mark.slow
 def test_margins_by_question_are_those_of_plan() -> None:
     asked = {
         "one yes or no": plan(1, "1", 10_000, domain_type="bits"),

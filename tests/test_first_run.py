@@ -62,6 +62,7 @@ def test_the_group_is_complete() -> None:
     assert bootstrap.missing() == []
 
 
+@pytest.mark.slow
 def test_no_test_looks_whether_a_library_is_there() -> None:
     looks = re.compile(r"importorskip\(|find_spec\(|except (ImportError|ModuleNotFoundError)")
     looking = {

@@ -56,6 +56,7 @@ def leads_to_a_section(page: str, after: str) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_every_section_that_is_cited_is_there() -> None:
     wrong = [
         (path.relative_to(ROOT).as_posix(), page, after[:40])
@@ -75,6 +76,7 @@ def test_a_citation_of_what_is_not_there_is_noticed() -> None:
     assert not leads_to_a_section("nothing.md", ", Difference sets")
 
 
+@pytest.mark.slow
 def test_every_numbered_section_is_of_the_protocol_or_of_a_source() -> None:
     protocol = (ROOT / "shared" / "PROTOCOL.md").read_text()
     numbers = set(re.findall(r"^## (\d+)\.", protocol, re.M))
@@ -121,6 +123,7 @@ def test_sections_have_a_name_each_and_say_what_tests_them(page: Path) -> None:
     assert untested == []
 
 
+@pytest.mark.slow
 def test_the_product_cites_every_page_of_derivations() -> None:
     product = [path for path in texts() if "tests" not in path.parts and path.suffix == ".py"]
     pages = {page for path in product for page, _ in cited(running_text(path))}

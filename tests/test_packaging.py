@@ -178,6 +178,7 @@ def test_tests_of_a_wheel_alone_import_only_what_it_brings(folder: str) -> None:
     assert {path: names for path, names in others.items() if names} == {}
 
 
+@pytest.mark.slow
 def test_the_benchmarks_install_what_the_support_that_they_import_needs() -> None:
     benchmarks = ROOT / "tests" / "benchmarks"
     project = tomllib.loads((benchmarks / "pyproject.toml").read_text())["project"]

@@ -76,6 +76,7 @@ def test_every_setting_has_its_default_and_a_meaning(name: str) -> None:
     assert meaning.endswith(".")
 
 
+@pytest.mark.slow
 def test_every_address_is_in_the_reference_and_no_other(tmp_path: Path) -> None:
     prepared(tmp_path)
     service = Service.open(Settings(data=tmp_path / "data"))

@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/explanation/where-is-it.md").read_text()
 SUPPORT = ROOT / "tests" / "support"
@@ -22,6 +24,7 @@ def first_line(module: Path) -> str:
     return (ast.get_docstring(ast.parse(module.read_text())) or "").partition("\n")[0]
 
 
+@pytest.mark.slow
 def test_the_index_of_support_has_the_first_line_of_every_module() -> None:
     sections = (SUPPORT / "README.md").read_text().split("\n## ")[1:]
     listed = {

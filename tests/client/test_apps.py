@@ -148,6 +148,7 @@ def test_the_flask_app_runs_from_its_file(shipped: Path, monkeypatch: pytest.Mon
     assert module.create_app().test_client().get("/telemetry").status_code == 200
 
 
+@pytest.mark.slow
 def test_the_fastapi_app_has_a_page_with_a_switch_and_its_health(newcomer: ClientForTests) -> None:
     pytest.importorskip("fastapi")
     from fastapi.testclient import TestClient

@@ -118,6 +118,7 @@ def test_a_denial_during_an_upload_ends_it(make_device: MakeDevice) -> None:
     assert [request.method for request in device.transport.requests] == ["GET"]
 
 
+@pytest.mark.slow
 def test_a_denial_that_cannot_be_written_holds_in_this_process(
     device: Device, tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ def must_time_out(url: str, body: bytes = b"", *, seconds: float = SHORT) -> Non
         must_end(lambda: HttpTransport().request("POST", url, body=body, timeout=seconds))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sockets")
 @pytest.mark.parametrize("what", DRIPS)
 def test_a_request_ends_at_its_time_limit_whatever_drips(what: str) -> None:
@@ -101,12 +102,14 @@ def test_a_request_ends_at_its_time_limit_whatever_drips(what: str) -> None:
         must_time_out(listener.url, body)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sockets")
 def test_a_request_ends_at_its_time_limit_while_a_handshake_drips() -> None:
     with dripping(drip(b"\0", first=b"\x16\x03\x03\x3f\xff\x02")) as listener:
         must_time_out(listener.url.replace("http:", "https:"))
 
 
+@pytest.mark.slow
 def test_a_request_ends_at_its_time_limit_while_a_name_is_looked_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -116,6 +119,7 @@ def test_a_request_ends_at_its_time_limit_while_a_name_is_looked_up(
     answered.set()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sockets")
 def test_an_address_that_refuses_leaves_the_next_one_a_try(monkeypatch: pytest.MonkeyPatch) -> None:
     real = socket.getaddrinfo
@@ -166,6 +170,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], tuple[Client,
 Held = Callable[[], tuple[Client, threading.Event]]
 
 
+@pytest.mark.slow
 def test_a_flush_ends_at_its_time_limit(held: Held) -> None:
     client, hangs = held()
     must_end(lambda: client.flush(timeout=1.0, early=True))

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from deniable_shared.manifest.model import Manifest
 from support.builders.client_world import URL, Device, Operator, manifest
 
@@ -29,6 +31,7 @@ def test_importing_the_client_loads_nothing_heavy() -> None:
     assert python("import deniable_client") == "[]\n"
 
 
+@pytest.mark.slow
 def test_recording_on_a_second_start_loads_nothing_heavy(
     device: Device, operator: Operator, tmp_path: Path
 ) -> None:
@@ -49,6 +52,7 @@ client.close()
     assert python(code, json.dumps(arguments)) == "queued\n[]\n"
 
 
+@pytest.mark.slow
 def test_the_background_thread_loads_nothing_heavy_before_something_is_due(
     device: Device, operator: Operator
 ) -> None:

@@ -142,6 +142,7 @@ def test_a_queue_that_is_full_takes_no_more(
     assert client.record("b", SETTINGS) is Outcome.QUEUED
 
 
+@pytest.mark.slow
 def test_a_locked_file_is_told_as_busy_and_tossed_nothing(device: Device) -> None:
     client = device.granted()
     with closing(sqlite3.connect(device.path, isolation_level=None)) as other:

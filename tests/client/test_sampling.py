@@ -25,6 +25,7 @@ def record_days(device: Device, days: int) -> list[Outcome]:
     return outcomes
 
 
+@pytest.mark.slow
 def test_who_is_not_asked_once_is_never_asked_and_pays_nothing(make_device: MakeDevice) -> None:
     seen = set()
     for _ in range(40):  # a false alarm has a chance of 2e-12

@@ -106,6 +106,7 @@ def test_progress_is_reported_about_every_hundred_users(aggregator: Aggregator) 
     assert progress == [100, 200]
 
 
+@pytest.mark.slow
 def test_the_key_list_is_fetched_once_for_many_users(aggregator: Aggregator) -> None:
     inner = RecordingTransport(aggregator)
     run(aggregator, 30, transport=CachingTransport(inner))

@@ -124,6 +124,7 @@ def test_no_two_histories_of_one_value_differ_in_what_a_hold_reports(
     assert len([key for key in witness.seen if key[1] == "tossed"]) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeat", QUESTIONS)
 @pytest.mark.parametrize("history", grid(SHORT, by_default=["ABAB", "A-BA"]))
 def test_a_backup_of_any_day_tosses_nothing_twice(

@@ -185,6 +185,7 @@ def test_no_byte_of_a_wiped_key_or_payload_is_left(device: Device) -> None:
     assert used not in everything(device)
 
 
+@pytest.mark.slow
 def test_a_reader_that_keeps_the_log_busy_only_postpones_the_tidying(device: Device) -> None:
     client = device.granted()
     before = key_of(device)
@@ -239,6 +240,7 @@ class LockedLog:
         return getattr(self._inner, name)
 
 
+@pytest.mark.slow
 def test_a_log_that_cannot_be_copied_only_postpones_the_tidying(device: Device) -> None:
     client = device.granted()
     client._state._db = LockedLog(client._state._db)  # type: ignore[arg-type, assignment]  # a double of the connection

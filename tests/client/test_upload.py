@@ -84,6 +84,7 @@ def test_early_sends_what_is_not_due_yet(six: Device) -> None:
     assert answered(six).flush(early=True).accepted == len(NAMES)
 
 
+@pytest.mark.slow
 def test_the_order_of_sending_is_not_the_order_of_recording(six: Device) -> None:
     orders = set()
     for _ in range(12):

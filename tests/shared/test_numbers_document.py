@@ -59,6 +59,7 @@ def test_worst_cases_of_means_are_those_of_the_mechanisms(row: list[str]) -> Non
     assert row[1:4] == [f"{number:.4f}" for number in ours]
 
 
+@pytest.mark.slow
 def test_equal_scores_are_the_better_ones_only_above_nine() -> None:
     for epsilon, better in (("8.9", False), ("9.5", True)):
         equal = worst_variance(Fraction(epsilon), *best_window(Fraction(epsilon)))
@@ -114,6 +115,7 @@ def test_tables_of_numbers_are_there() -> None:
         assert len(list(rows(id, columns))) == count
 
 
+@pytest.mark.slow
 def test_the_windowed_mean_has_the_smaller_worst_case_from_its_limit_on() -> None:
     for epsilon, better in (("1.1", False), ("1.2", True)):
         window = worst_variance(Fraction(epsilon), *best_window(Fraction(epsilon)))

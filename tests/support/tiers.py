@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -36,19 +36,16 @@ asked: set[str] = set()
 
 
 def grid(values: Iterable[Any], *, by_default: Chosen, long: Chosen = ()) -> list[Any]:
-    """All values of one argument; those not chosen are exhaustive, or of the tier `long`."""
-    return [
-        value if _chosen(value, by_default) else pytest.param(value, marks=_tier(value, long))
-        for value in values
-    ]
+    """All values of one argument; those not chosen are exhaustive, or of the tier `long`.
+
+    They are left out where `-m` does not name their tier: pytest would make a test of each first.
+    """
+    return [case for value in values for case in _cases(value, (value,), by_default, long)]
 
 
 def rows(values: Iterable[tuple[Any, ...]], *, by_default: Chosen, long: Chosen = ()) -> list[Any]:
     """The same, where a value is a tuple of several arguments."""
-    return [
-        value if _chosen(value, by_default) else pytest.param(*value, marks=_tier(value, long))
-        for value in values
-    ]
+    return [case for value in values for case in _cases(value, value, by_default, long)]
 
 
 def by_tier(usual: T, exhaustive: T) -> T:
@@ -107,8 +104,14 @@ def _on_postgres(item: pytest.Item) -> bool:
     return any(isinstance(word, str) and word.startswith("postgres") for word in words)
 
 
-def _tier(value: object, long: Chosen) -> pytest.MarkDecorator:
-    return pytest.mark.long if _chosen(value, long) else pytest.mark.exhaustive
+def _cases(value: Any, given: tuple[Any, ...], by_default: Chosen, long: Chosen) -> Iterator[Any]:
+    """The value, with the marker of its tier; nothing where that tier does not run."""
+    if _chosen(value, by_default):
+        yield value
+        return
+    tier = "long" if _chosen(value, long) else "exhaustive"
+    if tier in asked:
+        yield pytest.param(*given, marks=getattr(pytest.mark, tier))
 
 
 def _chosen(value: object, chosen: Chosen) -> bool:

@@ -118,6 +118,7 @@ def test_pure_curves_are_those_of_randomized_response() -> None:
     check_curve(lambda e, a: float(pure_divergence(Fraction(e), Fraction(a))), response_pairs)
 
 
+@pytest.mark.slow
 def test_curves_of_bounded_range_are_reached_by_two_likelihood_ratios() -> None:
     check_curve(lambda e, a: float(range_divergence(Fraction(e), Fraction(a))), range_pairs)
 

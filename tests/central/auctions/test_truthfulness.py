@@ -94,6 +94,7 @@ def test_no_lie_about_utilities_from_minus_b_to_b_gains_more_than_2b_tanh(
             assert max(float(law @ utility) for law in laws.values()) - honest <= bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", grid(["0.1", "2", "20"], by_default=["2"]))
 def test_no_lie_gains_one_of_two_bidders_anything_with_payments(
     epsilon: str,
@@ -179,6 +180,7 @@ def test_a_payment_is_an_exact_function_of_what_others_said() -> None:
     assert one != other  # so it is no part of what the outcome's epsilon covers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.5", "8"])
 def test_nobody_moves_the_payment_of_another_by_more_than_its_noise_hides(epsilon: str) -> None:
     lottery = WelfareLottery.of(epsilon=epsilon, scale=1)

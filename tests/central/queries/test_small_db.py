@@ -204,6 +204,7 @@ def failing_mass(
     return float(weights[errors > bound + 1e-12].sum() / weights.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.05, 0.5])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_the_error_is_within_the_bound_but_with_probability_beta(

@@ -133,6 +133,7 @@ def test_tables_of_sampled_pairs_have_the_variance_of_their_reports(
         assert source.covariance(true, 1) == pytest.approx(off.T @ (chances[:, None] * off))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given", grid(PAIRS, by_default=lambda law: law.domain.radices != (2, 2, 3)), ids=title
 )

@@ -91,6 +91,7 @@ def test_limits_around_hold_the_raw_interval_and_the_point() -> None:
     assert most.tolist() == [0.4, 0.3, 0.6]
 
 
+@pytest.mark.slow
 def test_limits_around_cover_where_the_simplex_shifts_points_out() -> None:
     """Exact: all tallies of 12 reports of grr over four labels, one of which nearly all have."""
     n, truth = 12, np.array([0.94, 0.02, 0.02, 0.02])

@@ -26,6 +26,7 @@ def readable(text: bytes) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_whole_continuations_of_two_bytes_are_all_texts_of_two_bytes() -> None:
     every = {bytes(pair) for pair in product(range(256), repeat=2) if readable(bytes(pair))}
     assert {row.tobytes() for row in continuations(CHARACTER_START, 2, whole=True)} == every

@@ -148,6 +148,7 @@ def test_codes_that_stand_for_nothing_show_reports_made_up() -> None:
     assert next(each.code for each in actual if each.kind == "unused-code") == 63
 
 
+@pytest.mark.slow
 def test_most_likely_frequencies_are_near_raw_ones_for_many_reports() -> None:
     mechanism = build("loloha/1", domain_size=16, epsilon="2")
     people = np.arange(16) * 10_000 + 10_000

@@ -31,6 +31,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         yield service
 
 
+@pytest.mark.slow
 def test_a_stolen_database_has_no_secret_no_address_and_no_answer(
     service: World,
 ) -> None:

@@ -123,6 +123,7 @@ def test_pages_of_the_log_follow_each_other(service: World) -> None:
     assert whole["entries"][-1]["head"] == whole["head"]
 
 
+@pytest.mark.slow
 def test_a_change_of_settings_is_recorded_once_without_secrets(tmp_path: Path) -> None:
     with opened(tmp_path) as service:
         settings = service.running.settings
@@ -143,6 +144,7 @@ def deniable(tmp_path: Path) -> Deniable:
     return command
 
 
+@pytest.mark.slow
 def test_the_command_shows_acts_and_says_that_the_chain_holds(deniable: Deniable) -> None:
     deniable.done("access", "tokens", "new", "--role", "viewer", "--label", "Grafana")
     shown = deniable.done("access", "audit")

@@ -155,6 +155,7 @@ def last_taken_away(data: Path) -> None:
 CHECKS = (("access", "audit", "--verify"), ("doctor", "verify-log"), ("doctor",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", CHECKS, ids=" ".join)
 def test_an_entry_taken_from_the_end_is_missed(
     deniable: Deniable, tmp_path: Path, command: tuple[str, ...]

@@ -44,6 +44,7 @@ def status(browser: Browser, path: str) -> int:
     return browser.client.get(path).status_code
 
 
+@pytest.mark.slow
 def test_a_link_reads_its_collection_and_no_other_and_changes_nothing(
     service: World, link_target: Collection
 ) -> None:

@@ -48,6 +48,7 @@ def test_every_command_explains_itself_with_an_example() -> None:
 PLACES = [(), *command_paths(main, click.Context(main))]
 
 
+@pytest.mark.slow
 def test_help_fits_80_columns_and_is_as_wide_as_columns_says() -> None:
     for path in PLACES:
         pages = {
@@ -96,6 +97,7 @@ def test_the_commands_are_those_of_the_design() -> None:
     }
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy() -> None:
     """One process asks for all of it; what the first one to load something loads is named."""
     asked = [["--help"], ["--version"], *([*command.split(), "--help"] for command in READING)]

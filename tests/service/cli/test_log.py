@@ -67,6 +67,7 @@ def test_an_untouched_log_is_well(deniable: Deniable) -> None:
         assert what in shown
 
 
+@pytest.mark.slow
 def test_the_head_is_the_one_the_service_shows(deniable: Deniable) -> None:
     rotated = deniable.json("keys", "list")["log"]
     answer = deniable.json("doctor", "verify-log", "--head", rotated["head"])

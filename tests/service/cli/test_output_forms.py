@@ -90,6 +90,7 @@ def test_a_raw_estimate_below_its_interval_is_drawn_where_it_is(
     assert line.index("●") < line.index("├")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
 def test_a_file_is_what_the_service_answers(form: str, tmp_path: Path) -> None:
     path = tmp_path / f"settings.{form}"

@@ -106,6 +106,7 @@ def test_a_record_is_planned_by_its_attributes(deniable: Deniable) -> None:
     assert "a cell of two attributes" in deniable.done(*asked, "--attributes", "3,4,2")
 
 
+@pytest.mark.slow
 def test_a_text_is_planned_by_its_bytes_at_every_epsilon(deniable: Deniable) -> None:
     for epsilon in ("1", "3.3", "3.45"):  # of the last two 64 tables are fewer than 2^16 codes
         text = ("--type", "text", "--domain", "16", "--epsilon", epsilon, "--users", "100000")
@@ -133,6 +134,7 @@ def test_what_a_relay_leaves_of_epsilon_is_told_for_the_share_of_liars(deniable:
     )
 
 
+@pytest.mark.slow
 def test_reports_that_say_whose_they_are_keep_their_epsilon_when_shuffled(
     deniable: Deniable,
 ) -> None:

@@ -58,6 +58,7 @@ def test_what_readyz_said_last_is_in_the_error(child: subprocess.Popen[bytes]) -
     assert "deniable doctor" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_what_it_waits_for_is_said_at_once_and_once(
     child: subprocess.Popen[bytes], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -28,6 +28,7 @@ def apply(deniable: Deniable, toml: str = SETTINGS_TOML, *options: str) -> dict[
 PURPOSE = ("--purpose", "Which theme do people use?")
 
 
+@pytest.mark.slow
 def test_the_whole_session_works_from_an_empty_directory(tmp_path: Path) -> None:
     deniable = Deniable(tmp_path)
     assert "trust=" in deniable.done("init")
@@ -63,6 +64,7 @@ def test_init_keeps_everything_from_others(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_the_public_url_is_where_collections_send_reports(tmp_path: Path) -> None:
     deniable = Deniable(tmp_path)
     deniable.done("init", "--public-url", "https://telemetry.example.org/")
@@ -222,6 +224,7 @@ def test_lint_prints_its_findings_and_fails_on_an_error(deniable: Deniable) -> N
     assert "error   expires" in answer.stdout
 
 
+@pytest.mark.slow
 def test_export_takes_an_id_and_a_version(deniable: Deniable) -> None:
     (made,) = apply(deniable)["collections"]
     by_id = deniable.done("collections", "export", made["collection"], "--version", "1")

@@ -54,6 +54,7 @@ def test_given_texts_are_told_in_their_order(deniable: Deniable) -> None:
     assert "tea" in deniable.done("estimates", "words", *asked)
 
 
+@pytest.mark.slow
 def test_without_a_search_nothing_is_found_and_that_is_said(deniable: Deniable) -> None:
     assert deniable.json("estimates", "words")["estimates"] == []
     shown = " ".join(deniable.done("estimates", "words").split())

@@ -34,6 +34,7 @@ def test_tokens_are_listed_without_the_token(deniable: Deniable) -> None:
     assert token not in shown
 
 
+@pytest.mark.slow
 def test_commands_that_open_the_directory_leave_no_token_behind(deniable: Deniable) -> None:
     deniable.done("collections", "list")
     deniable.done("access", "tokens", "list")

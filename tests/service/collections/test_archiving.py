@@ -267,6 +267,7 @@ def test_a_kill_before_the_database_committed_deletes_nothing(
     assert uploads_go_on(service, collection)
 
 
+@pytest.mark.slow
 def test_other_processes_take_up_what_one_has_archived_and_deleted(tmp_path: Path) -> None:
     with pair(tmp_path) as (first, second):
         mistake = authored("mistake", valid_from=LATER)
@@ -289,6 +290,7 @@ def test_other_processes_take_up_what_one_has_archived_and_deleted(tmp_path: Pat
         assert found.get("mistake").versions.keys() == {1}
 
 
+@pytest.mark.slow
 def test_a_new_collection_is_not_mixed_with_a_deleted_one_of_its_id(
     tmp_path: Path,
 ) -> None:

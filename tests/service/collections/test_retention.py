@@ -209,6 +209,7 @@ def test_a_session_ends_with_the_tallies_it_reads(service: World) -> None:
     assert service.running.store.result(release) is not None
 
 
+@pytest.mark.slow
 def test_on_postgresql_the_leader_deletes_them(tmp_path: Path) -> None:
     with pair(tmp_path) as (first, second):
         first.upload(first.report())

@@ -159,6 +159,7 @@ def test_plans_of_others_pass_it_over(toys: Collections) -> None:
         assert plan(record(2, 2), "1", 100_000, repeat=repeat).mechanism == "grr/1"
 
 
+@pytest.mark.slow
 def test_a_plan_that_names_it_leaves_out_what_is_not_known(toys: Collections) -> None:
     named = plan(4, "1", 100_000, mechanism="toy/1")
     assert [way.repeat for way in named.repeats] == ["once", "fresh"]

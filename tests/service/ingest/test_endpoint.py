@@ -317,6 +317,7 @@ NOT_FOR_A_PAGE = [
 ]
 
 
+@pytest.mark.slow
 def test_no_other_request_is_for_a_page(asked_on_a_page: World) -> None:
     for fields in NOT_FOR_A_PAGE:
         body = encode_upload([asked_on_a_page.report()])

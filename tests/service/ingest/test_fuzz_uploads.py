@@ -154,6 +154,7 @@ def edited(body: bytes, edit: tuple[str, int, int, bytes]) -> bytes:
             return body[end:] + body[at:end] + body[:at]
 
 
+@pytest.mark.slow
 @quick
 @given(chosen=st.lists(st.integers(0, 23), min_size=1, max_size=5), changes=edits(700))
 def test_a_body_of_honest_reports_with_edits_is_judged_by_its_bytes(

@@ -123,6 +123,7 @@ def test_checks_have_the_oracles_outcomes(
     ]
 
 
+@pytest.mark.slow
 @given(**uploads())
 @settings(max_examples=by_tier(30, 150))
 def test_an_upload_has_the_oracles_answer_and_tallies(

@@ -35,11 +35,13 @@ def cells(bare_service: World) -> list[KeyedTally]:
     return bare_service.running.store.tallies(bare_service.manifest.collection, TODAY, TODAY)
 
 
+@pytest.mark.slow
 def test_an_id_is_always_in_the_same_of_64_groups() -> None:
     assert cohorts() == cohorts()
     assert set(cohorts()) == set(range(64))
 
 
+@pytest.mark.slow
 def test_another_secret_or_collection_groups_otherwise() -> None:
     assert cohorts() != cohorts(secret=b"\x01" * 32)
     assert cohorts() != cohorts(collection="settings-5kqz0m")

@@ -160,6 +160,7 @@ def test_a_list_is_renewed_an_hour_after_the_log_grew(bare_service: World) -> No
     assert (listed.version, listed.log_size) == (2, 2)
 
 
+@pytest.mark.slow
 def test_an_idle_log_gains_one_entry_a_week(bare_service: World) -> None:
     renewed(bare_service, HOUR)
     size = bare_service.running.store.log_head()[0]

@@ -95,6 +95,7 @@ def acts(service: World) -> list[str]:
     return [each["act"] for each in entries if each["act"].startswith("alert-")]
 
 
+@pytest.mark.slow
 def test_a_change_calls_the_webhook_once_and_no_change_calls_nothing(
     service: World, hook: Hook
 ) -> None:

@@ -158,6 +158,7 @@ def test_a_restored_store_has_every_row_of_the_one_backed_up(
         postgres_server.drop(target.store)
 
 
+@pytest.mark.slow
 def test_access_and_audit_log_are_restored_but_no_session_is(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -177,6 +178,7 @@ def test_access_and_audit_log_are_restored_but_no_session_is(
         postgres_server.drop(target.store)
 
 
+@pytest.mark.slow
 def test_a_restored_store_goes_on_counting_where_the_other_one_was(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -196,6 +198,7 @@ def test_a_restored_store_goes_on_counting_where_the_other_one_was(
         postgres_server.drop(target.store)
 
 
+@pytest.mark.slow
 def test_a_copy_there_and_back_is_the_same(settings: Settings, tmp_path: Path) -> None:
     before = content(settings)
     there = empty(OTHER[kind_of(settings)], tmp_path)
@@ -293,6 +296,7 @@ def test_a_backup_that_stops_half_way_restores_nothing(tmp_path: Path) -> None:
     assert not (target.data / "deniable.db").exists()
 
 
+@pytest.mark.slow
 def test_a_backup_under_load_is_one_moment_of_the_store(settings: Settings, tmp_path: Path) -> None:
     store, stop = open_store(settings), threading.Event()
 

@@ -38,7 +38,7 @@ BITS = {"dark_mode": True, "beta": False}
 
 @pytest.fixture(
     params=grid([1, 2, 3], by_default=[2]),
-    ids=["sqlite", "postgres, 2 workers", "postgres, 3 workers"],
+    ids={1: "sqlite", 2: "postgres, 2 workers", 3: "postgres, 3 workers"}.get,
 )
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
     store = "" if request.param == 1 else postgres_server.empty()

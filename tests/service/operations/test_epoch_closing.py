@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from deniable_aggregator.store.rows import EpochRow
 from deniable_shared.wire.problems import ReportError
 from support.builders.databases import Sqlite
@@ -85,6 +87,7 @@ def test_the_epochs_of_a_closed_collection_still_close(bare_service: World) -> N
     assert bare_service.running.store.is_closed(bare_service.manifest.collection, TODAY)
 
 
+@pytest.mark.slow
 def test_reports_that_race_the_closing_are_counted_or_refused(bare_service: World) -> None:
     reports = [bare_service.report() for _ in range(200)]
     started = threading.Event()

@@ -196,6 +196,7 @@ def answers(service: World) -> None:
     wait_until("it is found again", lambda: service.get("/readyz", None).status_code == 200)
 
 
+@pytest.mark.slow
 def test_when_the_leader_dies_another_keeps_house(tmp_path: Path) -> None:
     with pair(tmp_path) as (first, second):
         first.running.tick()

@@ -314,6 +314,7 @@ def labels_of(family: Metric) -> set[str]:
     return {name for sample in family.samples for name in sample.labels if name != "le"}
 
 
+@pytest.mark.slow
 def test_what_is_exposed_is_what_promtool_takes(service: World) -> None:
     promtool = program("promtool", "apt-get install prometheus")
     found = service.register(authored())

@@ -120,6 +120,7 @@ class TestInit:
         assert '"http://127.0.0.1:8000", trust="ed25519:' in deniable.done("init")
         assert kept(deniable) == {"public_url": "http://127.0.0.1:8000"}
 
+    @pytest.mark.slow
     def test_it_keeps_the_port_of_its_environment_for_later_commands(
         self, deniable: Deniable
     ) -> None:
@@ -202,6 +203,7 @@ class TestApply:
         web.lists[PUBLIC] = key_list(deniable)
         assert warnings(applied(deniable)) == []
 
+    @pytest.mark.slow
     def test_the_wrong_address_of_an_unused_collection_is_mended_by_replace(
         self, deniable: Deniable
     ) -> None:
@@ -247,6 +249,7 @@ class TestDoctor:
         deniable.done("init", "--public-url", PUBLIC)
         assert self.said(deniable) == []
 
+    @pytest.mark.slow
     def test_another_services_keys_fail(
         self, deniable: Deniable, other_deniable: Deniable, web: Web
     ) -> None:

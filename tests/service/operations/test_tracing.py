@@ -114,6 +114,7 @@ def releases(service: World, traced_day: Day) -> None:
             service.send("POST", address, role, json=body)
 
 
+@pytest.mark.slow
 def test_every_kind_of_outcome_was_seen(traced_day: Day) -> None:
     seen = set(traced_day.traced.names)
     assert {

@@ -191,6 +191,7 @@ def test_tallies_outlive_a_wrong_clock_that_was_believed_for_an_hour(
     assert service.running.store.epochs(collection.id)[0].expired_at is not None
 
 
+@pytest.mark.slow
 def test_a_process_with_a_wrong_clock_hands_the_lead_to_another(tmp_path: Path) -> None:
     settings = prepared_on_postgres(tmp_path)
     clocks = Moment(), Moment()

@@ -208,6 +208,7 @@ def test_the_right_database_put_back_is_served_without_a_command(wrong_site: Sit
     assert wrong_site.ready() == "ready"
 
 
+@pytest.mark.slow
 def test_a_lost_database_is_noticed_without_heads_json(wrong_site: Site) -> None:
     with wrong_site.closed():
         (wrong_site.database.parent / "heads.json").unlink()
@@ -326,6 +327,7 @@ def test_no_key_is_rotated_with_the_wrong_database_by_api_or_page(wrong_site: Si
     assert world.running.keys.listed_keys == keys
 
 
+@pytest.mark.slow
 def test_another_process_that_makes_the_database_new_stops_this_one(tmp_path: Path) -> None:
     with opened(tmp_path, kind="postgres") as world:
         wrong_site = Site(world, world.register(authored("theme")))

@@ -289,6 +289,7 @@ def test_a_rational_of_the_ledger_is_a_number_good_to_12_digits(
     assert value == pytest.approx(float(Fraction(exact)), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_program_that_reads_views_needs_no_right_to_any_table(tmp_path: Path) -> None:
     address = postgres_server.empty()
     with opened(tmp_path, store=address) as service:

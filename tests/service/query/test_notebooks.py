@@ -84,6 +84,7 @@ def test_what_else_the_address_takes_is_passed_on(query: Service) -> None:
     assert query.estimates("minutes", quantile=["0.5"])[1]["label"] == "p50"
 
 
+@pytest.mark.slow
 def test_a_frame_has_a_column_a_member_and_says_what_it_is_of(query: Service) -> None:
     found = query.estimates("theme")
     frame = found.to_pandas()
@@ -318,6 +319,7 @@ def test_a_plot_of_numbers_draws_mean_and_quantiles_in_their_units(query: Servic
     assert ax.get_xlabel() == "value"
 
 
+@pytest.mark.slow
 def test_a_plot_over_time_has_a_band_a_label(query: Service) -> None:
     ax = query.series("theme", labels=["light", "auto"]).plot()
     assert (len(ax.lines), len(ax.collections)) == (2, 2)

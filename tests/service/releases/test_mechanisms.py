@@ -59,6 +59,7 @@ def release_world(
         yield made
 
 
+@pytest.mark.slow
 @settings(max_examples=by_tier(15, 60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     mechanism=st.sampled_from(NAMES),

@@ -75,6 +75,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     grid(
@@ -119,6 +120,7 @@ def test_each_is_priced_made_shown_charged_and_made_again(
         assert request_terms(again) == row.terms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", grid(sorted(DOMAIN_OF), by_default=["duchi/1", "tree/1", "pairs/1", "cms/1"])
 )
@@ -163,6 +165,7 @@ def test_a_quantity_has_its_name_then_its_value_then_its_limits(
         assert places == sorted(places)
 
 
+@pytest.mark.slow
 def test_answers_are_sentences(world: World) -> None:
     said = {}
     for mechanism in ("optimal-mean/1", "haar/1", "pairs/1", "hcms/1"):

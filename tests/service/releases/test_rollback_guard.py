@@ -137,6 +137,7 @@ def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Resta
         stored_release(restarted.spender.service.running.store, restarted.spender.collection, lost)
 
 
+@pytest.mark.slow
 def test_reconciling_is_one_entry_of_the_audit_log_however_much_it_charges(
     restarted: Restarted,
 ) -> None:

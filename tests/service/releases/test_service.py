@@ -145,6 +145,7 @@ def test_another_version_of_a_mechanism_never_answers_from_the_cache(
         assert newer.charges == 2
 
 
+@pytest.mark.slow
 def test_fifty_releasing_threads_get_no_more_than_the_rest_of_a_budget(
     release_world: ReleaseWorld,
 ) -> None:

@@ -313,6 +313,7 @@ def test_a_clock_that_has_passed_the_grace_closes_epochs_for_spools_too(
     assert summary.refused == {(bare_service.manifest.collection, "epoch-closed"): 40}
 
 
+@pytest.mark.slow
 def test_of_two_jobs_at_once_one_counts_each_block(
     tmp_path: Path,
 ) -> None:

@@ -114,6 +114,7 @@ def test_fifty_threads_with_one_request_make_one_charge(store: AnyStore) -> None
     assert len(store.charges(COLLECTION)) == 1
 
 
+@pytest.mark.slow
 def test_a_decision_waits_for_the_one_that_another_process_is_at(
     store: AnyStore, database: Database
 ) -> None:

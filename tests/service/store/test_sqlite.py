@@ -142,6 +142,7 @@ def test_nothing_is_written_to_a_file_that_was_replaced(file: Sqlite, tmp_path: 
                 act()
 
 
+@pytest.mark.slow
 def test_a_store_loads_no_pandas_and_hides_none() -> None:
     code = (
         "import sys, deniable_aggregator.store.sqlite.store\n"

@@ -18,7 +18,6 @@ from deniable_aggregator.releases.kinds import RELEASE_KINDS
 from deniable_estimators.inference.manipulation import UNREACHABLE
 from support.builders.api_world import TODAY, World, authored
 from support.oracles.read_surfaces import COMMANDS, READING, Answer, everything
-from support.tiers import grid
 
 FIXED = {
     "/healthz",
@@ -81,12 +80,16 @@ def filled(service: World, read: str, more: str = "") -> Collection:
     return collection
 
 
-MORE = ['repeat = "once"\n', 'repeat = "fresh"\n', 'repeat = "memoized"\nlinkable = true\n']
+MORE = {
+    "once": 'repeat = "once"\n',
+    "fresh": 'repeat = "fresh"\n',
+    "memoized": 'repeat = "memoized"\nlinkable = true\n',
+}
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-@pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
+@pytest.mark.parametrize("more", MORE.values(), ids=MORE)
 def test_releases_show_nothing_that_depends_on_a_report(
     service: World, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
@@ -104,7 +107,7 @@ def test_releases_show_nothing_that_depends_on_a_report(
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-@pytest.mark.parametrize("more", grid(MORE, by_default=MORE[2:]), ids=["once", "fresh", "memoized"])
+@pytest.mark.parametrize("more", MORE.values(), ids=MORE)
 def test_closed_shows_nothing_that_depends_on_a_report_of_an_open_epoch(
     service: World, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:

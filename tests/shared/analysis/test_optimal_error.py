@@ -144,6 +144,7 @@ def test_subset_selection_is_the_optimum(d: int, epsilon: str) -> None:
 AFFINE = {"0.5": 1.0163, "1": 1.0171, "2": 1.0427, "3": 1.1321, "4": 1.1287, "6": 1.1119}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", grid(AFFINE, by_default=["0.5", "4"]))
 def test_affine_thresholds_come_as_near_as_the_next_prime_lets_them(epsilon: str) -> None:
     """Prime gaps cost most where w is 1; from d = 64 on where GRR is not optimal, 3.7%."""

@@ -116,6 +116,7 @@ def test_each_case_has_a_name_of_its_own() -> None:
     assert len(set(map(str, CASES))) == len(CASES)
 
 
+@pytest.mark.slow
 @pytest.mark.deeper
 @pytest.mark.parametrize("epsilon", EACH_EPSILON, ids=str)
 @pytest.mark.parametrize("id", BY_ID)

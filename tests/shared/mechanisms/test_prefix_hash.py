@@ -166,6 +166,7 @@ def test_codes_are_enough_and_a_tally_never_too_large(epsilon: str, size: int) -
     assert mechanism.payload_size <= 3
 
 
+@pytest.mark.slow
 def test_every_epsilon_has_a_base_and_tables() -> None:
     for hundredths in range(1, 700, 3):
         mechanism = build("prefix-hash/1", domain_size=16, epsilon=f"{hundredths / 100}")

@@ -100,6 +100,7 @@ def test_bits_are_the_most_significant_ones_of_whole_bytes(stream: bytes, count:
     assert len(coins.rest) == 40 - (count + 7) // 8
 
 
+@pytest.mark.slow
 def test_each_integer_below_a_bound_has_equally_many_draws() -> None:
     for bound in range(2, 257):
         spare = 8 - (bound - 1).bit_length()

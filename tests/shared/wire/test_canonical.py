@@ -85,6 +85,7 @@ def test_what_is_not_one_plain_document_is_refused(data: bytes, reason: str) -> 
         strict_json(data)
 
 
+@pytest.mark.slow
 def test_a_late_duplicate_among_many_keys_is_found_without_delay() -> None:
     keys = ",".join(f'"{index}":1' for index in range(80_000))
     with pytest.raises(DecodeError, match='field "79999" is given twice'):

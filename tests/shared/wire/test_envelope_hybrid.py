@@ -69,6 +69,7 @@ def test_the_published_reports_open(vector: dict[str, str]) -> None:
     assert Plaintext.decode(plaintext).payload.hex() == vector["payload"]
 
 
+@pytest.mark.slow
 def test_any_byte_changed_does_not_open() -> None:
     """Bytes, not bits: of the 1,137 one in each of the parts would do."""
     sealed = envelope.seal(b"x", public_key=PUBLIC, info=b"i", suite=2)

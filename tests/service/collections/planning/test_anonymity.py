@@ -68,6 +68,7 @@ def test_fresh_answers_add_up_and_never_cost_more_than_without_a_relay() -> None
     assert small.epsilon_all <= 40.0
 
 
+@pytest.mark.slow
 def test_one_answer_is_all_there_is() -> None:
     found = shuffle_anonymity(GRR, batch=20_000, repeat="once", lifetime=Fraction(4))
     assert (found.epsilon_all, found.delta_all) == (found.epsilon, found.delta)

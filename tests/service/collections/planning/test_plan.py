@@ -61,6 +61,7 @@ def sample(domain: int, epsilon: str, half_width: float, **more: object) -> Plan
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", OF_A_CHOICE)
 def test_the_reports_that_a_choice_needs_are_those_of_the_table(epsilon: str) -> None:
     for half_width, result in zip(HALF_WIDTHS, OF_A_CHOICE[epsilon], strict=True):
@@ -152,6 +153,7 @@ def test_the_least_that_shows_up_is_above_the_noise_of_all_labels() -> None:
     assert plan(1000, "0.1", 100).smallest_detectable is None
 
 
+@pytest.mark.slow
 def test_influence_is_that_of_the_literature_at_many_labels() -> None:
     """2·coth(ε/2): 4.3 at ε = 1; one percent of all widen an interval by .0437."""
     found = plan(60_000, "1", 10_000, mechanism="affine/1")

@@ -34,6 +34,7 @@ def asked(domain: Record | Text | int, epsilon: str = "1", **more: object) -> Pl
     return plan(domain, epsilon, 100_000, **more)  # type: ignore[arg-type]  # one dict has values of many types
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "chosen"), [("0.1", "duchi/1"), ("4", "optimal-mean/1"), ("12", "discrete")]
 )

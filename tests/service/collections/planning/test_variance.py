@@ -88,6 +88,7 @@ def test_every_mechanism_is_here() -> None:
     assert {*LABELS, *MEANS, *OF_THEIR_OWN} == set(mechanism_ids())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epochs", grid(EPOCHS, by_default=[EPOCHS[-1]]))
 @pytest.mark.parametrize("id", LABELS)
 def test_a_label_of_a_device_over_some_epochs_varies_as_the_formula_says(

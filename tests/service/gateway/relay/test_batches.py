@@ -19,6 +19,7 @@ RELAYED: dict[str, Any] = {"relay_batch": 1_000}
 BUSY = ("503 Service Unavailable", [("Retry-After", "120")])
 
 
+@pytest.mark.slow
 def test_fewer_than_a_batch_are_never_passed_on(relay: RelayWorld, collection: Collection) -> None:
     sent(relay, collection, BATCH - 1)
     relay.tick()

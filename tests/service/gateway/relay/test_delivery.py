@@ -43,6 +43,7 @@ def test_waits_grow_while_nothing_answers(relay: RelayWorld, collection: Collect
     assert 5 <= len(relay.wiretap.posts) <= 8  # waits of 5…10 s, then 10…20, 20…40 and so on
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_sent_in_part_is_finished_without_newcomers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from deniable_gateway.relay.forwarder import Forwarder, UpstreamReply
 from deniable_gateway.relay.queue import NAME, ReportQueue
 from deniable_gateway.upload.mirror import Mirror
@@ -39,6 +41,7 @@ KEPT = {"keep", "drop-and-stop"}
 """A relay has checked what it forwards: a refused message says that one of the two is too old."""
 
 
+@pytest.mark.slow
 def test_a_reply_settles_a_report_only_as_the_vector_says(tmp_path: Path) -> None:
     settled, expected = {}, {}
     for number, case in enumerate(FILE["cases"]):

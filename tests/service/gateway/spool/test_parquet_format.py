@@ -98,6 +98,7 @@ def test_other_columns_are_refused() -> None:
             decode_parquet(written(other))
 
 
+@pytest.mark.slow
 def test_a_file_that_would_fill_the_memory_is_refused_before_it_does() -> None:
     table = read(encode_parquet(REPORTS)).slice(1, 1)
     bomb = pa.concat_tables([table.set_column(6, table.schema.field(6), [[bytes(65_000)]])] * 300)

@@ -156,6 +156,7 @@ def test_a_missing_library_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatc
         open_spool("postgresql://host/name")
 
 
+@pytest.mark.slow
 def test_a_small_object_is_one_request_and_nothing_is_listed_for_it(tmp_path: Path) -> None:
     with place_of("s3", tmp_path) as place:
         spool, asked = place.spool, s3_server.server().requests

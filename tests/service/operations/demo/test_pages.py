@@ -91,6 +91,7 @@ def test_every_page_of_a_demo_says_so(demo: PastDemo, visitor: FlaskClient) -> N
         assert answer.headers["Deniable-Simulated"] == "true"
 
 
+@pytest.mark.slow
 def test_a_stranger_reads_a_public_question_and_that_it_is_simulated(demo: PastDemo) -> None:
     stranger, plan = demo.app.test_client(), demo.prepared.collections[0]
     assert STATED in stranger.get(f"/public/{plan}").text
@@ -115,6 +116,7 @@ def test_another_link_still_works_once(demo: PastDemo) -> None:
     assert not demo.service.sessions.holds("x" * 43)
 
 
+@pytest.mark.slow
 def test_bars_columns_lines_changes_and_releases_have_the_truth(
     demo: PastDemo, visitor: FlaskClient
 ) -> None:
@@ -183,6 +185,7 @@ def test_another_service_never_says_so(demo: PastDemo, tmp_path: Path) -> None:
         with_collections.close()
 
 
+@pytest.mark.slow
 def test_without_its_file_a_demo_s_data_show_no_truth(tmp_path: Path) -> None:
     with past_demo(tmp_path, Study((PLAN,), ((0,),)), now=NOON) as made:
         plan, settings = made.prepared.collections[0], made.settings

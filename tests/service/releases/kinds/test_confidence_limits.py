@@ -42,6 +42,7 @@ def law_of(
     return np.arange(-far, n + far + 1), chances, release
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frequency", grid(FREQUENCIES, by_default=[0.0024, 0.5]))
 @pytest.mark.parametrize(
     ("labels", "epsilon", "released", "n"), rows([*WORST, *MORE], by_default=[*WORST, MORE[-1]])
@@ -66,6 +67,7 @@ def test_intervals_of_many_reports_are_no_wider_than_normal_ones(frequency: floa
     assert width <= 1.02 * 2 * 1.96 * deviation
 
 
+@pytest.mark.slow
 def test_limits_grow_with_the_estimate_and_hold_it() -> None:
     noisy, _, release = law_of(5, "4", "10", 100, 0.0)
     estimates = release.label_counts.frequencies(noisy)
@@ -86,6 +88,7 @@ def test_many_labels_are_solved_on_a_grid_of_some() -> None:
     assert upper[[7, 2_500, 4_990]] == pytest.approx(alone[1], abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frequency", grid([0.0, 0.0024, 0.043], by_default=[0.0024]))
 @pytest.mark.parametrize(("labels", "epsilon", "released", "n"), WORST)
 def test_one_round_of_an_allocation_is_covered_as_often(

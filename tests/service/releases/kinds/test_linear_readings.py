@@ -54,6 +54,7 @@ def moved(built: Mechanism, matrix: Any) -> Any:
     return (added[:, None, :] - added[None, :, :]).reshape(-1, len(matrix))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(READINGS))
 @settings(max_examples=by_tier(8, 100))
 @given(data=st.data())
@@ -68,6 +69,7 @@ def test_no_two_messages_move_rows_further_than_is_stated_and_some_do(
     assert l1_of(space, matrix) == np.abs(truth).sum(axis=1).max() <= space.l1_bound(matrix)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(READINGS))
 def test_the_bound_of_many_rows_is_above_all_pairs(name: str) -> None:
     built = READINGS[name]

@@ -95,6 +95,7 @@ def _coarser(release: PreparedSums) -> Any:
     return np.sign(release.reading.matrix)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tree-5", "haar-4", "pairs-2-3"])
 def test_several_rows_together_cost_epsilon(coarse: None, name: str) -> None:
     built, n = READINGS[name], 1

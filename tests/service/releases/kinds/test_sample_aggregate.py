@@ -100,6 +100,7 @@ def test_no_report_replaced_is_told_by_more_than_epsilon_and_delta(name: str) ->
     check_approximate(law_of(release), pairs(SMALL[name]), release.guarantee)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantile", grid(["0.5", "0.9"], by_default=["0.5"]))
 def test_nor_where_cohorts_are_asked_for_a_quantile(quantile: str) -> None:
     release = asked(world(SMALL["grr-4"]), answer="quantile", quantile=quantile)

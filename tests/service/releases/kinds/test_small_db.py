@@ -125,6 +125,7 @@ def test_candidates_can_be_drawn_again_and_differ_between_requests() -> None:
     assert len({drawn(), drawn(epsilon="1"), drawn(workload="prefixes")}) == 3
 
 
+@pytest.mark.slow
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
     release, results = asked(context(SMALL["grr-4"], 3)), dict[str, ReleaseResult]()
     for pair in list(neighbours(SMALL["grr-4"], 3))[:40]:

@@ -139,6 +139,7 @@ def _chances(law: MessageLaw) -> Floats:
     return np.array([[float(row[message]) for message in law.messages] for row in rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("built", "radices", "asked"),
     [

@@ -192,6 +192,7 @@ def _answers(release: Any, counted: Any) -> list[tuple[float, float]]:
     return [(row["lower"], row["upper"]) for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("id", "kind"),
     rows(

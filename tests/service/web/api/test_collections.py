@@ -189,6 +189,7 @@ def test_a_closed_collection_takes_no_report(service: World) -> None:
     assert answer.get_json()["type"] == "urn:deniable:problem:collection-closed"
 
 
+@pytest.mark.slow
 def test_closing_twice_is_closing_once(service: World) -> None:
     collection = service.register(authored())
     path = f"/v1/collections/{collection.id}/close"

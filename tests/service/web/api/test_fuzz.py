@@ -222,6 +222,7 @@ def test_a_manifest_with_any_bit_changed_is_refused(service: World, data: st.Dat
     assert service.digest() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "method", "mode"), BOTH)
 def test_without_a_token_nothing_can_be_changed(
     service: World, schema: BaseSchema, path: str, method: str, mode: GenerationMode

@@ -103,6 +103,7 @@ def test_a_candidate_nobody_can_answer_is_refused(
     assert refused.get_data(as_text=True).isascii() or "\u202e" not in refused.get_data(True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["holm", "bonferroni"])
 def test_texts_that_were_found_are_not_tested_once_more(
     service: World, collection: Collection, method: str

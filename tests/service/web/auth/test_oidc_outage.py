@@ -80,6 +80,7 @@ def begin(app: Flask) -> TestResponse:
     return Browser.at(app).client.get("/sign-in/provider")
 
 
+@pytest.mark.slow
 def test_a_silent_provider_blocks_one_request_and_others_get_503(
     app: Flask, silent: Silent
 ) -> None:

@@ -69,6 +69,7 @@ def test_what_was_long_ago_is_no_part_of_a_rate() -> None:
     assert len(rates._samples) <= 22
 
 
+@pytest.mark.slow
 def test_history_has_a_look_at_the_start_of_each_ten_minutes_of_a_day() -> None:
     metrics, clock = Metrics(), Moment(600_000.0)
     rates = ReportRates(metrics, clock=clock)
@@ -175,6 +176,7 @@ def test_an_epoch_that_did_not_close_is_late(service: World) -> None:
     assert "none is late" in service.page("/health").text
 
 
+@pytest.mark.slow
 def test_reports_that_no_honest_device_sends_are_told(service: World) -> None:
     asked = authored(type="choice", labels="abcd", more='mechanism = "oue/1"\n', min_batch=10)
     collection = service.register(asked)

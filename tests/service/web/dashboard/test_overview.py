@@ -230,6 +230,7 @@ def test_a_public_question_leads_everyone_to_its_results(service: World) -> None
     assert f'<a href="/public/{found.id}">' in service.page("/", None).text
 
 
+@pytest.mark.slow
 def test_a_line_has_the_answer_of_the_closed_days_with_its_interval(service: World) -> None:
     found = service.register(authored(type="choice", labels=("tea", "coffee"), min_batch=5))
     for epoch in (TODAY - 3, TODAY - 2, TODAY - 1):

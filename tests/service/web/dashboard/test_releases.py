@@ -154,6 +154,7 @@ def test_a_release_s_page_has_the_numbers_of_its_document(release_world: Release
     assert document["log"]["salt"] in text
 
 
+@pytest.mark.slow
 def test_the_price_and_the_release_show_the_typical_error(release_world: ReleaseWorld) -> None:
     query = "?cost=true&epsilon=0.2&mechanism=exponential"
     quote_request, where = (

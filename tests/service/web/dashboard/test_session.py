@@ -100,6 +100,7 @@ def session_about_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield opened(filler, phones)
 
 
+@pytest.mark.slow
 def test_cells_of_a_table_are_asked_for_in_lines(session_about_tables: Session) -> None:
     asked = "os=mac, plan=paid\nscreen=large"
     page = session_about_tables.ask(labels="os=mac, plan=paid\nos=linux, plan=free")
@@ -116,6 +117,7 @@ def test_cells_of_a_table_are_asked_for_in_lines(session_about_tables: Session) 
     assert asked in refused.text
 
 
+@pytest.mark.slow
 def test_an_answer_on_the_page_is_the_api_s_and_the_same_when_asked_again(session: Session) -> None:
     first, again = (session.ask(label=["auto", "dark"]) for _ in range(2))
     assert (first.status_code, again.status_code) == (200, 200)

@@ -160,6 +160,7 @@ def remarks(text: str) -> list[str]:
     return at_fields + (re.findall(r"<li>(.*?)</li>", rest[1], re.S) if rest else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", FORMS, ids=str)
 def test_every_remark_is_at_its_field_in_words_of_the_form(
     service: World, fields: dict[str, str]
@@ -175,6 +176,7 @@ def test_every_remark_is_at_its_field_in_words_of_the_form(
     assert NOT_FOR_PEOPLE.findall(plain) == []
 
 
+@pytest.mark.slow
 def test_a_warning_leads_to_its_field(service: World) -> None:
     text = page(service, labels="a\nb", epsilon="8", purpose="What do people eat at noon?")
     assert '<a href="#remarks-epsilon">ε</a>' in text
