@@ -45,6 +45,9 @@ ROOM = 2 * 1024**3
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: how many examples a property test draws."""
+    cache: pytest.Cache | None = getattr(config, "cache", None)
+    if sys.dont_write_bytecode and cache is not None:
+        keep_bytecode(cache.mkdir("bytecode"))
     from hypothesis import HealthCheck, settings  # `bootstrap` has brought it by now
 
     for name in OPT_OUTS:
@@ -52,9 +55,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
     keep_files_in_memory()
     quick_tls.install()
-    cache: pytest.Cache | None = getattr(config, "cache", None)
-    if sys.dont_write_bytecode and cache is not None:
-        keep_bytecode(cache.mkdir("bytecode"))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's job in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # or no child hears a Ctrl-C
     tiers.asked.update(tiers.named(config.getoption("markexpr")))
