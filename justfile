@@ -42,13 +42,18 @@ fmt:
 test *arguments:
     uv run pytest "$@"
 
-# Run what starts nothing and takes no time: a minute.
+# Run what starts nothing and takes no time, one case of each test: a minute.
 fast *arguments:
     uv run pytest -m fast "$@"
 
 # Run whole grids, storms, histories of years and audits of samples: half an hour.
 exhaustive *arguments:
     uv run pytest -m exhaustive "$@"
+
+# Run soaks, a thousand browsers, the longest audits, and the same integers on Spark (Java 17): three hours, each week.
+long:
+    uv sync --inexact --package deniable-aggregator --extra spark
+    uv run pytest -n0 -m "long or spark"
 
 # What spends and keeps a budget is tested by these, too.
 guards := "tests/service/operations/test_wrong_database.py tests/service/operations/test_backup.py tests/service/operations/test_backed_up_keys.py tests/service/access/test_audit_acts.py tests/service/collections/test_archiving.py"

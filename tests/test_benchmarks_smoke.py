@@ -10,6 +10,7 @@ import pytest
 from benchmarks import display, machine
 from benchmarks.measure import Contender, Effort, Line, race
 from benchmarks.results import Result, Verdict, at_least_share, at_most
+from support.tiers import grid
 
 SMOKE = Effort(rounds=1, slice_seconds=0.001, scale=0.01, peers=False, ids=1_000)
 IN_PROCESS = (
@@ -50,7 +51,7 @@ def test_a_benchmark_of_ours_returns_figures_for_every_line(name: str) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.processes
-@pytest.mark.parametrize("name", WITH_SERVERS)
+@pytest.mark.parametrize("name", grid(WITH_SERVERS, by_default=["upload"], long=WITH_SERVERS))
 def test_a_benchmark_with_a_real_server_returns_figures_for_every_line(name: str) -> None:
     result = importlib.import_module(f"benchmarks.{name}").run(SMOKE)
     assert_sane(result)

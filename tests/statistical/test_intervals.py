@@ -27,7 +27,7 @@ from deniable_shared.mechanisms import Mechanism, build, for_domain
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.oracles.message_laws import generator
 from support.oracles.number_laws import pmf_matrix, scale
-from support.tiers import grid
+from support.tiers import grid, rows
 
 binom = import_module("scipy.stats").binom
 COVERED = 0.945
@@ -204,7 +204,10 @@ def people_of(size: int, rare: float) -> Floats:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("rare", [0.01, 0.1])
-@pytest.mark.parametrize(("epsilon", "n"), [("1", 50), ("4", 50), ("4", 300)])
+@pytest.mark.parametrize(
+    ("epsilon", "n"),
+    rows([("1", 50), ("4", 50), ("4", 300)], by_default=[("1", 50)], long=[("4", 300)]),
+)
 @pytest.mark.parametrize("id", ["optimal-mean/1", "haar/1", "square-wave/1", "tree/1"])
 def test_means_are_covered_where_few_are_at_the_other_end(
     id: str, epsilon: str, n: int, rare: float

@@ -148,11 +148,12 @@ def accepted(release: PreparedSums, truths: Floats) -> tuple[Floats, Floats]:
 
 
 def shares(release: PreparedSums, law: MessageLaw, people: Floats, n: int) -> Floats:
-    """Noisy shares of many releases."""
+    """Noisy shares of many releases. Messages that add the same to the sum are drawn as one."""
     each, tallies = chances_of(law)
-    chances, draws = people @ each, generator(n)
+    added, kind = np.unique((tallies @ release.reading.matrix.T)[:, 0], return_inverse=True)
+    chances, draws = np.bincount(kind, people @ each), generator(n)
     seen = draws.multinomial(n, chances / chances.sum(), size=DRAWS)
-    raw = seen @ (tallies @ release.reading.matrix.T)[:, 0].astype(float)
+    raw = seen @ added.astype(float)
     noise = draws.laplace(scale=1 / float(release.decay), size=DRAWS)
     return np.asarray(release.reading.offset[0] + (raw + noise) / release.reading.scale)
 

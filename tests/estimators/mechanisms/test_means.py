@@ -12,6 +12,7 @@ from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms import Mechanism, build
 from deniable_shared.randomness.coins import Coins
 from support.oracles.message_laws import generator
+from support.tiers import grid
 
 IDS = ("duchi/1", "discrete-piecewise/1", "optimal-mean/1")
 STEPS = 10
@@ -56,7 +57,7 @@ def test_the_expected_tally_gives_the_mean_itself(id: str, value: int) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("id", IDS)
 @pytest.mark.parametrize("epsilon", ["0.5", "4"])
-@pytest.mark.parametrize("n", [30, 3000, 300_000])
+@pytest.mark.parametrize("n", grid([30, 3000, 300_000], by_default=[30, 300_000], long=[3000]))
 @pytest.mark.parametrize("values", [(0,), (0, STEPS), (2, 3)], ids=str)
 def test_intervals_cover_at_least_as_often_as_they_say(
     id: str, epsilon: str, n: int, values: tuple[int, ...]

@@ -51,7 +51,7 @@ def proven(audit: Audit, release: Any, *, draws: int, false_alarm: float) -> flo
     """An ε that the true one exceeds, but for a chance of `false_alarm`."""
     chosen = best_events(audit, release, draws)
     sample = DRAWN.get(audit.kind, _index)
-    with _without_limits(release):
+    with without_limits(release), patch.object(Association, "level", lambda self, sums: None):
         seen = [[sample(release, each) for _ in range(draws)] for each in chosen.pair]
     total = 0.0
     for way, event in enumerate(chosen.events):
@@ -112,12 +112,11 @@ def _likelier(one: Pmf[Any], other: Pmf[Any], draws: int) -> tuple[float, Outcom
 
 
 @contextmanager
-def _without_limits(release: Any) -> Iterator[None]:
+def without_limits(release: Any) -> Iterator[None]:
     """Limits and error bars follow from what was drawn, and take up to thirty times as long."""
     with (
         patch.object(type(release), "expected", ()),
         patch.object(NoisyFrequency, "_ends", lambda self, f, level: (f, f)),
-        patch.object(Association, "level", lambda self, sums: None),
     ):
         yield
 

@@ -138,7 +138,9 @@ def test_epoch_by_epoch_gives_the_same_prices_as_all_at_once() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("repeat", "epsilon"), [("once", "1"), ("once", "0.05")])
-def test_average_demand_is_covered_as_often_as_its_interval_says(repeat: str, epsilon: str) -> None:
+def test_average_demand_is_covered_as_often_as_its_interval_says(
+    repeat: str, epsilon: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """1,000 allocations of eight epochs of 500 reports: a miss rate of 5% passes but for 1e-6.
 
     Measured: 3.2% and 3.4%. Of 3% fewer than 6 of 1,000 miss with a chance below 1e-8.
@@ -148,6 +150,7 @@ def test_average_demand_is_covered_as_often_as_its_interval_says(repeat: str, ep
     truth: Population = {0: Fraction(2, 5), 1: Fraction(3, 10), 2: Fraction(3, 10)}
     release = shared(built, n * epochs, epochs=epochs, epsilon=epsilon)
     sent = law.draw_tallies(truth, n, runs * epochs).reshape(runs, epochs, -1)
+    monkeypatch.setattr(type(release), "expected", ())  # it takes longer than a draw
     misses = 0
     for counted in sent.tolist():
         first = release.draw(parts(*map(tuple, counted))).result["allocation"][0]

@@ -27,9 +27,9 @@ from support.builders.api_world import DSSE, TODAY, World, authored, opened
 from support.tiers import by_tier, rows
 
 pytestmark = pytest.mark.deeper
-EXAMPLES = by_tier(2, 25)
+EXAMPLES = by_tier(2, 12)
 FEW = by_tier(1, 5)
-REFUSED = by_tier(1, 25)
+REFUSED = by_tier(1, 12)
 """Examples of requests of which the document says that who asks is no one who may."""
 PLAIN = [
     ("/healthz", "GET"),
