@@ -202,13 +202,16 @@ def people_of(size: int, rare: float) -> Floats:
     return share
 
 
+MEANS = ["optimal-mean/1", "haar/1", "square-wave/1", "tree/1"]
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("rare", [0.01, 0.1])
 @pytest.mark.parametrize(
     ("epsilon", "n"),
     rows([("1", 50), ("4", 50), ("4", 300)], by_default=[("1", 50)], long=[("4", 300)]),
 )
-@pytest.mark.parametrize("id", ["optimal-mean/1", "haar/1", "square-wave/1", "tree/1"])
+@pytest.mark.parametrize("id", grid(MEANS, by_default=MEANS[:2], long=MEANS))
 def test_means_are_covered_where_few_are_at_the_other_end(
     id: str, epsilon: str, n: int, rare: float
 ) -> None:

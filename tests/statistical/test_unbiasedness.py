@@ -25,6 +25,11 @@ def is_small(law: MessageLaw) -> bool:
     return law.mechanism.epsilon == 4 and law.labels == 2 and len(law.messages) <= 8
 
 
+def is_long(law: MessageLaw) -> bool:
+    """All pairs of many messages: half a minute each."""
+    return len(law.messages) > 40
+
+
 def each_of(cases: list[Any]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("law", cases, ids=label)
 
@@ -43,7 +48,7 @@ def test_a_label_is_supported_with_exactly_p_if_true_and_exactly_q_if_not(law: M
             )
 
 
-@each_of(grid(EXACT, by_default=is_small))
+@each_of(grid(EXACT, by_default=is_small, long=is_long))
 def test_the_mean_of_the_estimate_over_all_messages_is_the_truth(law: MessageLaw) -> None:
     check_exactly_unbiased(law, law.channel.frequencies)
 

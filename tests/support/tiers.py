@@ -110,7 +110,7 @@ def _cases(value: Any, given: tuple[Any, ...], by_default: Chosen, long: Chosen)
         yield value
         return
     tier = "long" if _chosen(value, long) else "exhaustive"
-    if tier in asked:
+    if tier in asked or (tier == "exhaustive" and asked & NAMED):  # it may meet a `long` one
         yield pytest.param(*given, marks=getattr(pytest.mark, tier))
 
 

@@ -137,9 +137,9 @@ def test_epoch_by_epoch_gives_the_same_prices_as_all_at_once() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("repeat", "epsilon"), [("once", "1"), ("once", "0.05")])
+@pytest.mark.parametrize("epsilon", grid(["1", "0.05"], by_default=["0.05"], long=["1"]))
 def test_average_demand_is_covered_as_often_as_its_interval_says(
-    repeat: str, epsilon: str, monkeypatch: pytest.MonkeyPatch
+    epsilon: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """1,000 allocations of eight epochs of 500 reports: a miss rate of 5% passes but for 1e-6.
 

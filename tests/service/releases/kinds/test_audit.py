@@ -69,7 +69,7 @@ TOO_RARE = {
 }
 """What parts neighbours the most is too rare to be seen in so many draws; the laws show it."""
 SEEN = [each for each in AUDITS if each not in TOO_RARE]
-SOME_SEEN = ["exponential, mode", "histogram", "median", "price", "shares", "small-db"]
+SOME_SEEN = ["exponential, mode", "histogram", "median", "price", "shares"]
 MORE = {"mean of waves": 8_000, "noisy-max, geometric": 100_000, "shares": 10_000}
 """Draws that show half a sensitivity: fewer may miss it by chance."""
 

@@ -22,6 +22,7 @@ from support.builders.small_mechanisms import chain, mechanism
 from support.oracles.central_queries import binomial_tail
 from support.oracles.message_laws import MessageLaw
 from support.oracles.selection_checks import FALSE_ALARM
+from support.tiers import grid, rows
 
 RUNS = 1500
 COVERED = [
@@ -39,7 +40,9 @@ def population(built: Mechanism) -> dict[Any, Fraction]:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("built", "epsilon"), COVERED)
+@pytest.mark.parametrize(
+    ("built", "epsilon"), rows(COVERED, by_default=COVERED[:2], long=COVERED[2:])
+)
 def test_a_noisy_frequency_is_covered_as_often_as_its_interval_says(
     built: Mechanism, epsilon: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,7 +66,9 @@ def test_a_noisy_frequency_is_covered_as_often_as_its_interval_says(
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("repeat", ["fresh", "memoized"])
+@pytest.mark.parametrize(
+    "repeat", grid(["fresh", "memoized"], by_default=["memoized"], long=["fresh"])
+)
 def test_intervals_hold_where_one_device_answers_in_every_epoch(
     repeat: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
