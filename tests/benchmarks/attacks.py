@@ -54,8 +54,9 @@ def run(effort: Effort) -> Result:
 
 
 def _result(outcomes: Sequence[Outcome], seconds: float) -> Result:
-    accepted = min(each.accepted_percent for each in outcomes)
-    share = Line("accepted uploads of honest devices", "ours", "%", (accepted,))
+    quiet, *attacked = outcomes
+    accepted = min(100 * each.seen.taken / quiet.seen.taken for each in attacked)
+    share = Line("uploads of honest devices, of those without an attack", "ours", "%", (accepted,))
     slowest = _worst("slowest answer of /healthz", "ms", [each.slowest_ms for each in outcomes])
     memory = _worst("memory of the aggregator", "MB", [each.memory_mb for each in outcomes])
     recovery_ = _worst(
@@ -164,11 +165,6 @@ class Outcome:
     seen: Seen
     memory_mb: float
     recovery_seconds: float
-
-    @property
-    def accepted_percent(self) -> float:
-        """The share of the uploads of honest devices."""
-        return 100 * self.seen.taken / self.seen.sent
 
     @property
     def slowest_ms(self) -> float:
