@@ -56,8 +56,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setting
     made = prepared(folder) if request.param == "sqlite" else prepared_on_postgres(folder)
     fill(made)
     yield made
-    if made.shared:
-        postgres_server.drop(made.store)
+    drop(made)
 
 
 def kind_of(settings: Settings) -> str:
@@ -107,6 +106,11 @@ def empty(kind: str, folder: Path) -> Settings:
     return Settings(data=folder / "data", store=postgres_server.empty())
 
 
+def drop(settings: Settings) -> None:
+    if settings.shared:
+        postgres_server.drop(settings.store)
+
+
 class Pipe(BytesIO):
     """Read once, from its beginning to its end."""
 
@@ -154,8 +158,7 @@ def test_a_restored_store_has_every_row_of_the_one_backed_up(
     with closing(open_store(target)) as store:
         assert store.collections()[COLLECTION].archived
         assert [row.collection for row in store.deleted_manifests()] == ["mistake-aaaaaa"]
-    if target.shared:
-        postgres_server.drop(target.store)
+    drop(target)
 
 
 @pytest.mark.slow
@@ -174,8 +177,7 @@ def test_access_and_audit_log_are_restored_but_no_session_is(
     assert store.audit()[:-1] == before.audit()
     before.close()
     store.close()
-    if target.shared:
-        postgres_server.drop(target.store)
+    drop(target)
 
 
 @pytest.mark.slow
@@ -194,8 +196,7 @@ def test_a_restored_store_goes_on_counting_where_the_other_one_was(
     store.charge(charge_row(3), admitted, audit=None)
     assert len(store.ledger()) == 3
     store.close()
-    if target.shared:
-        postgres_server.drop(target.store)
+    drop(target)
 
 
 @pytest.mark.slow
@@ -209,8 +210,7 @@ def test_a_copy_there_and_back_is_the_same(settings: Settings, tmp_path: Path) -
     assert content(replace(settings, store=back)) == before
     with pytest.raises(StoreError, match="empty"):
         copy_store(settings, address)
-    if there.shared:
-        postgres_server.drop(there.store)
+    drop(there)
 
 
 def test_a_service_goes_on_with_a_copy(tmp_path: Path) -> None:
@@ -277,8 +277,7 @@ def test_a_cut_pipe_restores_nothing(kind: str, tmp_path: Path) -> None:
         assert {path.name for path in target.data.iterdir()} <= {"lock"}
     restored(target, Pipe(data))
     assert content(target)["seen"] == content(old)["seen"]
-    if target.shared:
-        postgres_server.drop(target.store)
+    drop(target)
 
 
 def test_a_backup_that_stops_half_way_restores_nothing(tmp_path: Path) -> None:
@@ -322,8 +321,7 @@ def test_a_backup_under_load_is_one_moment_of_the_store(settings: Settings, tmp_
             assert tally == [n * byte for byte in (WIDE if epoch < EPOCH + 2 or n > 3 else b"\1")]
         ids = content(target)["seen"].rows
         assert ids == sum(n for epoch, n, _ in tallies(target) if epoch > EPOCH)
-        if target.shared:
-            postgres_server.drop(target.store)
+        drop(target)
 
 
 @pytest.mark.slow
@@ -383,8 +381,7 @@ def test_a_damaged_archive_leaves_an_empty_place(kind: str, table: str, tmp_path
     after = content(target)
     assert after.pop("audit").rows == content(old)["audit"].rows + 1
     assert after.items() < content(old).items()
-    if target.shared:
-        postgres_server.drop(target.store)
+    drop(target)
 
 
 def test_an_archive_of_another_schema_or_kind_is_refused(
