@@ -14,7 +14,12 @@ from flask import Blueprint, Flask, Response, request
 
 from deniable_aggregator.web.api.operations import MAX_JSON_BYTES
 from deniable_aggregator.web.app import create_app
-from deniable_aggregator.web.flask_threads import PLACES_OF_BLUEPRINTS, FlaskThreads, environ_of
+from deniable_aggregator.web.flask_threads import (
+    PLACES_OF_BLUEPRINTS,
+    FlaskThreads,
+    _place,
+    environ_of,
+)
 from deniable_gateway.upload.request import Reply
 from support.builders.api_world import World, authored, opened
 
@@ -39,6 +44,11 @@ def run(asking: Coroutine[Any, Any, Reply]) -> Reply:
     return asyncio.run(asking)
 
 
+def threads_of(app: Flask) -> FlaskThreads:
+    """Whatever Flask does not answer is not counted."""
+    return FlaskThreads(app, count=lambda _endpoint, _status: None)
+
+
 def test_a_view_gets_the_request_as_it_was_sent() -> None:
     app = Flask("told")
 
@@ -55,7 +65,7 @@ def test_a_view_gets_the_request_as_it_was_sent() -> None:
         *((b"x-a", b"1"), (b"x-a", b"2"), (b"x_a", b"3"), (b"cookie", b"a=1")),
         *((b"cookie", b"b=2"), (b"content-length", b"4"), (b"host", b"here:80")),
     )
-    asked = FlaskThreads(app).answer(scope("/é", "POST", *fields), b"body")
+    asked = threads_of(app).answer(scope("/é", "POST", *fields), b"body")
     status, headers, body = run(asked)
     assert (status, dict(headers)["Content-Type"]) == (200, "application/json")
     assert app.json.loads(body) == {
@@ -81,14 +91,15 @@ def test_an_answer_that_comes_bit_by_bit_is_closed_at_its_end() -> None:
         made.call_on_close(closed.set)
         return made
 
-    assert run(FlaskThreads(app).answer(scope(), b""))[2] == b"ab"
+    assert run(threads_of(app).answer(scope(), b""))[2] == b"ab"
     assert closed.is_set()
 
 
 def app_of_blueprints() -> tuple[Flask, threading.Event]:
-    """An estimate that takes until it is let go, a sign-in, a probe."""
+    """An estimate that takes until it is let go, a sign-in, probes."""
     app, through = Flask("places"), threading.Event()
-    for name, path in (("estimates", "/slow"), ("signin", "/sign-in"), ("health", "/healthz")):
+    places = {"estimates": "/slow", "signin": "/sign-in", "metrics": "/metrics"}
+    for name, path in places.items():
         blueprint = Blueprint(name, __name__)
 
         def view(slow: bool = name == "estimates") -> str:
@@ -96,22 +107,39 @@ def app_of_blueprints() -> tuple[Flask, threading.Event]:
                 assert through.wait(LONG)
             return threading.current_thread().name.partition("_")[0]
 
-        blueprint.add_url_rule(path, "healthz", view)
+        blueprint.add_url_rule(path, "metrics", view)
         app.register_blueprint(blueprint)
     return app, through
 
 
 def test_estimates_that_take_long_hold_neither_sign_in_nor_probes() -> None:
     app, through = app_of_blueprints()
-    threads = FlaskThreads(app)
+    threads = threads_of(app)
 
     async def asking() -> list[bytes]:
         slow = [asyncio.ensure_future(threads.answer(scope("/slow"), b"")) for _ in range(20)]
-        quick = [await threads.answer(scope(path), b"") for path in ("/sign-in", "/healthz", "/x")]
+        quick = [await threads.answer(scope(path), b"") for path in ("/sign-in", "/metrics", "/x")]
         through.set()
         return [body for _, _, body in (*quick[:2], *await asyncio.gather(*slow))]
 
-    assert asyncio.run(asking()) == [b"passwords", b"alive", *[b"long"] * 20]
+    assert asyncio.run(asking()) == [b"passwords", b"probes", *[b"long"] * 20]
+
+
+def test_that_the_process_runs_is_said_on_the_loop_and_counted(tmp_path: Path) -> None:
+    """Flask answers the first of these requests; the others are equal and wait for no thread."""
+    with opened(tmp_path) as world:
+        counted: list[tuple[str, int]] = []
+        app = create_app(world.running)
+        threads = FlaskThreads(app, count=lambda *each: counted.append(each))
+        threads._pools.clear()
+        first, *later = [run(threads.answer(scope("/healthz"), b"")) for _ in range(3)]
+        flask = app.test_client().get("/healthz")
+        asked = world.running.metrics.requests.labels("health.healthz", "200")
+        assert asked._value.get() == 2  # `first`, and Flask's own
+    assert later == [first, first]
+    assert (first[0], first[2]) == (flask.status_code, flask.data)
+    assert dict(first[1]) == dict(flask.headers)
+    assert counted == [("health.healthz", 200)] * 2
 
 
 def test_every_view_has_a_place_and_devices_need_none_of_the_long_ones(tmp_path: Path) -> None:
@@ -121,16 +149,16 @@ def test_every_view_has_a_place_and_devices_need_none_of_the_long_ones(tmp_path:
 
 def check_places(world: World) -> None:
     app = create_app(world.running)
-    threads = FlaskThreads(app)
+    threads = threads_of(app)
     found = world.register(authored())
     quick = ("/v1/keys", "/v1/log", "/v1/collections", f"/v1/collections/{found.id}/manifest")
-    assert {threads._place("GET", path) for path in (*quick, "/nowhere")} == {"quick"}
-    assert threads._place("GET", "/sign-in") == "passwords"
-    assert threads._place("GET", "/sign-in/provider") == "provider"
+    assert {_place(threads._endpoint("GET", path)) for path in (*quick, "/nowhere")} == {"quick"}
+    assert _place(threads._endpoint("GET", "/sign-in")) == "passwords"
+    assert _place(threads._endpoint("GET", "/sign-in/provider")) == "provider"
     long = (f"/v1/collections/{found.id}/estimates", "/", f"/collections/{found.id}")
-    assert {threads._place("GET", path) for path in long} == {"long"}
-    assert threads._place("GET", "/healthz") == "alive"
-    assert {threads._place("GET", path) for path in ("/readyz", "/metrics")} == {"probes"}
+    assert {_place(threads._endpoint("GET", path)) for path in long} == {"long"}
+    probes = ("/healthz", "/readyz", "/metrics")
+    assert {_place(threads._endpoint("GET", path)) for path in probes} == {"probes"}
     blueprints = {rule.endpoint.partition(".")[0] for rule in app.url_map.iter_rules()}
     assert blueprints >= PLACES_OF_BLUEPRINTS.keys()
 
@@ -147,6 +175,6 @@ def test_a_body_is_read_up_to_what_the_operation_takes(
     tmp_path: Path, method: str, path: str, longer: bool
 ) -> None:
     with opened(tmp_path) as world:
-        limit = FlaskThreads(create_app(world.running)).body_limit(method, path)
+        limit = threads_of(create_app(world.running)).body_limit(method, path)
     assert (limit > MAX_JSON_BYTES) == longer
     assert limit >= MAX_JSON_BYTES

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import cycle
@@ -26,7 +26,7 @@ from deniable_gateway.upload.cross_origin import (
     page_access,
 )
 from deniable_gateway.upload.gate import Arrival, UploadGate
-from deniable_gateway.upload.in_hand import InHand
+from deniable_gateway.upload.in_hand import InHand, full, share_is_used
 from deniable_gateway.upload.limiter import network_prefix
 from deniable_gateway.upload.paths import require_normal_path
 from deniable_gateway.upload.request import (
@@ -49,7 +49,7 @@ PIECE_BYTES, PIECE_SECONDS = 65_536, 20.0
 
 RETRY_SECONDS = 5.0
 REFUSALS = 64
-"""Refusals made in advance, each with its own Retry-After: one costs little more than an
+"""Refusals of a kind made in advance, each with its own Retry-After: one costs little more than an
 empty answer."""
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -62,6 +62,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Fields = Mapping[bytes, bytes]
+Refusals = Iterator[tuple[Message, Message]]
 
 logger = logging.getLogger(__name__)
 
@@ -124,8 +125,7 @@ class Front:
         self._piece_seconds = bounds.piece_seconds
         self._uploads = InHand(requests=bounds.uploads, size=bounds.upload_bytes)
         self._requests = InHand(requests=bounds.others, size=bounds.other_bytes)
-        refusals = [problem_reply(self._uploads.refusal()) for _ in range(REFUSALS)]
-        self._refusals = cycle(list(map(_messages, refusals)))
+        self._full, self._share_used = _made_in_advance(full), _made_in_advance(share_is_used)
         self._tokens = ThreadPoolExecutor(TOKEN_THREADS, thread_name_prefix="tokens")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -147,17 +147,26 @@ class Front:
                 self._watch.count_refused_path(problem.status)
             await _respond(send, problem_reply(problem))
             return
-        if collection is None:
+        refusals = self._refusals(self._requests if collection is None else self._uploads, scope)
+        if refusals is not None:
+            await self._refuse(next(refusals), collection, send)
+        elif collection is None:
             await self._pass_on(scope, receive, send)
-        elif self._uploads.is_full:
-            await self._refuse(send)
         else:
             await _respond(send, await self._answer_upload(collection, scope, receive))
 
-    async def _refuse(self, send: Send) -> None:
-        """Refuse an upload without reading its headers."""
-        start, body = next(self._refusals)
-        if self._watch is not None:
+    def _refusals(self, held: InHand, scope: Scope) -> Refusals | None:
+        """Return the refusals of a request without a place; None if there may be one."""
+        if held.is_full:
+            return self._full
+        return self._share_used if held.share_is_used(self._network(scope)) else None
+
+    async def _refuse(
+        self, refusal: tuple[Message, Message], collection: str | None, send: Send
+    ) -> None:
+        """Refuse a request without reading its headers."""
+        start, body = refusal
+        if collection is not None and self._watch is not None:
             self._watch.count_upload(start["status"], 0.0)
         await send(start)
         await send(body)
@@ -312,6 +321,10 @@ async def _respond(send: Send, reply: Reply) -> None:
     start, body = _messages(reply)
     await send(start)
     await send(body)
+
+
+def _made_in_advance(problem: Callable[[], Problem]) -> Refusals:
+    return cycle([_messages(problem_reply(problem())) for _ in range(REFUSALS)])
 
 
 def _messages(reply: Reply) -> tuple[Message, Message]:

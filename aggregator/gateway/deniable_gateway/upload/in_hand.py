@@ -13,6 +13,8 @@ RETRY_SECONDS = 5.0
 SHARE = 4
 """One network may hold one part in SHARE."""
 
+_NOTHING = (0, 0)
+
 
 class InHand:
     """Counts the requests and bytes held. Only the event loop's thread uses it."""
@@ -33,9 +35,10 @@ class InHand:
         """Whether there is no place for a further request of any size."""
         return self.held >= self._requests
 
-    def refusal(self) -> Problem:
-        """Return the Problem for requests without a place."""
-        return _full()
+    def share_is_used(self, network: str | None) -> bool:
+        """Whether the network has no place for a further request of any size."""
+        mine = self._networks.get(network) if network is not None else None
+        return mine is not None and mine[0] >= self._requests // SHARE
 
     def enter(self, network: str | None, size: int) -> None:
         """Take a place for a request and the bytes that it announced.
@@ -43,19 +46,17 @@ class InHand:
         Raises Problem("unavailable") if all places are taken, and Problem("too-many-requests") if
         the network's share is. A network of None has no share.
         """
-        mine = None if network is None else self._networks.get(network)
         if self.is_full or (self.bytes and self.bytes + size > self._size):
-            raise _full()
-        if mine is not None and (
-            mine[0] >= self._requests // SHARE or (mine[1] and mine[1] + size > self._size // SHARE)
-        ):
-            raise _share_is_used()
+            raise full()
+        mine = self._networks.get(network, _NOTHING) if network is not None else _NOTHING
+        if self.share_is_used(network) or (mine[1] and mine[1] + size > self._size // SHARE):
+            raise share_is_used()
         self._add(network, 1, size)
 
     def grow(self, network: str | None, size: int) -> None:
         """Hold more bytes for a request. Raises Problem("unavailable") over the limit."""
         if self.bytes and self.bytes + size > self._size:
-            raise _full()
+            raise full()
         self._add(network, 0, size)
 
     def leave(self, network: str | None, size: int) -> None:
@@ -74,7 +75,8 @@ class InHand:
             del self._networks[network]
 
 
-def _full() -> Problem:
+def full() -> Problem:
+    """Return the refusal of a request for which the process has no place."""
     return Problem(
         "unavailable",
         "too many requests are waiting: try again later",
@@ -82,7 +84,8 @@ def _full() -> Problem:
     )
 
 
-def _share_is_used() -> Problem:
+def share_is_used() -> Problem:
+    """Return the refusal of a request whose network holds its share."""
     return Problem(
         "too-many-requests",
         "too many requests of one network are waiting: try again later",

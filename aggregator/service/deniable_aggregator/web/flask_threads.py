@@ -1,13 +1,15 @@
 """Runs Flask behind the event loop, on a few threads, with complete bodies.
 
 Estimates and releases take long, so they have threads of their own. So do passwords, which are
-expensive to check, and the provider, which may not answer. Health probes never wait for them.
+expensive to check, and the provider, which may not answer. Probes never wait for them, and
+`/healthz` for no thread at all.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -21,15 +23,12 @@ from deniable_aggregator.web.auth.provider import REDEEMED_AT_ONCE
 from deniable_aggregator.web.auth.throttle import AT_ONCE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from flask import Flask
 
     from deniable_gateway.upload.front import Scope
     from deniable_gateway.upload.request import Reply
 
 THREADS = {
-    "alive": 1,
     "probes": 2,
     "quick": 4,
     "passwords": AT_ONCE + 1,
@@ -37,7 +36,7 @@ THREADS = {
     "long": 4,
 }
 PLACES = {
-    "health.healthz": "alive",
+    "health.healthz": "probes",
     "health.readyz": "probes",
     "metrics.metrics": "probes",
     "dashboard.static": "quick",
@@ -50,20 +49,27 @@ PLACES_OF_BLUEPRINTS = {
 }
 """All other views calculate and take long. A request without a view is quick."""
 
+ALIVE = "health.healthz"
+"""Its answer to GET never changes, so Flask makes it once. It says that the event loop runs."""
+
+Count = Callable[[str, int], None]
+
 _NAMES = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 
 
 class FlaskThreads:
     """See `deniable_gateway.upload.front.Others`."""
 
-    def __init__(self, app: Flask, *, threads: Mapping[str, int] = THREADS) -> None:
-        """`threads`: the number of threads for each kind of view."""
+    def __init__(self, app: Flask, *, count: Count) -> None:
+        """`count` is told the view and the status of each answer that Flask does not make."""
         self._app = app
+        self._count = count
+        self._alive: Reply | None = None
         self._wsgi = app.wsgi_app
         self._routes = app.url_map.bind("")
         self._pools = {
             kind: ThreadPoolExecutor(number, thread_name_prefix=kind)
-            for kind, number in threads.items()
+            for kind, number in THREADS.items()
         }
 
     def body_limit(self, method: str, path: str) -> int:
@@ -74,9 +80,19 @@ class FlaskThreads:
 
     async def answer(self, scope: Scope, body: bytes) -> Reply:
         """Flask's complete answer, computed on a thread of the right kind."""
-        pool = self._pools[self._place(scope["method"], scope["path"])]
+        endpoint = self._endpoint(scope["method"], scope["path"])
+        if endpoint == ALIVE and scope["method"] == "GET":
+            return self._answer_alive(scope)
+        pool = self._pools[_place(endpoint)]
         environ = environ_of(scope, body)
         return await asyncio.get_running_loop().run_in_executor(pool, self._call, environ)
+
+    def _answer_alive(self, scope: Scope) -> Reply:
+        if self._alive is None:
+            self._alive = self._call(environ_of(scope, b""))
+        else:
+            self._count(ALIVE, self._alive[0])
+        return self._alive
 
     def _call(self, environ: dict[str, Any]) -> Reply:
         chunks, status, headers = run_wsgi_app(self._wsgi, environ)
@@ -87,19 +103,19 @@ class FlaskThreads:
             if close is not None:
                 close()
 
-    def _place(self, method: str, path: str) -> str:
-        endpoint = self._endpoint(method, path)
-        if endpoint is None:
-            return "quick"
-        blueprint = endpoint.partition(".")[0]
-        return PLACES.get(endpoint) or PLACES_OF_BLUEPRINTS.get(blueprint, "long")
-
     def _endpoint(self, method: str, path: str) -> str | None:
         try:
             endpoint, _ = self._routes.match(path, method)
         except (HTTPException, RequestRedirect):
             return None
         return str(endpoint)
+
+
+def _place(endpoint: str | None) -> str:
+    if endpoint is None:
+        return "quick"
+    blueprint = endpoint.partition(".")[0]
+    return PLACES.get(endpoint) or PLACES_OF_BLUEPRINTS.get(blueprint, "long")
 
 
 def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:

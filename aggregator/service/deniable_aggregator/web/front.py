@@ -18,7 +18,7 @@ def front_of(app: Flask) -> Front:
     service = cast("Service", app.extensions["deniable"])
     return Front(
         service.arrivals,
-        FlaskThreads(app),
+        FlaskThreads(app, count=service.metrics.count_request),
         gate=service.gate,
         web_origins=service.web_origins,
         watch=service.watch,

@@ -250,15 +250,8 @@ def test_one_network_fills_its_share_and_no_more() -> None:
 
 def test_behind_a_proxy_no_network_has_a_share_and_all_have_a_bound() -> None:
     world = World(trusted=True)
-    stalled = [exchange(length=5) for _ in range(8)]
     over = exchange(b"x", address=FAR)
-
-    async def asking() -> None:
-        tasks = await world.held(*stalled)
-        await world.front(over.scope, over.receive, over.send)
-        await dropped(tasks)
-
-    world.run(asking())
+    refuse_all(world, [exchange(length=5) for _ in range(8)], [over])
     assert (over.status, over.problem, over.reads) == (503, "unavailable", 0)
 
 
@@ -266,6 +259,32 @@ def test_with_no_free_place_an_upload_is_refused_before_its_headers() -> None:
     world = World(trusted=True)
     stalled = [exchange(length=5) for _ in range(8)]
     over = [exchange(b"x", authorization="Bearer relay") for _ in range(40)]
+    refuse_all(world, stalled, over)
+    assert {(each.status, each.problem, each.reads) for each in over} == {(503, "unavailable", 0)}
+    waits = {int(each.headers["retry-after"]) for each in over}
+    assert len(waits) > 1
+    assert waits <= set(range(5, 11))
+    assert world.asked == []
+
+
+def test_requests_over_the_share_of_a_network_are_refused_before_their_headers() -> None:
+    """Of uploads and of others alike: 2 of 8 places are a network's."""
+    world = World()
+    for path in (PATH, "/sign-in"):
+        stalled = [exchange(length=5, path=path) for _ in range(2)]
+        over = [exchange(b"x", path=path, authorization="relay") for _ in range(200)]
+        refuse_all(world, stalled, over)
+        assert {(each.status, each.problem, each.reads) for each in over} == {
+            (429, "too-many-requests", 0)
+        }
+        waits = {int(each.headers["retry-after"]) for each in over}
+        assert len(waits) > 1
+        assert waits <= set(range(5, 11))
+    assert (world.asked, world.pages.bodies) == ([], [])
+
+
+def refuse_all(world: World, stalled: Sequence[Exchange], over: Sequence[Exchange]) -> None:
+    """Ask for `over` while `stalled` are held."""
 
     async def asking() -> None:
         tasks = await world.held(*stalled)
@@ -274,11 +293,6 @@ def test_with_no_free_place_an_upload_is_refused_before_its_headers() -> None:
         await dropped(tasks)
 
     world.run(asking())
-    assert {(each.status, each.problem, each.reads) for each in over} == {(503, "unavailable", 0)}
-    waits = {int(each.headers["retry-after"]) for each in over}
-    assert len(waits) > 1
-    assert waits <= set(range(5, 11))
-    assert world.asked == []
 
 
 def test_announced_bytes_are_bounded_too() -> None:

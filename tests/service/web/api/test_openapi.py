@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jsonschema_rs
 import pytest
 import schemathesis
 
+from deniable_aggregator.web.api import openapi
 from deniable_shared.wire.problems import PROBLEMS
 from deniable_shared.wire.report import ERRORS_MEDIA_TYPE, MEDIA_TYPE
 from support.builders.api_world import World, opened
@@ -17,6 +20,7 @@ from support.builders.api_world import World, opened
 PROBLEM = "application/problem+json"
 PAGES = ("dashboard.", "shared.", "signin.", "oidc.")
 """Blueprints for people."""
+LONG = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -150,5 +154,44 @@ def test_the_upload_states_its_media_types(document: dict[str, Any]) -> None:
     assert list(upload["responses"]["200"]["content"]) == [ERRORS_MEDIA_TYPE]
 
 
-def test_the_document_is_made_once(service: World) -> None:
-    assert service.get("/openapi.json", None).data == service.get("/openapi.json", None).data
+def test_the_document_is_made_once_for_all_that_ask_at_once(
+    service: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One thread makes it, while another one has begun to wait for the same document."""
+    begun, others_wait = threading.Event(), threading.Event()
+    made: list[dict[str, str]] = []
+
+    def slow(_app: object) -> dict[str, str]:
+        begun.set()
+        assert others_wait.wait(LONG)
+        made.append({"openapi": "3.1.0"})
+        return made[0]
+
+    monkeypatch.setattr(openapi, "describe", slow)
+    monkeypatch.setattr(openapi, "_rendering", Watched(openapi._rendering, others_wait))
+    openapi._render_once.cache_clear()
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            asked = [threads.submit(service.get, "/openapi.json", None) for _ in range(2)]
+            assert begun.wait(LONG)
+            answers = [each.result().get_json() for each in asked]
+    finally:
+        openapi._render_once.cache_clear()
+    assert answers == [{"openapi": "3.1.0"}] * 2
+    assert len(made) == 1
+
+
+class Watched:
+    """A lock that tells when a second thread asks for it."""
+
+    def __init__(self, lock: threading.Lock, waits: threading.Event) -> None:
+        self._lock, self._waits, self._asked = lock, waits, 0
+
+    def __enter__(self) -> None:
+        self._asked += 1
+        if self._asked == 2:
+            self._waits.set()
+        self._lock.acquire()
+
+    def __exit__(self, *_error: object) -> None:
+        self._lock.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from http import HTTPStatus
 from importlib.metadata import version
@@ -31,6 +32,9 @@ blueprint = Blueprint("description", __name__)
 BEARER = "bearer"
 SCHEMA_REF = "#/components/schemas/{name}"
 
+_rendering = threading.Lock()
+"""Rendering takes half a second: requests that come meanwhile wait for the one document."""
+
 
 @blueprint.get("/openapi.json")
 @operation(tag="operations", query=None, answers={200: {JSON: ()}})
@@ -39,8 +43,13 @@ def openapi() -> Response:
     return Response(_render_document(), content_type=JSON)
 
 
-@cache  # equal for every application: it depends only on the code
 def _render_document() -> bytes:
+    with _rendering:
+        return _render_once()
+
+
+@cache  # equal for every application: it depends only on the code
+def _render_once() -> bytes:
     return msgspec.json.encode(describe(current_app))
 
 
