@@ -45,7 +45,9 @@ def recipes() -> dict[str, list[str]]:
 RECIPES = recipes()
 LINES = [(name, line) for name, body in RECIPES.items() for line in body]
 CI = (ROOT / ".ci" / "run").read_text()
-CHECKED = set(CI.partition("uv run --no-sync just ")[2].partition("\n")[0].split())
+CHECKED = {
+    name for each in re.findall(r"uv run --no-sync just ([a-z ]+)", CI) for name in each.split()
+}
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
 
 
