@@ -72,7 +72,7 @@ def opens_session(prepared: PreparedRelease) -> TypeGuard[PreparedSession]:
 
 def has_typical_errors(prepared: PreparedRelease) -> TypeGuard[ReleaseWithTypicalErrors]:
     """Whether its usual error can be simulated."""
-    return hasattr(prepared, "typical")
+    return hasattr(type(prepared), "typical")  # of the instance it would run the simulation
 
 
 def request_terms(prepared: PreparedRelease) -> bytes:

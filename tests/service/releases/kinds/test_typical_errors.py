@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from deniable_aggregator.releases.kinds.selection_errors import (
     noisy_selection_of,
     populations_of,
 )
+from deniable_aggregator.releases.request import has_typical_errors
 from deniable_central.selection import (
     Exponential,
     NoiseDistribution,
@@ -221,6 +222,16 @@ def test_made_up_people_have_one_label_each(name: str) -> None:
     for each in people:
         assert each.shares.min() >= 0
         assert each.shares.sum() == pytest.approx(1)
+
+
+def test_asking_whether_there_are_typical_errors_simulates_nothing() -> None:
+    class Simulated:
+        @property
+        def typical(self) -> object:
+            raise AssertionError("this takes seconds")
+
+    assert has_typical_errors(cast("Any", Simulated()))
+    assert not has_typical_errors(cast("Any", object()))
 
 
 def test_without_runs_nothing_is_simulated() -> None:
