@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,14 @@ class Served:
     def rss_mb(self) -> float:
         """Resident memory of its processes together, in MB; 0 where /proc does not tell."""
         return sum(_rss_mb(pid) for pid in self._family())
+
+    def keep_to_first_core(self) -> None:
+        """Keep its processes to one core, where the system can."""
+        with suppress(AttributeError, OSError):
+            core = min(os.sched_getaffinity(0))
+            for pid in self._family():
+                for thread in Path(f"/proc/{pid}/task").iterdir():
+                    os.sched_setaffinity(int(thread.name), {core})
 
     def _family(self) -> list[int]:
         return [self.pid, *_children(self.pid)]
