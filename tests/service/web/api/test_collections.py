@@ -94,8 +94,8 @@ def test_a_version_that_is_not_there_is_404(service: World, version: str) -> Non
 
 
 @pytest.mark.parametrize("version", ["0", "-1", "65536", "x", ""])
-def test_a_version_out_of_range_is_refused(service: World, version: str) -> None:
-    answer = service.get(f"/v1/collections/settings/manifest?version={version}", None)
+def test_a_version_out_of_range_is_refused(unchanged_service: World, version: str) -> None:
+    answer = unchanged_service.get(f"/v1/collections/settings/manifest?version={version}", None)
     assert (answer.status_code, answer.get_json()["argument"]) == (400, "version")
 
 
@@ -112,11 +112,11 @@ def test_the_address_may_be_the_name(service: World) -> None:
     assert put(service, authored(), address="settings")[0] == 201
 
 
-def test_an_address_that_is_not_the_manifests_own_is_refused(service: World) -> None:
-    before = service.digest()
-    status, document = put(service, authored(), address="other")
+def test_an_address_that_is_not_the_manifests_own_is_refused(unchanged_service: World) -> None:
+    before = unchanged_service.digest()
+    status, document = put(unchanged_service, authored(), address="other")
     assert (status, document["argument"]) == (400, "collection")
-    assert service.digest() == before
+    assert unchanged_service.digest() == before
 
 
 def test_a_taken_name_moves_only_when_told(service: World) -> None:
@@ -129,12 +129,12 @@ def test_a_taken_name_moves_only_when_told(service: World) -> None:
     assert moved.id == other.collection
 
 
-def test_a_manifest_signed_by_somebody_else_is_refused(service: World) -> None:
-    before = service.digest()
+def test_a_manifest_signed_by_somebody_else_is_refused(unchanged_service: World) -> None:
+    before = unchanged_service.digest()
     forged = dsse.sign(authored().body, payload_type=MANIFEST_TYPE, seed=dsse.generate_key())
-    status, document = put(service, authored(), data=forged)
+    status, document = put(unchanged_service, authored(), data=forged)
     assert (status, document["type"]) == (422, "urn:deniable:problem:manifest-refused")
-    assert service.digest() == before
+    assert unchanged_service.digest() == before
 
 
 def test_a_manifest_that_may_not_follow_is_refused_with_the_reason(service: World) -> None:
@@ -151,21 +151,23 @@ def test_a_manifest_that_may_not_follow_is_refused_with_the_reason(service: Worl
 @pytest.mark.parametrize(
     "body", [b" ", b"{", b"[]", b"\xff" * 100, b"[" * 60_000, b'{"payload":1}', b"null"]
 )
-def test_bytes_that_are_no_envelope_are_an_invalid_message(service: World, body: bytes) -> None:
-    before = service.digest()
-    status, document = put(service, authored(), data=body)
+def test_bytes_that_are_no_envelope_are_an_invalid_message(
+    unchanged_service: World, body: bytes
+) -> None:
+    before = unchanged_service.digest()
+    status, document = put(unchanged_service, authored(), data=body)
     assert (status, document["type"]) == (400, "urn:deniable:problem:invalid-message")
-    assert service.digest() == before
+    assert unchanged_service.digest() == before
 
 
-def test_another_content_type_is_not_supported(service: World) -> None:
-    status, document = put(service, authored(), content_type="application/json")
+def test_another_content_type_is_not_supported(unchanged_service: World) -> None:
+    status, document = put(unchanged_service, authored(), content_type="application/json")
     assert status == 415
     assert DSSE in str(document["detail"])
 
 
-def test_a_body_that_says_it_is_too_long_is_refused_unread(service: World) -> None:
-    status, document = put(service, authored(), data=b"x" * ((1 << 20) + 1))
+def test_a_body_that_says_it_is_too_long_is_refused_unread(unchanged_service: World) -> None:
+    status, document = put(unchanged_service, authored(), data=b"x" * ((1 << 20) + 1))
     assert status == 413
     assert "1048576" in str(document["detail"])
 

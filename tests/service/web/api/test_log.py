@@ -73,8 +73,8 @@ def test_beyond_the_end_there_is_the_size_alone(service: World) -> None:
 
 
 @pytest.mark.parametrize("given", ["-1", "x", "1.5", "9007199254740992"])
-def test_from_is_the_index_of_an_entry(service: World, given: str) -> None:
-    answer = service.get(f"/v1/log?from={given}", None)
+def test_from_is_the_index_of_an_entry(unchanged_service: World, given: str) -> None:
+    answer = unchanged_service.get(f"/v1/log?from={given}", None)
     assert answer.status_code == 400
     assert answer.get_json()["argument"] == "from"
 
@@ -104,9 +104,9 @@ def test_rotating_now_uses_it_now(service: World) -> None:
 
 
 @pytest.mark.parametrize("suite", ["0", "3", "x", "1.0"])
-def test_there_are_two_suites(service: World, suite: str) -> None:
-    before = sorted((service.running.settings.data / "keys").iterdir())
-    answer = service.send("POST", f"/v1/keys/rotate?suite={suite}")
+def test_there_are_two_suites(unchanged_service: World, suite: str) -> None:
+    before = sorted((unchanged_service.running.settings.data / "keys").iterdir())
+    answer = unchanged_service.send("POST", f"/v1/keys/rotate?suite={suite}")
     assert answer.status_code == 400
     assert "1 (X25519) or 2" in answer.get_json()["accepted"]
-    assert sorted((service.running.settings.data / "keys").iterdir()) == before
+    assert sorted((unchanged_service.running.settings.data / "keys").iterdir()) == before

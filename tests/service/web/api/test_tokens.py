@@ -76,28 +76,32 @@ def test_revoking_what_is_not_there_is_404(service: World) -> None:
     ],
 )
 def test_a_bad_field_is_named_and_nothing_is_made(
-    service: World, body: dict[str, object], argument: str
+    unchanged_service: World, body: dict[str, object], argument: str
 ) -> None:
-    before = service.digest()
-    status, document = create(service, **body)
+    before = unchanged_service.digest()
+    status, document = create(unchanged_service, **body)
     assert (status, document["argument"]) == (400, argument)
     assert document["accepted"]
-    assert service.digest() == before
+    assert unchanged_service.digest() == before
 
 
 @pytest.mark.parametrize(
     "body", [b" ", b"{", b"[]", b"null", b"\xff", b"[" * 10_000, b'{"a":' * 3_000, b"NaN"]
 )
-def test_a_body_that_is_no_json_object_is_refused(service: World, body: bytes) -> None:
-    before = service.digest()
-    answer = service.send("POST", "/v1/tokens", data=body, content_type="application/json")
+def test_a_body_that_is_no_json_object_is_refused(unchanged_service: World, body: bytes) -> None:
+    before = unchanged_service.digest()
+    answer = unchanged_service.send(
+        "POST", "/v1/tokens", data=body, content_type="application/json"
+    )
     assert answer.status_code == 400
     assert answer.content_type == "application/problem+json"
-    assert service.digest() == before
+    assert unchanged_service.digest() == before
 
 
-def test_a_long_body_is_refused_unread(service: World) -> None:
-    answer = service.send("POST", "/v1/tokens", data=b" " * 16_385, content_type="application/json")
+def test_a_long_body_is_refused_unread(unchanged_service: World) -> None:
+    answer = unchanged_service.send(
+        "POST", "/v1/tokens", data=b" " * 16_385, content_type="application/json"
+    )
     assert answer.status_code == 413
     assert "16384" in answer.get_json()["detail"]
 

@@ -54,8 +54,8 @@ def test_texts_of_a_manifest_stay_texts(service: World) -> None:
         assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; {{ 7 * 7 }}" in page
 
 
-def test_a_page_may_load_what_is_ours_and_nothing_else(service: World) -> None:
-    headers = service.page("/", None).headers
+def test_a_page_may_load_what_is_ours_and_nothing_else(unchanged_service: World) -> None:
+    headers = unchanged_service.page("/", None).headers
     policy = dict(
         part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";")
     )
@@ -88,9 +88,9 @@ def test_no_markup_holds_a_script_or_a_style(service: World) -> None:
 
 
 @pytest.fixture
-def style(service: World) -> str:
+def style(unchanged_service: World) -> str:
     """Address of our own style sheet."""
-    found = re.search(r'href="(/static/deniable\.[^"]+)"', service.page("/", None).text)
+    found = re.search(r'href="(/static/deniable\.[^"]+)"', unchanged_service.page("/", None).text)
     assert found is not None
     return found[1]
 
@@ -100,27 +100,29 @@ def style(service: World) -> str:
     [{}, {"Range": "bytes=99999-"}, {"If-Match": '"x"'}, {"If-None-Match": "*"}],
 )
 def test_style_is_served_whole_whatever_is_asked(
-    service: World, style: str, headers: dict[str, str]
+    unchanged_service: World, style: str, headers: dict[str, str]
 ) -> None:
-    answer = service.page(style, None, **headers)
+    answer = unchanged_service.page(style, None, **headers)
     assert (answer.status_code, answer.mimetype) == (200, "text/css")
     assert answer.data == (assets.STATIC / "deniable.css").read_bytes()
     assert "ETag" not in answer.headers
 
 
 def test_a_file_is_kept_for_good_because_its_address_names_its_content(
-    service: World, style: str
+    unchanged_service: World, style: str
 ) -> None:
-    answer = service.page(style, None)
+    answer = unchanged_service.page(style, None)
     assert "immutable" in answer.headers["Cache-Control"]
     assert hashlib.sha256(answer.data).hexdigest()[:16] in style
-    assert service.page(style.replace("deniable.", "deniable.0"), None).status_code == 404
+    assert unchanged_service.page(style.replace("deniable.", "deniable.0"), None).status_code == 404
 
 
-def test_a_file_is_compressed_where_the_browser_takes_that(service: World, style: str) -> None:
+def test_a_file_is_compressed_where_the_browser_takes_that(
+    unchanged_service: World, style: str
+) -> None:
     plain, small = (
-        service.page(style, None),
-        service.page(style, None, **{"Accept-Encoding": "gzip"}),
+        unchanged_service.page(style, None),
+        unchanged_service.page(style, None, **{"Accept-Encoding": "gzip"}),
     )
     assert small.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(small.data) == plain.data
@@ -130,8 +132,8 @@ def test_a_file_is_compressed_where_the_browser_takes_that(service: World, style
 @pytest.mark.parametrize(
     "path", ["/static/../app.py", "/static/%2e%2e/__init__.py", "/static//etc/passwd"]
 )
-def test_nothing_beside_the_files_is_served(service: World, path: str) -> None:
-    assert service.page(path, None).status_code == 404
+def test_nothing_beside_the_files_is_served(unchanged_service: World, path: str) -> None:
+    assert unchanged_service.page(path, None).status_code == 404
 
 
 def test_a_stranger_sees_what_is_asked_and_no_number_of_reports(service: World) -> None:

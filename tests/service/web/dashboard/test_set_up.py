@@ -7,6 +7,7 @@ import re
 import tomllib
 from fractions import Fraction
 from html import unescape
+from itertools import product
 from urllib.parse import urlencode
 
 import pytest
@@ -18,7 +19,8 @@ from deniable_aggregator.collections.authoring.toml_manifest import manifest_fro
 from deniable_aggregator.web.arguments import from_pairs
 from deniable_aggregator.web.dashboard.collection_draft import SetUpArguments, draft_collection
 from deniable_shared.domains import Bits, Choice, Domain, Number, Record, Text
-from support.builders.api_world import INGEST, World, authored
+from support.builders.api_world import INGEST, Moment, World, authored
+from support.tiers import rows
 
 HOSTILE = "'\"\\<script>{{ 7 * 7 }}"
 
@@ -38,8 +40,10 @@ def plan_numbers(text: str) -> list[float]:
 
 
 @pytest.mark.slow
-def test_the_numbers_are_those_of_the_plan(service: World) -> None:
-    text = page(service, labels="a\nb\nc", epsilon="2", users="5 000", repeat="fresh", epochs="4")
+def test_the_numbers_are_those_of_the_plan(unchanged_service: World) -> None:
+    text = page(
+        unchanged_service, labels="a\nb\nc", epsilon="2", users="5 000", repeat="fresh", epochs="4"
+    )
     plan = planning.plan(3, "2", 5_000, repeat="fresh", epochs=4)
     lifetimes = [way.epsilon_lifetime for way in plan.repeats]
     assert plan_numbers(text) == [plan.half_width, *lifetimes]
@@ -47,26 +51,30 @@ def test_the_numbers_are_those_of_the_plan(service: World) -> None:
 
 
 @pytest.mark.slow
-def test_the_text_is_what_collections_new_writes(service: World) -> None:
-    text = told(page(service, name="lunch", labels="soup\nsalad", repeat="memoized"), "toml")
+def test_the_text_is_what_collections_new_writes(unchanged_service: World) -> None:
+    text = told(
+        page(unchanged_service, name="lunch", labels="soup\nsalad", repeat="memoized"), "toml"
+    )
     domain = Choice(("soup", "salad"))
-    assert text == template("lunch", domain=domain, repeat="memoized", clock=service.clock)
+    assert text == template(
+        "lunch", domain=domain, repeat="memoized", clock=unchanged_service.clock
+    )
 
 
 @pytest.mark.slow
-def test_a_draft_without_a_purpose_cannot_be_registered(service: World) -> None:
+def test_a_draft_without_a_purpose_cannot_be_registered(unchanged_service: World) -> None:
     said = "This file cannot be registered yet"
-    assert said in page(service, name="lunch", labels="soup\nsalad")
+    assert said in page(unchanged_service, name="lunch", labels="soup\nsalad")
     assert said not in page(
-        service, name="lunch", labels="soup\nsalad", purpose="What do people eat at noon?"
+        unchanged_service, name="lunch", labels="soup\nsalad", purpose="What do people eat at noon?"
     )
 
 
 @pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "4", "8"])
-def test_every_price_makes_a_text_that_means_it(service: World, repeat: str, epsilon: str) -> None:
+def test_every_price_makes_a_text_that_means_it(repeat: str, epsilon: str) -> None:
     wanted = TemplateOptions(epsilon=epsilon, epochs=3, min_batch=7, read="closed")
-    text = template("x", domain=Bits(("a",)), repeat=repeat, options=wanted, clock=service.clock)
+    text = template("x", domain=Bits(("a",)), repeat=repeat, options=wanted, clock=Moment())
     manifest = manifest_from_toml(text, ingest=INGEST)
     report = Fraction(epsilon)
     times = {"once": 1, "fresh": 3, "memoized": 4}[repeat]
@@ -105,9 +113,9 @@ def test_every_price_makes_a_text_that_means_it(service: World, repeat: str, eps
     ids=str,
 )
 def test_what_makes_no_question_is_said_at_its_field_in_words_of_the_form(
-    service: World, fields: dict[str, str], said: dict[str, str]
+    unchanged_service: World, fields: dict[str, str], said: dict[str, str]
 ) -> None:
-    text = page(service, **fields)
+    text = page(unchanged_service, **fields)
     marked = dict(re.findall(r'<small class="wrong" id="wrong-(\w+)">([^<]+)</small>', text))
     assert marked.keys() == said.keys()
     assert all(words in unescape(marked[field]) for field, words in said.items())
@@ -116,16 +124,19 @@ def test_what_makes_no_question_is_said_at_its_field_in_words_of_the_form(
     assert 'id="toml"' not in text
 
 
-@pytest.mark.parametrize("read", ["live", "releases"])
+ANSWERED = [
+    {"type": "bits", "labels": "a\nb"},
+    {"type": "number", "name": "x"},
+    {"type": "record", "attributes": "os = mac, linux\nsize = small, large"},
+    {"type": "text", "name": "words"},
+]
+READ = ("live", "releases")
+
+
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"type": "bits", "labels": "a\nb"},
-        {"type": "number", "name": "x"},
-        {"type": "record", "attributes": "os = mac, linux\nsize = small, large"},
-        {"type": "text", "name": "words"},
-    ],
-    ids=lambda fields: fields["type"],
+    ("fields", "read"),
+    rows(product(ANSWERED, READ), by_default=list(zip(ANSWERED, READ * 2, strict=True))),
+    ids=lambda each: each if isinstance(each, str) else each["type"],
 )
 def test_every_kind_of_answer_gets_a_file_that_registers(
     service: World, fields: dict[str, str], read: str
@@ -163,12 +174,16 @@ def remarks(text: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("fields", FORMS, ids=str)
 def test_every_remark_is_at_its_field_in_words_of_the_form(
-    service: World, fields: dict[str, str]
+    unchanged_service: World, fields: dict[str, str]
 ) -> None:
     form = from_pairs([(name, [text]) for name, text in fields.items()], SetUpArguments)
-    draft = draft_collection(form, origin=service.running.settings.public_url, now=service.clock())
+    draft = draft_collection(
+        form, origin=unchanged_service.running.settings.public_url, now=unchanged_service.clock()
+    )
     assert draft is not None
-    shown = [unescape(re.sub("<[^>]+>", "", each)) for each in remarks(page(service, **fields))]
+    shown = [
+        unescape(re.sub("<[^>]+>", "", each)) for each in remarks(page(unchanged_service, **fields))
+    ]
     for finding in draft.findings:
         assert any(finding.in_form.replace("`", "") in each for each in shown)
     assert len(shown) == len(draft.findings)
@@ -177,23 +192,25 @@ def test_every_remark_is_at_its_field_in_words_of_the_form(
 
 
 @pytest.mark.slow
-def test_a_warning_leads_to_its_field(service: World) -> None:
-    text = page(service, labels="a\nb", epsilon="8", purpose="What do people eat at noon?")
+def test_a_warning_leads_to_its_field(unchanged_service: World) -> None:
+    text = page(
+        unchanged_service, labels="a\nb", epsilon="8", purpose="What do people eat at noon?"
+    )
     assert '<a href="#remarks-epsilon">ε</a>' in text
     [field] = re.findall(r'<div class="remarks" id="remarks-epsilon">(.*?)</div>', text, re.S)
     assert "Above 4 people can hardly deny their answer" in field
 
 
-def test_the_file_can_be_saved_as_it_is_shown(service: World) -> None:
+def test_the_file_can_be_saved_as_it_is_shown(unchanged_service: World) -> None:
     fields = {"name": "lunch", "labels": "soup\nsalad"}
-    answer = service.page("/set-up?" + urlencode({**fields, "format": "toml"}))
-    assert answer.text == told(page(service, **fields), "toml")
+    answer = unchanged_service.page("/set-up?" + urlencode({**fields, "format": "toml"}))
+    assert answer.text == told(page(unchanged_service, **fields), "toml")
     assert answer.headers["Content-Disposition"] == 'attachment; filename="lunch.toml"'
 
 
-def test_texts_of_a_form_stay_texts_in_page_file_and_snippet(service: World) -> None:
+def test_texts_of_a_form_stay_texts_in_page_file_and_snippet(unchanged_service: World) -> None:
     fields = {"name": "x", "labels": f"{HOSTILE}\nb", "purpose": HOSTILE, "owner": HOSTILE}
-    text = page(service, **fields)
+    text = page(unchanged_service, **fields)
     assert "<script>{{" not in text
     assert tomllib.loads(told(text, "toml"))["purpose"] == HOSTILE
     calls = [
@@ -225,15 +242,21 @@ def test_a_snippet_is_python_with_an_answer_that_the_domain_takes(domain: Domain
     domain.encode(answer)
 
 
-def test_nothing_is_registered_and_where_the_key_lies_is_for_admins(service: World) -> None:
-    before = service.digest()
+def test_nothing_is_registered_and_where_the_key_lies_is_for_admins(
+    unchanged_service: World,
+) -> None:
+    before = unchanged_service.digest()
     fields = {"name": "lunch", "labels": "soup\nsalad"}
-    viewer, admin = page(service, **fields), page(service, "admin", **fields)
+    viewer, admin = page(unchanged_service, **fields), page(unchanged_service, "admin", **fields)
     assert "--key operator.key --url" in viewer
     assert 'id="apply-here"' not in viewer
-    assert str(service.running.settings.data) not in viewer
-    assert str(service.running.settings.data) in told(admin, "apply-here")
-    kept = [line for line in service.digest() if "sessions" not in line and "audit" not in line]
+    assert str(unchanged_service.running.settings.data) not in viewer
+    assert str(unchanged_service.running.settings.data) in told(admin, "apply-here")
+    kept = [
+        line
+        for line in unchanged_service.digest()
+        if "sessions" not in line and "audit" not in line
+    ]
     assert set(kept) <= set(before)
 
 
