@@ -7,6 +7,7 @@ and such tests start one of their own.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -54,18 +55,28 @@ def chrome() -> Browser:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with dashboard_site.served(tmp_path_factory.mktemp("site")) as served:
+    """Its data are made once a run, and each process serves a copy."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    with dashboard_site.served(shared / "site", tmp_path_factory.mktemp("site")) as served:
         yield served
 
 
+@pytest.fixture(scope="module")
+def tabs(chrome: Browser) -> Tabs:
+    """Tabs that earlier tests have used, of any site."""
+    return _tabs()
+
+
 @pytest.fixture
-def window(chrome: Browser, site: Site) -> Iterator[Callable[..., Window]]:
+def window(chrome: Browser, site: Site, tabs: Tabs) -> Iterator[Callable[..., Window]]:
     """Opens windows: `window(width=390, known=False)`."""
     with ExitStack() as windows:
 
         def open_one(*, scripts: bool = True, **how: Any) -> Window:
             if scripts:
-                return windows.enter_context(_tabs().opened(site, **how))
+                return windows.enter_context(tabs.opened(site, **how))
             return windows.enter_context(opened(chrome, site, scripts=False, **how))
 
         yield open_one

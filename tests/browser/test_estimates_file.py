@@ -44,7 +44,7 @@ labels = ["small", "large"]
 ASKED = {"devices": ("--marginal", "os,screen")}
 
 
-@pytest.fixture(scope="module", params=VALUES)
+@pytest.fixture(scope="module", params=grid(VALUES, by_default=["devices"]))
 def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     toml = {"theme": THEME, "minutes": MINUTES, "devices": DEVICES}[request.param]

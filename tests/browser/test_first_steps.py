@@ -10,18 +10,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from deniable_aggregator.operations.demo.questions import COMMUTES
 from deniable_aggregator.operations.process import running_server
-from support.processes.chromium import Window, opened
+from support.processes.chromium import Tabs, Window
 from support.processes.dashboard_site import Site
 from support.processes.deniable_command import Deniable, wait_until
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.processes
 
@@ -32,13 +28,13 @@ Arrive = Callable[[str], Window]
 
 
 @pytest.fixture
-def arrive(chrome: Browser) -> Iterator[Arrive]:
+def arrive(tabs: Tabs) -> Iterator[Arrive]:
     """Opens the window of a stranger at a service."""
     with ExitStack() as windows:
 
         def open_one(address: str) -> Window:
             site = Site(address, "", {}, "", {}, {})
-            return windows.enter_context(opened(chrome, site, known=False))
+            return windows.enter_context(tabs.opened(site, known=False))
 
         yield open_one
 

@@ -50,11 +50,18 @@ def client(tmp_path: Path) -> Iterator[Client]:
     device.close()
 
 
-@pytest.fixture
-def page(chrome: Browser) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def used_page(chrome: Browser) -> Iterator[Page]:
     context = chrome.new_context()
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture
+def page(used_page: Page) -> Page:
+    """The page keeps nothing in a browser, and each test has a server of its own."""
+    used_page.goto("about:blank")
+    return used_page
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from support.processes.chromium import THEMES, WIDTHS, Window, axe_found
 from support.processes.dashboard_site import Site
-from support.tiers import grid
+from support.tiers import by_tier, grid
 
 pytestmark = pytest.mark.processes
 
@@ -39,9 +39,13 @@ def other_site(html: str) -> Iterator[str]:
         server.server_close()
 
 
-FRAMED = ("settings", "browsers", "minutes", "devices", "hostile", "quiet", "sealed", "published")
+FRAMED = by_tier(
+    ("settings", "minutes", "quiet", "published"),
+    ("settings", "browsers", "minutes", "devices", "hostile", "quiet", "sealed", "published"),
+)
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))
 def test_a_chart_to_embed_is_readable_fits_and_breaks_no_rule(
     window: Callable[..., Window], width: int
@@ -95,14 +99,15 @@ def test_a_public_page_needs_no_sign_in_and_the_chart_is_on_it(
     "name",
     grid(
         ["settings", "browsers", "minutes", "devices", "published"],
-        by_default=["minutes", "published"],
+        by_default=["published"],
     ),
 )
 def test_the_first_public_chart_is_on_the_first_screen(
     window: Callable[..., Window], name: str
 ) -> None:
+    tab = window(known=False)
     for width, most in ((1280, 340), (390, 560)):
-        tab = window(width=width, known=False)
+        tab.resize(width)
         tab.open(f"/public/{name}")
         assert chart_top(tab) < most, width
 
@@ -125,7 +130,8 @@ def test_a_read_only_link_opens_its_question_and_leaves_the_address_bar(
     admin.settle()
     address = admin.page.locator("#secret").inner_text()
     assert "/shared#dn_" in address
-    reader = window(known=False)
+    reader = admin  # in the same tab, as a stranger: a second one would start a process
+    reader.page.context.clear_cookies()
     reader.page.goto(address)
     reader.page.wait_for_url("**/collections/settings-*")
     reader.settle()

@@ -21,8 +21,9 @@ def listed(tab: Window) -> list[str]:
 
 
 def test_the_first_answer_is_on_the_first_screen(window: Open) -> None:
+    tab = window()
     for width, lowest in ((1280, 440), (390, 620)):
-        tab = window(width=width)
+        tab.resize(width)
         tab.open("/")
         box = tab.page.locator(".answer-cell strong").first.bounding_box()
         assert box is not None

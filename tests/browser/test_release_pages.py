@@ -98,13 +98,15 @@ def test_a_session_is_asked_on_the_page_and_answers_the_same_again(
     assert tab.unreadable() == tab.errors == tab.violations() == []
 
 
+COMPARE = ("/collections/{of}/compare", 2)
+
+
 @pytest.mark.parametrize(
     ("page", "charts"),
-    [
-        ("/collections/{of}/compare", 2),
-        ("/ledger?collection={of}", 1),
-        ("/collections/{of}/releases/{release}", 1),
-    ],
+    rows(
+        [COMPARE, ("/ledger?collection={of}", 1), ("/collections/{of}/releases/{release}", 1)],
+        by_default=[COMPARE],
+    ),
 )
 def test_a_chart_has_a_table_csv_json_svg_and_png(
     analyst: Window, site: Site, page: str, charts: int

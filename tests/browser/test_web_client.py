@@ -26,7 +26,7 @@ from support.processes.dashboard_site import Site
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-VISITORS, CLOSED_TABS, MANY = 10, 15, 1_000
+VISITORS, CLOSED_TABS, MANY = 10, 10, 1_000
 
 QUIET_PAGE = """async () => {
   const {Client} = await import("./client/deniable-client.js");

@@ -36,6 +36,7 @@ MISSING = "no browser here: `apt-get install chromium` brings the one that these
 
 THEMES = ("light", "dark")
 WIDTHS = (390, 1280)
+HEIGHT = 900
 EMPTY = '<link rel="icon" href="data:,">'
 """A page that loads nothing, not even a `favicon.ico` that is not found: a tab waits there."""
 AXE = Path(__file__).parents[2] / "browser" / "assets" / "axe.js"
@@ -77,6 +78,10 @@ class Window:
         self.page.emulate_media(media="null", color_scheme="null")
         self.page.context.clear_cookies()
         self.page.context.clear_permissions()
+
+    def resize(self, width: int) -> None:
+        """To so many pixels; as high as any window here."""
+        self.page.set_viewport_size({"width": width, "height": HEIGHT})
 
     def open(self, path: str) -> None:
         """Load a page and wait until its charts are drawn."""
@@ -217,7 +222,7 @@ def _new_page(browser: Browser, *, scripts: bool = True) -> Page:
 
 
 def _prepared(page: Page, site: Site, *, width: int, role: str | None) -> Window:
-    page.set_viewport_size({"width": width, "height": 900})
+    page.set_viewport_size({"width": width, "height": HEIGHT})
     if role is not None:
         _sign_in(page.context, site, role)
     return Window(page, site)

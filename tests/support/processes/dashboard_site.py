@@ -37,6 +37,7 @@ from deniable_shared.manifest.epochs import epoch_at
 from deniable_shared.manifest.model import MANIFEST_TYPE
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.wire import dsse
+from support.builders.made_once import copied
 from support.processes.deniable_command import Deniable, wait_until
 
 __all__ = ["DAYS", "HOSTILE", "Filler", "Site", "filled", "served", "theme"]
@@ -55,14 +56,7 @@ LOOKS = {
     "releases": ("settings", "quiet", "hostile", "minutes", "devices", "drinks"),
     "share": ("settings", "sealed", "hostile"),
     "public": (
-        "settings",
-        "minutes",
-        "devices",
-        "drinks",
-        "hostile",
-        "quiet",
-        "sealed",
-        "published",
+        *("settings", "minutes", "devices", "drinks", "hostile", "quiet", "sealed", "published"),
     ),
 }
 """Page → the collections of which it looks different; all where it is not here."""
@@ -134,17 +128,20 @@ class Filler:
         return self.service.registry.get(manifest.collection)
 
     def fill(
-        self,
-        collection: Collection,
-        values: Sequence[object],
-        people: Sequence[Sequence[int]],
+        self, collection: Collection, values: Sequence[object], people: Sequence[Sequence[int]]
     ) -> None:
-        """people[e][i] with values[i] in the e-th epoch; the last one is today's."""
+        """people[e][i] with values[i] in the e-th epoch; the last one is today's.
+
+        Epochs with the same people have the same tally.
+        """
         encoded = np.array([collection.manifest.domain.encode(value) for value in values])
         today = epoch_at(time.time(), collection.manifest.epoch_seconds)
+        tallies = {
+            counts: simulated_tally(collection.mechanism, encoded, np.array(counts))
+            for counts in set(map(tuple, people))
+        }
         for age, counts in enumerate(reversed(people)):
-            tally = simulated_tally(collection.mechanism, encoded, np.array(counts))
-            self.add(collection, today - age, sum(counts), tally)
+            self.add(collection, today - age, sum(counts), tallies[tuple(counts)])
             if age:
                 self.service.store.close_epoch(collection.id, today - age, time.time(), audit=None)
 
@@ -218,9 +215,8 @@ def filled(folder: Path) -> Iterator[Filler]:
         service.close()
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[Site]:
-    """A real server over a directory with a collection of every kind."""
+def _made(folder: Path) -> dict[str, object]:
+    """A data directory with a collection of every kind: all of its Site but the address."""
     with filled(folder) as filler:
         made = {found.name: found.id for found in one_of_each(filler)}
         _note(filler.service, made["settings"], "released 2.0", days=4)
@@ -228,15 +224,20 @@ def served(folder: Path) -> Iterator[Site]:
         token = filler.service.tokens.create("viewer", "a viewer", audit=None)[1]
         sessions = {role: _session(filler.service, role) for role in PEOPLE}
         link = filler.service.sessions.make_link("Grace", "viewer", audit=None)
-        releases = {
-            name: filler.release(name, kind, arguments) for name, kind, arguments in RELEASES
-        }
-    deniable = Deniable(folder)
+        releases = {name: filler.release(name, kind, given) for name, kind, given in RELEASES}
+    fields = {"token": token, "sessions": sessions, "link": link}
+    return fields | {"collections": made, "releases": releases}
+
+
+@contextmanager
+def served(template: Path, folder: Path) -> Iterator[Site]:
+    """A real server in `folder` over a copy of what the first process makes in `template`."""
+    site, deniable = copied(_made, template, folder), Deniable(folder)
     with deniable.process("serve", "--port", "0"):
         wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
         live = running_server.read(deniable.data)
         assert live is not None
-        yield Site(live.address, token, sessions, link, made, releases)
+        yield Site(live.address, **site)
 
 
 RELEASES: tuple[tuple[str, str, dict[str, object]], ...] = (
