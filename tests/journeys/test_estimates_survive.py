@@ -29,7 +29,7 @@ from support.tiers import grid
 
 pytestmark = pytest.mark.processes
 
-PLAN = LoadPlan(rate=300, connections=8, reports=1, seconds=2)
+PLAN = LoadPlan(rate=100, connections=8, reports=1, seconds=2)
 HALF = PLAN.requests // 2
 WORKERS = {"sqlite": 1, "postgresql": 2}
 PASSPHRASE = "a long passphrase for the keys"

@@ -28,7 +28,7 @@ from support.tiers import by_tier
 
 TestExactlyOnce = ExactlyOnce.TestCase
 TestExactlyOnce.settings = settings(
-    max_examples=by_tier(5, 60), stateful_step_count=40, deadline=None
+    max_examples=by_tier(3, 60), stateful_step_count=40, deadline=None
 )
 
 

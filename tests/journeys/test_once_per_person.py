@@ -16,7 +16,7 @@ from support.tiers import by_tier
 
 TestOncePerPerson = OncePerPerson.TestCase
 TestOncePerPerson.settings = settings(
-    max_examples=by_tier(4, 10), stateful_step_count=40, deadline=None
+    max_examples=by_tier(2, 10), stateful_step_count=40, deadline=None
 )
 TestSharedOncePerPerson = SharedOncePerPerson.TestCase
 TestSharedOncePerPerson.settings = settings(

@@ -43,7 +43,7 @@ LABELS = tuple(f"page {v}" for v in range(16))
 CENTRAL = 'central = { per_epoch = "1", per_installation = "1", delta = "0" }\n'
 ASKED: dict[str, object] = {"epsilon": "0.5"}
 MODE: dict[str, object] = {"score": "mode", "epsilon": "0.5"}
-PEOPLE = 60
+PEOPLE = 20
 RUNS, REPORTS, TRUTH = 3000, 4000, Fraction(3, 10)
 
 _binomial = import_module("scipy.stats").binom
