@@ -15,7 +15,7 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def admin(tabs: Tabs, site: Site) -> Iterator[Window]:
+def admin_tab(tabs: Tabs, site: Site) -> Iterator[Window]:
     """One tab for every page: to empty it after each takes a quarter of the time."""
     with tabs.opened(site, role="admin") as tab:
         yield tab
@@ -25,9 +25,9 @@ def admin(tabs: Tabs, site: Site) -> Iterator[Window]:
 @pytest.mark.parametrize("width", grid(WIDTHS, by_default=[min(WIDTHS)]))
 @pytest.mark.parametrize("name", pages())
 def test_a_page_is_readable_fits_and_breaks_no_rule(
-    admin: Window, site: Site, name: str, width: int
+    admin_tab: Window, site: Site, name: str, width: int
 ) -> None:
-    tab, theme = admin, theme_of(name, width)
+    tab, theme = admin_tab, theme_of(name, width)
     tab.resize(width)
     tab.errors.clear()
     usual, *others = site.views()[name]

@@ -51,7 +51,7 @@ class LazyRule(Rule):
     """
 
     def _parse_rule(self, rule: str) -> Iterable[RulePart]:
-        if self.map is None or self.map.converters != Map.default_converters:
+        if self.map.converters != Map.default_converters:
             return super()._parse_rule(rule)
         if rule not in _parsed:
             before = self._trace, self._converters

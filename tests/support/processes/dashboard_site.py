@@ -215,7 +215,7 @@ def filled(folder: Path) -> Iterator[Filler]:
         service.close()
 
 
-def _made(folder: Path) -> dict[str, object]:
+def _made(folder: Path) -> Mapping[str, object]:
     """A data directory with a collection of every kind: all of its Site but the address."""
     with filled(folder) as filler:
         made = {found.name: found.id for found in one_of_each(filler)}
