@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -94,16 +95,46 @@ KINDS_OF_ANSWERS: list[tuple[Manifest, Sequence[object]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("manifest", "values"), KINDS_OF_ANSWERS, ids=lambda part: getattr(part, "name", "")
-)
-def test_estimates_are_the_apis_to_the_last_digit(
-    service: World, manifest: Manifest, values: Sequence[object]
-) -> None:
-    found = service.register(manifest)
-    for epoch in (TODAY - 1, TODAY):
-        service.count(found, values, epoch=epoch)
-    over(service)
+@dataclass(frozen=True)
+class Filled:
+    """A service whose epochs are over: `KINDS_OF_ANSWERS`, one hidden, one with two releases."""
+
+    service: World
+    hidden: Collection
+    released: Collection
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Filled]:
+    """Tests only read it."""
+    folder = tmp_path_factory.mktemp("views")
+    with opened(folder, kind=request.param) as service:
+        for manifest, values in KINDS_OF_ANSWERS:
+            found = service.register(manifest)
+            for epoch in (TODAY - 1, TODAY):
+                service.count(found, values, epoch=epoch)
+        hidden = service.register(authored("hidden", read="releases", more=BUDGET))
+        service.count(hidden, [BITS] * 9)
+        service.running.store.count_rejections(hidden.id, {"cannot-open": 3})
+        paying = authored(type="choice", labels=("a", "beta"), more=BUDGET)
+        released = service.register(paying)
+        service.count(released, ["a"] * 5)
+        over(service)
+        for epsilon in ("0.25", "0.125"):
+            wanted = {"mechanism": "histogram", "epsilon": epsilon, "epochs": [TODAY]}
+            path = f"/v1/collections/{released.id}/releases"
+            assert service.send("POST", path, "analyst", json=wanted).status_code == 201
+        yield Filled(service, hidden, released)
+
+
+def test_estimates_are_the_apis_to_the_last_digit(filled: Filled) -> None:
+    for manifest, _ in KINDS_OF_ANSWERS:
+        check_estimates(filled.service, filled.service.running.registry.get(manifest.collection))
+
+
+def check_estimates(service: World, found: Collection) -> None:
     answer = service.get(f"/v1/collections/{found.id}/estimates?group_by=epoch").get_json()
     result = [
         (*document["epochs"], document["n"], document["confidence"], *cells(row))
@@ -115,9 +146,29 @@ def test_estimates_are_the_apis_to_the_last_digit(
     )
     assert result == [(row["epoch"], row["n"], row["confidence"], *cells(row)) for row in rows]
     assert len(result) == 2 * len(found.manifest.domain.labels)
-    assert {row["name"] for row in rows} == {manifest.name}
+    assert {row["name"] for row in rows} == {found.manifest.name}
     assert [moment(row["starts"]) for row in rows] == [row["epoch"] * DAY for row in rows]
     assert [moment(row["ends"]) for row in rows] == [(row["epoch"] + 1) * DAY for row in rows]
+
+
+def test_where_only_releases_may_be_read_no_view_tells_of_reports(filled: Filled) -> None:
+    for name in ("v_estimate", "v_ingest", "v_rejection"):
+        assert view(filled.service, name, filled.hidden) == []
+
+
+def test_the_ledger_is_the_apis(filled: Filled) -> None:
+    service, found = filled.service, filled.released
+    reply = service.get(f"/v1/collections/{found.id}/releases").get_json()["releases"]
+    rows = sorted(view(service, "v_ledger", found), key=lambda row: row["position"])
+    for each, row in zip(reply, rows, strict=True):
+        for name in ("release", "adjacency", "state"):
+            assert row[name] == each[name]
+        assert moment(row["charged"]) == each["created"]
+        assert row["epochs"] == str(TODAY)
+        for name in ("epsilon", "rho", "delta"):
+            exact, shown = row[name], each["guarantee"][name]
+            assert shown == at_most(Fraction(exact))
+            assert row[f"{name}_value"] == pytest.approx(float(Fraction(exact)), rel=1e-12)
 
 
 def test_nothing_is_shown_of_open_epochs_and_too_few_reports(service: World) -> None:
@@ -128,15 +179,6 @@ def test_nothing_is_shown_of_open_epochs_and_too_few_reports(service: World) -> 
     assert shown_epochs(service, found) == set()
     over(service)
     assert shown_epochs(service, found) == {TODAY}
-
-
-def test_where_only_releases_may_be_read_no_view_tells_of_reports(service: World) -> None:
-    found = service.register(authored(read="releases", more=BUDGET))
-    service.count(found, [BITS] * 9)
-    service.running.store.count_rejections(found.id, {"cannot-open": 3})
-    over(service)
-    for name in ("v_estimate", "v_ingest", "v_rejection"):
-        assert view(service, name, found) == []
 
 
 def test_what_waits_for_the_roll_up_is_counted_as_the_api_counts_it(service: World) -> None:
@@ -252,41 +294,19 @@ def test_rejections_are_the_apis(service: World) -> None:
     assert {row["reason"]: row["n"] for row in rows} == reply == {"cannot-open": 3, "too-early": 1}
 
 
-def test_the_ledger_is_the_apis(service: World) -> None:
-    found = service.register(authored(type="choice", labels=("a", "b"), more=BUDGET))
-    service.count(found, ["a"] * 5)
-    over(service)
-    for epsilon in ("0.25", "0.125"):
-        wanted = {"mechanism": "histogram", "epsilon": epsilon, "epochs": [TODAY]}
-        path = f"/v1/collections/{found.id}/releases"
-        assert service.send("POST", path, "analyst", json=wanted).status_code == 201
-    reply = service.get(f"/v1/collections/{found.id}/releases").get_json()["releases"]
-    rows = sorted(view(service, "v_ledger", found), key=lambda row: row["position"])
-    for each, row in zip(reply, rows, strict=True):
-        for name in ("release", "adjacency", "state"):
-            assert row[name] == each[name]
-        assert moment(row["charged"]) == each["created"]
-        assert row["epochs"] == str(TODAY)
-        for name in ("epsilon", "rho", "delta"):
-            exact, shown = row[name], each["guarantee"][name]
-            assert shown == at_most(Fraction(exact))
-            assert row[f"{name}_value"] == pytest.approx(float(Fraction(exact)), rel=1e-12)
+EXACT = ["0", "1", "1/3", "7/2", f"{2**200 + 1}/{3**120}", f"{10**90 + 7}/{10**99 + 1}"]
 
 
-@pytest.mark.parametrize(
-    "exact", ["0", "1", "1/3", "7/2", f"{2**200 + 1}/{3**120}", f"{10**90 + 7}/{10**99 + 1}"]
-)
-def test_a_rational_of_the_ledger_is_a_number_good_to_12_digits(
-    database: Database, exact: str
-) -> None:
+def test_a_rational_of_the_ledger_is_a_number_good_to_12_digits(database: Database) -> None:
     store = database.open()
-    store.charge(charge_row(1, exact), admitted, audit=None)
+    for place, exact in enumerate(EXACT):
+        store.charge(charge_row(place, exact), admitted, audit=None)
     store.close()
-    [(text, value, rho)] = database.execute(
-        "select epsilon, epsilon_value, rho_value from v_ledger"
-    )
-    assert (text, rho) == (exact, None)
-    assert value == pytest.approx(float(Fraction(exact)), rel=1e-12)
+    rows = database.execute("select epsilon, epsilon_value, rho_value from v_ledger")
+    assert sorted(text for text, _, _ in rows) == sorted(EXACT)
+    for text, value, rho in rows:
+        assert rho is None
+        assert value == pytest.approx(float(Fraction(text)), rel=1e-12)
 
 
 @pytest.mark.slow
@@ -326,31 +346,6 @@ def queries(tool: str) -> list[str]:
     return blocks(page.replace("{{ source('deniable', 'v_estimate') }}", "v_estimate"))
 
 
-@pytest.mark.parametrize("tool", ["grafana", "metabase", "superset", "dbt"])
-def test_every_query_shown_for_a_tool_runs_and_finds_rows(service: World, tool: str) -> None:
-    found = service.register(authored(type="choice", labels=("a", "beta"), more=BUDGET))
-    service.count(found, ["a"] * 5)
-    over(service)
-    wanted = {"mechanism": "histogram", "epsilon": "0.25", "epochs": [TODAY]}
-    service.send("POST", f"/v1/collections/{found.id}/releases", "analyst", json=wanted)
-    for query in queries(tool):
-        sql = query.replace("$__timeFilter(starts)", "starts is not null").strip().rstrip(";")
-        with open_read_only(service.running.settings) as db:
-            assert db.execute(sql).fetchall() != []
-
-
-def test_every_view_and_each_of_its_columns_is_documented(service: World) -> None:
-    found = service.register(authored())
-    service.count(found, [BITS] * 4)
-    over(service)
-    for name in VIEWS:
-        [row] = [line for line in VIEWS_PAGE.splitlines() if line.startswith(f"| `{name}` |")]
-        with open_read_only(service.running.settings) as db:
-            sql = COLUMNS[service.running.settings.shared]
-            columns = [column for (column,) in db.execute(sql, (name,))]
-        assert [column for column in columns if f"`{column}`" not in row] == []
-
-
 def test_the_bands_of_superset_are_the_intervals_of_the_api(service: World) -> None:
     found = service.register(authored())
     for epoch in (TODAY - 1, TODAY):
@@ -366,13 +361,34 @@ def test_the_bands_of_superset_are_the_intervals_of_the_api(service: World) -> N
     assert [moment(row[0]) for row in rows] == [moment(row["time"]) for row in reply]
 
 
-def test_dbt_s_sources_are_the_views_and_their_columns(service: World) -> None:
+def test_every_query_shown_for_a_tool_runs_and_finds_rows(filled: Filled) -> None:
+    shown = {tool: queries(tool) for tool in ("grafana", "metabase", "superset", "dbt")}
+    assert all(shown.values())
+    for tool, each in shown.items():
+        for query in each:
+            sql = query.replace("$__timeFilter(starts)", "starts is not null").strip().rstrip(";")
+            with open_read_only(filled.service.running.settings) as db:
+                assert db.execute(sql).fetchall() != [], (tool, query)
+
+
+def test_every_view_and_each_of_its_columns_is_documented(filled: Filled) -> None:
+    settings = filled.service.running.settings
+    for name in VIEWS:
+        [row] = [line for line in VIEWS_PAGE.splitlines() if line.startswith(f"| `{name}` |")]
+        with open_read_only(settings) as db:
+            sql = COLUMNS[settings.shared]
+            columns = [column for (column,) in db.execute(sql, (name,))]
+        assert [column for column in columns if f"`{column}`" not in row] == []
+
+
+def test_dbt_s_sources_are_the_views_and_their_columns(filled: Filled) -> None:
     text = (ROOT / "aggregator" / "service" / "docs" / "dbt" / "sources.yml").read_text()
     [source] = yaml.safe_load(text)["sources"]
     described = {
         table["name"]: [column["name"] for column in table["columns"]] for table in source["tables"]
     }
-    sql = COLUMNS[service.running.settings.shared]
-    with open_read_only(service.running.settings) as db:
+    settings = filled.service.running.settings
+    sql = COLUMNS[settings.shared]
+    with open_read_only(settings) as db:
         views = {name: [column for (column,) in db.execute(sql, (name,))] for name in VIEWS}
     assert described == views
