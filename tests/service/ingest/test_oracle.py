@@ -104,7 +104,7 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
 
 @pytest.mark.slow
 @given(**uploads())
-@settings(max_examples=by_tier(60, 300))
+@settings(max_examples=by_tier(30, 300))
 def test_checks_have_the_oracles_outcomes(
     subject: Subject, kind: str, batch: list[Draft], now: float, token: ReportError | None
 ) -> None:
@@ -125,7 +125,7 @@ def test_checks_have_the_oracles_outcomes(
 
 @pytest.mark.slow
 @given(**uploads())
-@settings(max_examples=by_tier(30, 150))
+@settings(max_examples=by_tier(15, 150))
 def test_an_upload_has_the_oracles_answer_and_tallies(
     subject: Subject, kind: str, batch: list[Draft], now: float, token: ReportError | None
 ) -> None:
