@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.context import context_of
+from deniable_aggregator.releases.kinds import error_simulation
 from deniable_aggregator.releases.request import ReleaseRequest, request_terms
 from deniable_aggregator.releases.service import ReleaseService
 from deniable_gateway.problem import Problem
@@ -41,7 +42,10 @@ LIKELY = st.sampled_from(
 def release_world(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ReleaseWorld]:
+    runs = by_tier(error_simulation.FEWEST_RUNS, error_simulation.MOST_RUNS)
     with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(error_simulation, "MOST_RUNS", runs)
         folder: Path = tmp_path_factory.mktemp(request.param)
         made = stack.enter_context(
             opened(

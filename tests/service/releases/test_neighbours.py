@@ -19,6 +19,7 @@ from deniable_aggregator.documents.releases import AccountDocument, ReleasesDocu
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.releases import kinds
+from deniable_aggregator.releases.kinds import error_simulation
 from deniable_aggregator.releases.kinds.contract import (
     PreparedRelease,
     ReleaseContext,
@@ -40,8 +41,9 @@ from support.builders.release_world import (
     stream,
 )
 from support.doubles.release_plans import Counts
+from support.tiers import by_tier, grid
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.deeper]
 
 DRAWN = {"result", "error_bars"}
 LABELS = ("red", "green", "blue")
@@ -64,8 +66,12 @@ EVERYONE = [bytes([0])] * 6 + [bytes([1])] * 5
 Worlds = tuple[ReleaseWorld, ReleaseWorld]
 
 
-@pytest.fixture(params=["live", "closed", "releases"])
-def worlds(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Worlds]:
+@pytest.fixture(params=grid(["live", "closed", "releases"], by_default=["live", "releases"]))
+def worlds(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Worlds]:
+    runs = by_tier(error_simulation.FEWEST_RUNS, error_simulation.MOST_RUNS)
+    monkeypatch.setattr(error_simulation, "MOST_RUNS", runs)  # from the same public facts
     with ExitStack() as stack:
         yield tuple(  # type: ignore[misc]  # two of them, which mypy does not count
             stack.enter_context(neighbour(tmp_path / str(place), request.param, one))

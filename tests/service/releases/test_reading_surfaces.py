@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.releases.kinds import error_simulation
 from deniable_shared.mechanisms.pairs import SampledPairs
 from support.builders.api_world import TODAY, World
 from support.builders.reading_worlds import reading_manifest
@@ -18,7 +19,7 @@ from support.builders.release_world import ReleaseWorld
 from support.builders.twin_services import Reports, add, equally_drawn, twins
 from support.oracles.message_laws import MessageLaw
 from support.oracles.read_surfaces import Answer, everything, forms_of_release
-from support.tiers import grid
+from support.tiers import by_tier, grid
 
 EARLY, LATE = TODAY - 6, TODAY - 5
 PATH = "/v1/collections/{}/releases"
@@ -110,6 +111,8 @@ def released(made: ReleaseWorld, patch: pytest.MonkeyPatch, mechanism: str) -> I
 def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str
 ) -> None:
+    runs = by_tier(error_simulation.FEWEST_RUNS, error_simulation.MOST_RUNS)
+    monkeypatch.setattr(error_simulation, "MOST_RUNS", runs)  # from the same public facts
     with twins(tmp_path, begun(mechanism), [(), ()], equally_drawn) as worlds:
         for replaced, made in enumerate(worlds):
             add(made.service, made.collection, reports_of(LATE, made.collection, replaced))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.releases.kinds import prepare
+from deniable_aggregator.releases.kinds import error_simulation, prepare
 from deniable_aggregator.releases.kinds.contract import ReleaseContext
 from deniable_aggregator.releases.kinds.label_workloads import read_label_set
 from deniable_aggregator.releases.kinds.table_questions import TableQuestions
@@ -33,7 +33,7 @@ from support.oracles.mwem_pmf import mwem_pmf
 from support.oracles.neighbour_pmfs import check_pure
 from support.oracles.online_pmf import online_pmf
 from support.oracles.selection_checks import FALSE_ALARM
-from support.tiers import rows
+from support.tiers import by_tier, rows
 
 SMALLEST = {"pairs": of_record("pairs/1", 2, 2), "fourier": of_record("fourier/1", 2, 2)}
 N = 1000
@@ -193,6 +193,7 @@ def _answers(release: Any, counted: Any) -> list[tuple[float, float]]:
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 @pytest.mark.parametrize(
     ("id", "kind"),
     rows(
@@ -200,7 +201,11 @@ def _answers(release: Any, counted: Any) -> list[tuple[float, float]]:
         by_default=[("fourier/1", "mwem"), ("pairs/1", "queries")],
     ),
 )
-def test_usual_errors_are_simulated_and_the_same_each_time(id: str, kind: str) -> None:
+def test_usual_errors_are_simulated_and_the_same_each_time(
+    id: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = by_tier(error_simulation.FEWEST_RUNS, error_simulation.MOST_RUNS)
+    monkeypatch.setattr(error_simulation, "MOST_RUNS", runs)
     given = context(of_record(id, 2, 2, 2), 50_000)
     more = {"workload": "tables"} if kind == "mwem" else {"questions": 3}
     release: Any = prepare(kind, {**more, "epsilon": "2"}, given)
