@@ -66,18 +66,15 @@ def patterns(epochs: int, devices: int) -> dict[str, Population]:
     }
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("confidence", grid([0.5, 0.95, 0.9999], by_default=[0.95]))
 @pytest.mark.parametrize("pattern", grid(patterns(8, 30), by_default=list(patterns(8, 30))[::3]))
 @pytest.mark.parametrize("repeat", ["fresh", "memoized"])
 def test_intervals_hold_whatever_devices_sent_the_reports(
     pattern: str, repeat: str, confidence: float
 ) -> None:
-    for epsilon, epochs, devices in (
-        ("0.5", 30, 1000),
-        ("1", 7, 30),
-        ("4", 7, 1000),
-        ("4", 30, 30),
-    ):
+    few = [("1", 7, 30), ("4", 7, 1000)]
+    for epsilon, epochs, devices in by_tier(few, [*few, ("0.5", 30, 1000), ("4", 30, 30)]):
         of, population = (
             collected("rr/1", 1, epsilon, repeat, epochs),
             patterns(epochs, devices)[pattern],

@@ -40,7 +40,7 @@ from support.tiers import by_tier
 
 REPORTS = 100_000
 COHORTS = 64
-LEANS = by_tier((0, 2, -2, 8, -8, 64), (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16, 32, 64))
+LEANS = by_tier((0, 2, 64), (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16, 32, 64))
 """How many reports more have one message, instead of another."""
 NOISE = 24
 """The most noise of a measurement that the laws of `mwem` and of a session list."""

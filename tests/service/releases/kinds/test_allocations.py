@@ -159,7 +159,7 @@ def test_average_demand_is_covered_as_often_as_its_interval_says(
     assert misses >= 6
 
 
-@pytest.mark.parametrize("many", [2, 3, 8, 30])
+@pytest.mark.parametrize("many", grid([2, 3, 8, 30], by_default=[2, 8]))
 def test_the_noise_of_several_rounds_has_lighter_tails_than_laplace(
     many: int,
 ) -> None:

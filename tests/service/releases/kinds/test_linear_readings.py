@@ -56,7 +56,7 @@ def moved(built: Mechanism, matrix: Any) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(READINGS))
-@settings(max_examples=by_tier(8, 100))
+@settings(max_examples=by_tier(4, 100))
 @given(data=st.data())
 def test_no_two_messages_move_rows_further_than_is_stated_and_some_do(
     name: str, data: st.DataObject

@@ -34,7 +34,7 @@ from support.oracles.neighbour_pmfs import (
     check_pure,
     hockey_stick,
 )
-from support.tiers import grid
+from support.tiers import grid, rows
 
 Planned = PreparedSelection[Any] | PreparedMedian | PreparedHistogram
 
@@ -256,7 +256,9 @@ CONTRACTED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "family", "arguments", "n"), CONTRACTED)
+@pytest.mark.parametrize(
+    ("name", "family", "arguments", "n"), rows(CONTRACTED, by_default=CONTRACTED[::3])
+)
 def test_a_true_value_is_visible_by_at_most_the_contraction(
     name: str, family: str, arguments: dict[str, object], n: int
 ) -> None:

@@ -35,6 +35,7 @@ from support.builders.small_mechanisms import (
     mechanism,
 )
 from support.oracles.message_laws import MessageLaw
+from support.tiers import grid
 
 NAMES = sorted(SMALL)
 SHARES = [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)]
@@ -91,12 +92,11 @@ def test_no_report_moves_a_score_further_than_its_sensitivity(name: str) -> None
     pairs = [pair for pair in neighbours(SMALL[name], 2) if pair[0] < pair[1]]
     for score in scores(SMALL[name], 2):
         levels = cache(lambda counts, score=score: score.levels(np.array(counts)))
-        for one, other in pairs:
-            moves = levels(one) - levels(other)
-            if "sensitivity" in score.sensitivity:
-                assert np.abs(moves).max() <= score.sensitivity["sensitivity"]
-            else:
-                assert np.ptp(moves) <= score.sensitivity["range_sensitivity"]
+        moves = np.array([levels(one) - levels(other) for one, other in pairs])
+        if "sensitivity" in score.sensitivity:
+            assert np.abs(moves).max() <= score.sensitivity["sensitivity"]
+        else:
+            assert np.ptp(moves, axis=1).max() <= score.sensitivity["range_sensitivity"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -109,7 +109,7 @@ def test_some_report_moves_two_scores_apart_as_far_as_is_declared(name: str) -> 
     assert max(moves) == score.sensitivity["range_sensitivity"]
 
 
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("share", grid(SHARES, by_default=[Fraction(9, 10)]))
 @pytest.mark.parametrize("name", CHOICES)
 def test_a_quantile_scores_0_just_where_the_debiased_share_crosses_it(
     name: str, share: Fraction
@@ -169,7 +169,7 @@ def test_scores_are_matrix_rows_and_declare_its_sensitivity() -> None:
     assert exact.range == score.sensitivity["range_sensitivity"]
 
 
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("share", grid(SHARES, by_default=[Fraction(1, 2)]))
 @pytest.mark.parametrize("name", CHOICES)
 def test_the_first_crossing_keeps_the_promise_of_propose_test_release(
     name: str, share: Fraction

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from support.oracles.neighbour_pmfs import (
     check_pure,
 )
 from support.oracles.selection_checks import FALSE_ALARM, check_follows
+from support.tiers import rows
 
 LISTED = [{"labels": ["label 0"]}, {"labels": ["label 1", "label 0"]}]
 
@@ -45,18 +46,21 @@ def law_of(release: PreparedSmallDb, n: int) -> Callable[[Vector], Pmf[Any]]:
     return lambda counts: release.pmf(tallies(counts, n))
 
 
-@pytest.mark.parametrize("workload", ["points", "prefixes", LISTED])
-@pytest.mark.parametrize("name", sorted(CHOICES))
-def test_the_law_is_the_definitions(name: str, workload: object) -> None:
+WORKLOADS: dict[str, object] = {"points": "points", "prefixes": "prefixes", "sets": LISTED}
+LAWS = list(product(sorted(CHOICES), WORKLOADS))
+
+
+@pytest.mark.parametrize(("name", "workload"), rows(LAWS, by_default=LAWS[::4]))
+def test_the_law_is_the_definitions(name: str, workload: str) -> None:
     built, n = CHOICES[name], 3
-    release = asked(context(built, n), workload=workload)
+    release = asked(context(built, n), workload=WORKLOADS[workload])
     for counts in sorted(all_tallies(built, n))[::9]:
         pmf = release.pmf(tallies(counts, n))
         by_rows = dict(zip(pmf.outcomes, pmf.probabilities, strict=True))
         expected = by_definition(release, counts)
         assert by_rows.keys() == expected.keys()
-        for rows, chance in expected.items():
-            assert by_rows[rows] == pytest.approx(chance, rel=1e-9)
+        for result, chance in expected.items():
+            assert by_rows[result] == pytest.approx(chance, rel=1e-9)
 
 
 def by_definition(release: PreparedSmallDb, counts: Vector) -> dict[tuple[int, ...], float]:
@@ -142,9 +146,9 @@ def test_draws_follow_the_stated_law(candidates: str) -> None:
     release = asked(context(SMALL["grr-2"], 6), candidates=candidates, alpha="0.3")
     pmf = release.pmf(tallies((4, 2), 6))
     sums: dict[tuple[int, ...], list[Fraction]] = {}
-    for rows, low, high in zip(pmf.outcomes, pmf.lower, pmf.upper, strict=True):
-        ends = sums.setdefault(rows, [Fraction(0), Fraction(0)])
-        sums[rows] = [ends[0] + low, ends[1] + high]
+    for result, low, high in zip(pmf.outcomes, pmf.lower, pmf.upper, strict=True):
+        ends = sums.setdefault(result, [Fraction(0), Fraction(0)])
+        sums[result] = [ends[0] + low, ends[1] + high]
     law = Pmf(tuple(sums), *(tuple(ends[i] for ends in sums.values()) for i in (0, 1)))
     check_follows(lambda: _rows(release.draw(tallies((4, 2), 6))), law, draws=2000)
 
