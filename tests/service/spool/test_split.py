@@ -35,29 +35,32 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(
-    params=grid(
-        [
-            ("sqlite", "directory"),
-            ("postgres", "directory"),
-            ("sqlite", "moved"),
-            ("sqlite", "s3"),
-            ("sqlite", "database"),
-        ],
-        by_default=[("sqlite", "directory"), ("sqlite", "database")],
-    ),
-    ids="-".join,
-)
-def split(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Split]:
-    """Each kind of database, each kind of place and both formats of blocks.
+PLACES = [
+    ("sqlite", "directory"),
+    ("postgres", "directory"),
+    ("sqlite", "moved"),
+    ("sqlite", "s3"),
+    ("sqlite", "database"),
+]
+"""Each kind of database, each kind of place and both formats of blocks."""
 
-    The default tier has each format once.
-    """
+EACH_FORMAT = pytest.mark.parametrize(
+    "split",
+    grid(PLACES, by_default=[("sqlite", "directory"), ("sqlite", "database")]),
+    ids="-".join,
+    indirect=True,
+)
+"""Of what blocks and their places do: each format once by default."""
+
+
+@pytest.fixture(params=grid(PLACES, by_default=[("sqlite", "directory")]), ids="-".join)
+def split(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Split]:
     store, place = request.param
     with split_service.opened(tmp_path, store, place, intake_options=OPTIONS[place]) as split:
         yield split
 
 
+@EACH_FORMAT
 def test_what_the_intake_took_the_consumer_counts_once(split: Split) -> None:
     reports = split.take(5)
     assert split.upload(reports[0]).codes == []  # a device's retry
@@ -66,6 +69,7 @@ def test_what_the_intake_took_the_consumer_counts_once(split: Split) -> None:
     assert (split.n(), split.waiting()) == (5, [])
 
 
+@EACH_FORMAT
 def test_the_intake_has_no_key_and_no_database(split: Split) -> None:
     everything = vars(split.intake) | vars(split.intake.uploads)
     assert not any(isinstance(part, Service) for part in everything.values())
@@ -194,6 +198,7 @@ def test_an_epoch_closes_only_after_all_that_was_taken_in_time_is_counted(split:
     assert split.is_closed(TODAY)
 
 
+@EACH_FORMAT
 def test_a_damaged_block_is_set_aside_and_the_others_are_counted(split: Split) -> None:
     split.take(2)
     spool, damaged = split.place.spool, split.waiting()[0]
@@ -216,6 +221,7 @@ def test_an_intake_without_notices_asks_devices_to_come_later(tmp_path: Path) ->
         KeylessIntake(IntakeOptions(str(tmp_path / "nowhere")))
 
 
+@EACH_FORMAT
 def test_whatever_kills_the_intake_what_it_acknowledged_is_in_whole_blocks(split: Split) -> None:
     for step in count():
         reports, acknowledged = [split.report() for _ in range(2)], []
@@ -238,6 +244,7 @@ def test_whatever_kills_the_intake_what_it_acknowledged_is_in_whole_blocks(split
 
 @pytest.mark.slow
 @pytest.mark.deeper
+@EACH_FORMAT
 def test_whatever_kills_the_consumer_the_next_one_counts_each_report_once(split: Split) -> None:
     total = 0
     for step in count(step=by_tier(4, 1)):

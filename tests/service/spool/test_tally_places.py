@@ -60,6 +60,7 @@ def test_every_place_and_both_formats_give_the_integers_of_uploads(
     assert (again.blocks, again.before) == (0, 4)
 
 
+@pytest.mark.parametrize("place", grid(KINDS, by_default=["directory", "database"]), indirect=True)
 def test_damaged_blocks_are_named_kept_and_tried_again(bare_service: World, place: Place) -> None:
     filled(bare_service, place)
     [plain, columns] = [next(n for n in names(place) if n.endswith(e)) for e in ("k", "parquet")]
@@ -112,7 +113,7 @@ def test_processes_read_the_address_themselves(
 ) -> None:
     with place_of(kind, tmp_path) as place:
         filled(bare_service, place)
-        summary = tally(bare_service.running, place.address, LocalEngine(2))
+        summary = tally(bare_service.running, place.address, LocalEngine(1))
         assert summary.counted == 40
         assert f"{os.uname().nodename}:{os.getpid()}" not in summary.processes
     assert cells(bare_service.running, bare_service.manifest.collection) == expected_of(40)
