@@ -26,6 +26,7 @@ from support.builders.api_world import DAY, TODAY, World, authored, opened
 from support.builders.databases import KINDS, Database
 from support.builders.ledgers import admitted, charge_row
 from support.processes import postgres_server
+from support.tiers import grid
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "aggregator" / "service" / "deniable_aggregator"
@@ -37,7 +38,11 @@ BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001"
 ESTIMATE = ("label", "frequency", "std_error", "lower", "upper", "count")
 
 
-@pytest.fixture(params=KINDS)
+BOTH = pytest.mark.parametrize("service", KINDS, indirect=True)
+"""Of what views compute themselves, each database in its own words."""
+
+
+@pytest.fixture(params=grid(KINDS, by_default=["sqlite"]))
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     with opened(tmp_path, kind=request.param) as service:
         yield service
@@ -118,9 +123,9 @@ def filled(
         hidden = service.register(authored("hidden", read="releases", more=BUDGET))
         service.count(hidden, [BITS] * 9)
         service.running.store.count_rejections(hidden.id, {"cannot-open": 3})
-        paying = authored(type="choice", labels=("a", "beta"), more=BUDGET)
-        released = service.register(paying)
+        released = service.register(authored(type="choice", labels=("a", "beta"), more=BUDGET))
         service.count(released, ["a"] * 5)
+        service.running.store.count_rejections(released.id, {"cannot-open": 3, "too-early": 1})
         over(service)
         for epsilon in ("0.25", "0.125"):
             wanted = {"mechanism": "histogram", "epsilon": epsilon, "epochs": [TODAY]}
@@ -156,6 +161,13 @@ def test_where_only_releases_may_be_read_no_view_tells_of_reports(filled: Filled
         assert view(filled.service, name, filled.hidden) == []
 
 
+def test_rejections_are_the_apis(filled: Filled) -> None:
+    service, found = filled.service, filled.released
+    reply = service.get(f"/v1/collections/{found.id}/epochs").get_json()["rejections"]
+    rows = view(service, "v_rejection", found)
+    assert {row["reason"]: row["n"] for row in rows} == reply == {"cannot-open": 3, "too-early": 1}
+
+
 def test_the_ledger_is_the_apis(filled: Filled) -> None:
     service, found = filled.service, filled.released
     reply = service.get(f"/v1/collections/{found.id}/releases").get_json()["releases"]
@@ -181,6 +193,7 @@ def test_nothing_is_shown_of_open_epochs_and_too_few_reports(service: World) -> 
     assert shown_epochs(service, found) == {TODAY}
 
 
+@BOTH
 def test_what_waits_for_the_roll_up_is_counted_as_the_api_counts_it(service: World) -> None:
     found = service.register(authored())
     service.running.tick()
@@ -206,6 +219,7 @@ def check_ingest(service: World, found: Collection) -> None:
     ]
 
 
+@BOTH
 def test_of_a_closed_reading_only_closed_epochs_are_counted(service: World) -> None:
     found = service.register(authored(read="closed"))
     service.count(found, [BITS] * 4)
@@ -215,6 +229,7 @@ def test_of_a_closed_reading_only_closed_epochs_are_counted(service: World) -> N
     assert [(row["epoch"], row["n"]) for row in view(service, "v_ingest", found)] == [(TODAY, 4)]
 
 
+@BOTH
 def test_what_is_deleted_is_shown_no_more(service: World) -> None:
     found = service.register(authored(more="retention_days = 20\n"))
     service.count(found, [BITS] * 4)
@@ -283,15 +298,6 @@ def test_of_too_many_labels_and_of_texts_nothing_is_shown(
     over(service)
     assert view(service, "v_estimate", found) == []
     assert [row["n"] for row in view(service, "v_ingest", found)] == [4]
-
-
-def test_rejections_are_the_apis(service: World) -> None:
-    found = service.register(authored())
-    service.running.store.count_rejections(found.id, {"cannot-open": 3, "too-early": 1})
-    service.running.tick()
-    reply = service.get(f"/v1/collections/{found.id}/epochs").get_json()["rejections"]
-    rows = view(service, "v_rejection", found)
-    assert {row["reason"]: row["n"] for row in rows} == reply == {"cannot-open": 3, "too-early": 1}
 
 
 EXACT = ["0", "1", "1/3", "7/2", f"{2**200 + 1}/{3**120}", f"{10**90 + 7}/{10**99 + 1}"]
