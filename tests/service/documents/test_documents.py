@@ -10,6 +10,7 @@ from flask import Response, request
 
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.releases.kinds import error_simulation
 from deniable_aggregator.web.api.operations import operation_of
 from deniable_aggregator.web.application import JSON
 from support.builders.api_world import INGEST, TODAY, World, authored, opened
@@ -34,7 +35,7 @@ DOMAINS: dict[str, tuple[str, list[object]]] = {
         '[[domain.attributes]]\nname = "beta"\nlabels = ["no", "yes"]\n',
         [{"os": "linux", "beta": "no"}, {"os": "mac", "beta": "yes"}],
     ),
-    "text": ('type = "text"\nmax_bytes = 5\n', ["tea", "café"]),
+    "text": ('type = "text"\nmax_bytes = 3\n', ["tea", "né"]),
 }
 QUESTIONS = {
     "number": ["range=1..3", "group_by=epoch"],
@@ -58,8 +59,9 @@ class Heard:
 
 @pytest.fixture(scope="module")
 def heard(tmp_path_factory: pytest.TempPathFactory) -> Heard:
-    found = Heard()
-    with opened(tmp_path_factory.mktemp("documents")) as world:
+    found, folder = Heard(), tmp_path_factory.mktemp("documents")
+    with opened(folder) as world, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(error_simulation, "MOST_RUNS", error_simulation.FEWEST_RUNS)
         found.named = _named(world)
 
         def hear(response: Response) -> Response:

@@ -98,8 +98,8 @@ NO_RELEASE = "0" * 16
 FORMS = ("application/json", "text/csv", "*/*")
 READERS = by_tier(("viewer", "admin"), ROLES)
 """By default not the analyst, who reads no more than an administrator and no less than a viewer."""
-FORMS_OF_OTHERS = by_tier(FORMS[-1:], FORMS)
-"""The forms that analyst and administrator read in; the viewer reads all of them."""
+FEW_FORMS = by_tier(FORMS[-1:], FORMS)
+"""The forms of pages, and of what analyst and administrator read; a viewer reads all of the API."""
 PRICED = {"mechanism": "histogram", "epsilon": "0.1"}
 """A release whose price is asked for: what it says may depend on closed epochs' n at most."""
 FORM_OPTIONS: list[list[str]] = [[], ["--json"], ["--csv"]]
@@ -151,8 +151,8 @@ def everything(
         for query in queries:
             for role in READERS:
                 path = addressed(address + query, collection, release)
-                columns = (ARROW, PARQUET) if path.startswith("/v1/") and role == "viewer" else ()
-                for accept in (*(FORMS if role == "viewer" else FORMS_OF_OTHERS), *columns):
+                all_forms = path.startswith("/v1/") and role == "viewer"
+                for accept in (*FORMS, ARROW, PARQUET) if all_forms else FEW_FORMS:
                     answer = asked(world, path, role, accept)
                     where = f"GET {path} {role} {accept}"
                     actual.append(Answer(where, answer.status_code, answer.data.decode("latin-1")))
