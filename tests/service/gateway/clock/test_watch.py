@@ -15,6 +15,7 @@ from deniable_gateway.clock.watch import LIMIT_SECONDS, SETTLING_SECONDS
 from deniable_gateway.problem import Problem
 from support.builders.data_directory import DAY, NOON
 from support.doubles.clocks import Clocks, Watched
+from support.tiers import by_tier
 
 HOUR = 3_600
 
@@ -76,8 +77,9 @@ def test_small_steps_add_up(watched: Watched) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_time_that_passes_is_no_step(watched: Watched) -> None:
-    for _ in range(1_000):
+    for _ in range(by_tier(200, 1_000)):
         watched.clocks.pass_time(3 * DAY)
         assert watched.watch.tick()
 
@@ -285,8 +287,9 @@ def test_a_disk_that_takes_no_note_does_not_end_the_tick(
     assert watched.watch.tick()
 
 
+@pytest.mark.deeper
 def test_what_is_settled_was_believed_an_hour_ago(watched: Watched) -> None:
-    for _ in range(6 * 12 * 24):
+    for _ in range(by_tier(2, 6) * 12 * 24):
         watched.watch.tick()
         watched.clocks.pass_time(50)
         behind = watched.clocks.wall - watched.watch.settled
