@@ -23,6 +23,7 @@ from deniable_shared.wire.key_list import KeyList, verify_key_list
 from support.builders import service_world
 from support.builders.service_world import DAY, NOON, Moment, World
 from support.builders.store_reports import append_log
+from support.tiers import by_tier
 
 HOUR = 3_600
 
@@ -161,12 +162,13 @@ def test_a_list_is_renewed_an_hour_after_the_log_grew(bare_service: World) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_an_idle_log_gains_one_entry_a_week(bare_service: World) -> None:
     renewed(bare_service, HOUR)
-    size = bare_service.running.store.log_head()[0]
-    for _ in range(4 * 7 * 24):
+    size, weeks = bare_service.running.store.log_head()[0], by_tier(2, 4)
+    for _ in range(weeks * 7 * 24):
         renewed(bare_service, HOUR)
-    assert bare_service.running.store.log_head()[0] == size + 4
+    assert bare_service.running.store.log_head()[0] == size + weeks
 
 
 @pytest.mark.slow
