@@ -49,26 +49,22 @@ def installation(world: ReleaseWorld, *read: int) -> tuple[int, int]:
     return computed.reports, int(computed.local)
 
 
-@pytest.mark.parametrize(
-    ("span", "expected"),
-    [
-        (EpochRange(), (FIRST, LAST)),
-        (EpochRange(LAST), (LAST,)),
-        (EpochRange(0, FIRST), (FIRST,)),
-        (EpochRange(FIRST + 1, 2**32 - 1), (LAST,)),
-    ],
-)
-def test_an_open_end_means_what_is_closed(
-    tmp_path: Path, span: EpochRange, expected: tuple[int, ...]
-) -> None:
+def test_an_open_end_means_what_is_closed(tmp_path: Path) -> None:
+    expected = {
+        EpochRange(): (FIRST, LAST),
+        EpochRange(LAST): (LAST,),
+        EpochRange(0, FIRST): (FIRST,),
+        EpochRange(FIRST + 1, 2**32 - 1): (LAST,),
+    }
     with opened(tmp_path) as world:
-        assert epochs(world, EpochSelection(span)) == expected
+        assert {span: epochs(world, EpochSelection(span)) for span in expected} == expected
 
 
-@pytest.mark.parametrize("last", [OPEN, OPEN + 1, 2**32 - 1])
-def test_an_end_that_was_named_must_be_closed(tmp_path: Path, last: int) -> None:
-    with opened(tmp_path) as world, pytest.raises(Problem, match=f"epoch {OPEN} takes reports"):
-        epochs(world, EpochSelection(EpochRange(0, last), bounded=True))
+def test_an_end_that_was_named_must_be_closed(tmp_path: Path) -> None:
+    with opened(tmp_path) as world:
+        for last in (OPEN, OPEN + 1, 2**32 - 1):
+            with pytest.raises(Problem, match=f"epoch {OPEN} takes reports"):
+                epochs(world, EpochSelection(EpochRange(0, last), bounded=True))
 
 
 def test_an_epoch_closed_early_may_be_read(tmp_path: Path) -> None:
