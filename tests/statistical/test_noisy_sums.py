@@ -26,7 +26,9 @@ from support.oracles.message_laws import MessageLaw
 from support.tiers import by_tier, grid, rows
 
 DRAWS = by_tier(10_000, 60_000)
-HALVINGS = 20
+HALVINGS, FAR = 15, 16
+"""Standard deviations of a share to either side: ends are exact to a thousandth of one."""
+
 VALUES = 8
 REQUESTS: dict[str, tuple[str, dict[str, object], Floats]] = {
     "mean": ("mean", {}, np.linspace(0, 1, VALUES)),
@@ -133,10 +135,11 @@ def accepted(release: PreparedSums, truths: Floats) -> tuple[Floats, Floats]:
     """Between which shares the interval holds each truth.
 
     First the share where the upper limit reaches the truth, then that where the lower one passes
-    it. They are exact to a millionth of the range of shares that is searched.
+    it; the end of the range that is searched if no share does.
     """
-    reach = 4 + 40 / (float(release.decay) * release.reading.scale)
     each = np.concatenate([truths, truths])
+    noise = 2 / (float(release.decay) * release.reading.scale) ** 2
+    reach = FAR * np.sqrt(float(release.reading.largest_variances()[0]) + noise)
     of_upper = np.arange(len(each)) < len(truths)
     low, high, twin = each - reach, each + reach, repeated(release, len(each))
     for _ in range(HALVINGS):
