@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +117,15 @@ class World:
     """One service, its application, and one token of each role."""
 
     running: Service
-    app: Flask
     clock: Moment
     operator_seed: bytes
     tokens: dict[str, str] = field(default_factory=dict)
     people: dict[str | None, Browser] = field(default_factory=dict)
+
+    @cached_property
+    def app(self) -> Flask:
+        """Made for the first request: many tests send none."""
+        return with_front(create_app(self.running))
 
     @property
     def client(self) -> FlaskClient:
@@ -272,7 +277,6 @@ def _opened(
     try:
         yield World(
             service,
-            with_front(create_app(service)),
             clock,
             read_seed(folder / "operator.key"),
             _tokens(service, clock),

@@ -253,7 +253,7 @@ def _move_to_postgres(settings: Settings, kept: Kept, target: Path) -> None:
         path.chmod(0o700 if path.is_dir() else 0o600)
     shared = Settings(data=target / "data", store=address)
     with kept_state.opened(shared, kept.now) as (service, app):
-        world = World(service, app, Moment(kept.now), b"")
+        world = World(service, Moment(kept.now), b"")
         browser = service.registry.get(kept.collections["browser"])
         world.count(browser, [LABELS[0]] * 3, epoch=TODAY - 1)
         kept.sessions["postgres"] = Browser.signed_in(app, service, "admin").cookie() or ""

@@ -27,7 +27,6 @@ from deniable_aggregator.releases.kinds.contract import (
     TallyPart,
 )
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
-from deniable_aggregator.web.app import create_app
 from deniable_shared.randomness.coins import Coins
 from support.builders import api_world
 from support.builders.api_world import Moment, World
@@ -104,13 +103,10 @@ def _twin(
     clock = Moment(first.clock.now)
     service = Service.open(Settings(data=folder / name / "data"), clock=clock)
     services.append(service)
-    app = create_app(service)
-    people: dict[str | None, Browser] = {}
+    world = World(service, clock, read_seed(folder / name / "operator.key"), first.tokens)
     for role, cookie in cookies.items():
-        people[role] = Browser.at(app)
-        people[role].client.set_cookie(COOKIE, cookie)
-    seed = read_seed(folder / name / "operator.key")
-    world = World(service, app, clock, seed, first.tokens, people)
+        world.people[role] = Browser.at(world.app)
+        world.people[role].client.set_cookie(COOKIE, cookie)
     actual = service.registry.get(collection)
     for each in reports:
         add(world, actual, each)
