@@ -237,8 +237,8 @@ def test_tables_are_covered(id: str, epsilon: str, n: int) -> None:
 
 
 WIDTHS = list(intervals.widths())
-USUAL_WIDTHS = {wide.title for wide in WIDTHS[::6]}
-USUAL_PROMISES = {asked.title for asked in intervals.PROMISES[::6]}
+USUAL_WIDTHS = {wide.title for wide in WIDTHS[2::6]}
+USUAL_PROMISES = {asked.title for asked in intervals.PROMISES[2::6]}
 
 
 @pytest.mark.parametrize(

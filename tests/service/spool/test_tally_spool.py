@@ -39,11 +39,12 @@ from support.builders.spools import (
     tally,
 )
 from support.processes import postgres_server
+from support.tiers import grid
 
 COHORTS = service_world.TOML.replace("min_batch = 1", "min_batch = 1\ncohorts = 64")
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=grid(["sqlite", "postgres"], by_default=["sqlite"]))
 def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """A world over each kind of store."""
     on_postgres = request.param == "postgres"
@@ -70,6 +71,7 @@ def four_blocks(bare_service: World, folder: Path, count: int = 40) -> tuple[Pat
     return made, expected_of(count)
 
 
+@pytest.mark.parametrize("either", ["sqlite", "postgres"], indirect=True)
 def test_a_spool_counts_what_uploads_would_have_counted(either: World, tmp_path: Path) -> None:
     made, expected = four_blocks(either, tmp_path)
     summary = tally(either.running, made, here)
