@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,19 @@ MORE = [(2, "1", "1", 30), (3, "0.5", "0.1", 500), (20, "2", "1", 5_000), (8, "8
 FREQUENCIES = (0.0, 0.0005, 0.0024, 0.008, 0.043, 0.2, 0.5, 0.9, 1.0)
 
 
+@cache
+def released_by(labels: int, epsilon: str, released: str, n: int) -> Any:
+    return prepare(
+        "histogram", {"epsilon": released}, context(mechanism("grr/1", labels, epsilon), n)
+    )
+
+
 def law_of(
     labels: int, epsilon: str, released: str, n: int, frequency: float
 ) -> tuple[Any, Any, Any]:
     """All noisy counts of one label but for 1e-9, their probabilities, and the release."""
-    built = mechanism("grr/1", labels, epsilon)
-    release: Any = prepare("histogram", {"epsilon": released}, context(built, n))
+    release = released_by(labels, epsilon, released, n)
+    built = release.label_counts.context.mechanism
     support = float(built.q) + float(built.p - built.q) * frequency
     z = math.exp(-float(release.decay))
     far = math.ceil(25 / float(release.decay)) + 1
@@ -42,6 +50,21 @@ def law_of(
     return np.arange(-far, n + far + 1), chances, release
 
 
+@cache
+def limits_of(release: Any, first: int, last: int) -> Any:
+    """Those of all noisy counts from the first to the last, whatever the frequency is."""
+    noisy = np.arange(first, last + 1)
+    return release._law.limits(release.label_counts.frequencies(noisy), 0.95)
+
+
+@cache
+def limits_of_a_round(release: Any, first: int, last: int) -> Any:
+    """Those of one round of an allocation with the same noise."""
+    counts = LabelCounts.of(release.label_counts.context)
+    round = DemandRound(1, counts, np.arange(first, last + 1))
+    return limits([round], Fraction(release.decay), alone=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("frequency", grid(FREQUENCIES, by_default=[0.0024, 0.5]))
 @pytest.mark.parametrize(
@@ -51,7 +74,7 @@ def test_a_frequency_is_covered_as_often_as_said(
     labels: int, epsilon: str, released: str, n: int, frequency: float
 ) -> None:
     noisy, chances, release = law_of(labels, epsilon, released, n, frequency)
-    lower, upper = release._law.limits(release.label_counts.frequencies(noisy), 0.95)
+    lower, upper = limits_of(release, noisy[0], noisy[-1])
     assert chances.sum() == pytest.approx(1, abs=1e-6)
     assert chances[(lower <= frequency) & (frequency <= upper)].sum() >= LEAST_COVERAGE
 
@@ -97,6 +120,5 @@ def test_one_round_of_an_allocation_is_covered_as_often(
     labels: int, epsilon: str, released: str, n: int, frequency: float
 ) -> None:
     noisy, chances, release = law_of(labels, epsilon, released, n, frequency)
-    round = DemandRound(1, LabelCounts.of(release.label_counts.context), noisy)
-    lower, upper = limits([round], Fraction(release.decay), alone=True)
+    lower, upper = limits_of_a_round(release, noisy[0], noisy[-1])
     assert chances[(lower <= frequency) & (frequency <= upper)].sum() >= LEAST_COVERAGE
