@@ -18,7 +18,7 @@ from support.oracles.message_laws import MessageLaw, label, law_of, laws
 from support.tiers import by_tier, grid
 
 SIZES = (1, 2, 10, 1000)
-MOST_HISTOGRAMS = by_tier(1_000, 3_000)
+MOST_HISTOGRAMS = by_tier(1_000, 2_000)
 """Of a few messages: what is enumerated takes a second at most."""
 LAWS = laws(("0.5", "1", "4"), SIZES)
 
