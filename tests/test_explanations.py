@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,9 +64,14 @@ def points(share: float) -> str:
     return f"± {steps / 10**digits:.{max(digits, 0)}f}"
 
 
+def margin(domain: int, epsilon: str, people: int, **given: Any) -> float:
+    """The half-width that `plan` computes. It does nothing else: no ε reaches the one wanted."""
+    return plan(domain, epsilon, people, half_width=1e-6, identified=True, **given).half_width
+
+
 @cache
 def one_bit(epsilon: str, people: int, confidence: float = 0.95) -> float:
-    return plan(1, epsilon, people, domain_type="bits", confidence=confidence).half_width
+    return margin(1, epsilon, people, domain_type="bits", confidence=confidence)
 
 
 def test_the_table_of_certainty_is_computed_and_rounded_up() -> None:
@@ -136,7 +142,8 @@ def test_margins_by_people_and_epsilon_are_those_of_plan() -> None:
 
 
 def test_the_people_for_one_point_are_those_of_plan() -> None:
-    needed = {each: plan(1, each, 10_000, domain_type="bits").users_needed for each in EPSILONS}
+    given: dict[str, Any] = {"domain_type": "bits", "identified": True}
+    needed = {each: plan(1, each, 10_000, **given).users_needed for each in EPSILONS}
     sentence = ", ".join(f"{needed[each]:,} at ε = {each}" for each in ("4", "2", "1"))
     sentence = sentence.replace(f"{needed['4']:,} at", f"{needed['4']:,} people at")
     assert f"you need {sentence}, and {needed['0.5']:,} at ε = 0.5." in MARGINS
@@ -145,16 +152,16 @@ def test_the_people_for_one_point_are_those_of_plan() -> None:
 @pytest.mark.slow
 def test_margins_by_question_are_those_of_plan() -> None:
     asked = {
-        "one yes or no": plan(1, "1", 10_000, domain_type="bits"),
-        **{f"a choice of {d:,}": plan(d, "1", 10_000) for d in (2, 5, 12, 1_000)},
+        "one yes or no": one_bit("1", 10_000),
+        **{f"a choice of {d:,}": margin(d, "1", 10_000) for d in (2, 5, 12, 1_000)},
         **{
-            f"{m} yes-or-no answers at once": plan(m, "1", 10_000, domain_type="bits")
+            f"{m} yes-or-no answers at once": margin(m, "1", 10_000, domain_type="bits")
             for m in (4, 16)
         },
     }
-    mean = plan(101, "1", 10_000, domain_type="number", asks="mean").half_width
+    mean = margin(101, "1", 10_000, domain_type="number", asks="mean")
     assert table(MARGINS, "question", "margin of error") == [
-        *((question, f"{points(each.half_width)} points") for question, each in asked.items()),
+        *((question, f"{points(each)} points") for question, each in asked.items()),
         ("the mean of a number from 0 to 100", f"{points(mean)}% of its range"),
     ]
 
@@ -168,8 +175,8 @@ def test_what_makes_a_margin_narrower_does_so_by_as_much_as_the_page_says() -> N
     assert half > one
     repeats = {each.repeat: each for each in plan(1, "1", 10_000, domain_type="bits").repeats}
     assert repeats["fresh"].std_error_all < repeats["fresh"].std_error
-    common = plan(5, "1", 10_000, frequency=0.4).half_width
-    assert common / plan(5, "1", 10_000).half_width == pytest.approx(6 / 5, abs=0.02)
+    common = margin(5, "1", 10_000, frequency=0.4)
+    assert common / margin(5, "1", 10_000) == pytest.approx(6 / 5, abs=0.02)
 
 
 def test_local_and_central_noise_are_compared_by_the_code() -> None:

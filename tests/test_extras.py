@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
 import tomllib
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.tiers import rows
+from support.tiers import by_tier
 
 ROOT = Path(__file__).parent.parent
 SERVICE = tomllib.loads((ROOT / "aggregator" / "service" / "pyproject.toml").read_text())["project"]
@@ -50,36 +50,55 @@ SETTINGS = {
 }
 
 
-def run(code: str, *, without: str, settings: Mapping[str, str], folder: Path) -> str:
-    """What a new process prints in which this module cannot be imported."""
-    block = f"import sys; sys.modules[{without!r}] = None\n"
+PROGRAM = """
+import contextlib, io, json, os, sys, traceback
+answers = []
+for code, module, settings in json.load(sys.stdin):
+    sys.modules[module], before = None, dict(os.environ)
+    os.environ.update(settings)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            exec(code, {})
+        except (Exception, SystemExit):
+            traceback.print_exc()
+    answers.append(said.getvalue())
+    del sys.modules[module]
+    os.environ.clear()
+    os.environ.update(before)
+print(json.dumps(answers))
+"""
+"""A module that is None cannot be imported. Nothing has imported it before its turn."""
+
+
+def run(cases: list[tuple[str, str, Mapping[str, str]]], folder: Path) -> list[str]:
+    """What a new process says to each code, without the module and with the settings."""
     ran = subprocess.run(
-        [sys.executable, "-c", block + code],
+        [sys.executable, "-c", PROGRAM],
         cwd=folder,
-        env=os.environ | settings,
+        input=json.dumps(cases),
         capture_output=True,
         text=True,
         timeout=120,
+        check=True,
     )
-    return ran.stdout + ran.stderr
+    answers: list[str] = json.loads(ran.stdout)
+    return answers
 
 
 def test_every_extra_has_its_modules_and_its_feature_here() -> None:
     assert set(SERVICE["optional-dependencies"]) == set(EXTRAS) == set(FEATURES)
 
 
+MODULES = [(extra, name) for extra in EXTRAS for name in EXTRAS[extra] if name != "matplotlib"]
+"""Only plot() takes matplotlib: `test_query` has it."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("extra", "module"),
-    rows(
-        [(extra, module) for extra in EXTRAS for module in EXTRAS[extra] if module != "matplotlib"],
-        by_default=[(extra, EXTRAS[extra][-1]) for extra in EXTRAS],
-    ),
-)
-def test_a_missing_library_is_answered_with_its_extra(
-    extra: str, module: str, tmp_path: Path
-) -> None:
-    """Only plot() takes matplotlib: `test_query` has it."""
-    settings = SETTINGS.get(extra, {})
-    said = run(FEATURES[extra], without=module, settings=settings, folder=tmp_path)
-    assert f'pip install "deniable-aggregator[{extra}]"' in said, said
+@pytest.mark.deeper
+def test_a_missing_library_is_answered_with_its_extra(tmp_path: Path) -> None:
+    one_each = [(extra, EXTRAS[extra][-1]) for extra in EXTRAS]
+    missing = by_tier([case for case in MODULES if case in one_each], MODULES)
+    cases = [(FEATURES[extra], module, SETTINGS.get(extra, {})) for extra, module in missing]
+    for (extra, module), said in zip(missing, run(cases, tmp_path), strict=True):
+        assert f'pip install "deniable-aggregator[{extra}]"' in said, f"without {module}: {said}"

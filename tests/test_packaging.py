@@ -6,7 +6,6 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import Distribution, distribution, packages_distributions
 from pathlib import Path
@@ -221,13 +220,16 @@ def _distributions(path: Path) -> frozenset[str]:
     return frozenset(needed)
 
 
-def _imported(path: Path) -> Iterator[str]:
+@cache
+def _imported(path: Path) -> tuple[str, ...]:
+    names: list[str] = []
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names.append(node.module)
+            names += (f"{node.module}.{alias.name}" for alias in node.names)
+    return tuple(names)
 
 
 def test_the_web_client_is_a_package_of_its_own_and_names_no_registry() -> None:

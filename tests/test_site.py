@@ -53,12 +53,14 @@ def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
         yield path
 
 
-@pytest.mark.parametrize("path", list(commands(main)), ids=" ".join)
-def test_every_command_has_a_row_and_a_section(path: tuple[str, ...]) -> None:
-    name = f"deniable {' '.join(path)}"
-    [summary] = rows("commands")[name]
-    assert len(summary) > 8
-    assert f"\n## `{name}`\n\n" in reference("commands")
+def test_every_command_has_a_row_and_a_section() -> None:
+    summaries = rows("commands")
+    names = [f"deniable {' '.join(path)}" for path in commands(main)]
+    assert len(names) > 60
+    for name in names:
+        [summary] = summaries[name]
+        assert len(summary) > 8, name
+        assert f"\n## `{name}`\n\n" in reference("commands")
 
 
 def test_a_section_of_a_command_has_its_options_and_examples() -> None:
@@ -67,13 +69,14 @@ def test_a_section_of_a_command_has_its_options_and_examples() -> None:
     assert "```sh\ndeniable estimates settings\n" in section
 
 
-@pytest.mark.parametrize("name", Settings.__dataclass_fields__)
-def test_every_setting_has_its_default_and_a_meaning(name: str) -> None:
-    default, meaning = rows("settings")[f"DENIABLE_{name.upper()}"]
-    value = getattr(Settings(), name)
-    shown = str(value).lower() if isinstance(value, bool) else str(value)
-    assert default == (f"`{shown}`" if shown else "empty")
-    assert meaning.endswith(".")
+def test_every_setting_has_its_default_and_a_meaning() -> None:
+    documented = rows("settings")
+    for name in Settings.__dataclass_fields__:
+        default, meaning = documented[f"DENIABLE_{name.upper()}"]
+        value = getattr(Settings(), name)
+        shown = str(value).lower() if isinstance(value, bool) else str(value)
+        assert default == (f"`{shown}`" if shown else "empty"), name
+        assert meaning.endswith("."), name
 
 
 @pytest.mark.slow
@@ -99,10 +102,13 @@ def test_an_operation_links_to_its_documents_and_problems() -> None:
     assert "| `confidence` | query | `0.95` |" in section
 
 
-@pytest.mark.parametrize("slug", PROBLEMS)
-def test_every_problem_is_in_the_reference(slug: str) -> None:
-    kind = PROBLEMS[slug]
-    assert rows("problems")[slug] == [str(kind.status), "yes" if kind.retry else "no", kind.title]
+def test_every_problem_is_in_the_reference() -> None:
+    documented = rows("problems")
+    expected = {
+        slug: [str(kind.status), "yes" if kind.retry else "no", kind.title]
+        for slug, kind in PROBLEMS.items()
+    }
+    assert {slug: documented.get(slug) for slug in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -187,9 +193,11 @@ def test_the_menu_of_an_index_has_the_pages_of_its_lists() -> None:
     assert for_site(text, page, set()).endswith(f"\n\n{menu}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_to_a_page_and_to_a_heading(page: Path) -> None:
-    assert dead_links(page, page.read_text()) == []
+@pytest.mark.slow
+def test_every_link_leads_to_a_page_and_to_a_heading() -> None:
+    dead = {str(page.relative_to(ROOT)): dead_links(page, page.read_text()) for page in PAGES}
+    assert len(dead) > 200
+    assert {page: links for page, links in dead.items() if links} == {}
 
 
 @pytest.mark.parametrize(

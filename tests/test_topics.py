@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 
 import click
-import pytest
 
 from deniable_aggregator.cli import main
 from deniable_aggregator.releases.kinds import RELEASE_KINDS
@@ -28,14 +27,15 @@ def test_every_kind_and_every_mechanism_is_in_the_table() -> None:
     assert {*re.findall(r"`([a-z-]+/1)`", TEXT)} == {*mechanisms.mechanism_ids()}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:30])
-def test_what_a_row_names_is_there(row: list[str]) -> None:
-    assert (ROOT / row[-1].strip("`")).is_file()
-    for words in re.findall(r"`deniable ([a-z -]+)`", " ".join(row)):
-        found: click.Command | None = main
-        for word in words.split():
-            assert isinstance(found, click.Group)
-            found = found.get_command(click.Context(found), word)
-        assert found is not None
-    for module in re.findall(r"`(deniable_central\.\w+)`", row[1]):
-        import_module(module)
+def test_what_a_row_names_is_there() -> None:
+    assert len(ROWS) > 20
+    for row in ROWS:
+        assert (ROOT / row[-1].strip("`")).is_file(), row
+        for words in re.findall(r"`deniable ([a-z -]+)`", " ".join(row)):
+            found: click.Command | None = main
+            for word in words.split():
+                assert isinstance(found, click.Group), row
+                found = found.get_command(click.Context(found), word)
+            assert found is not None, row
+        for module in re.findall(r"`(deniable_central\.\w+)`", row[1]):
+            import_module(module)

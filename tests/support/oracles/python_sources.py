@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["Method", "Source", "imported", "source_of"]
 
@@ -35,28 +36,33 @@ class Source(NamedTuple):
 def source_of(path: Path) -> Source:
     """Read and parse a file."""
     tree = ast.parse(path.read_text())
-    nodes = list(ast.walk(tree))
-    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    nodes: dict[type[ast.AST], list[Any]] = defaultdict(list)
+    for node in ast.walk(tree):
+        nodes[type(node)].append(node)
+    functions = nodes[ast.FunctionDef] + nodes[ast.AsyncFunctionDef]
     return Source(
         documented=ast.get_docstring(tree) is not None,
-        modules=frozenset(imported(nodes)),
-        strings=tuple(
-            node.value
-            for node in nodes
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        ),
-        classes=tuple(node.name for node in classes),
+        modules=frozenset(imported(nodes[ast.Import] + nodes[ast.ImportFrom])),
+        strings=tuple(node.value for node in nodes[ast.Constant] if isinstance(node.value, str)),
+        classes=tuple(node.name for node in nodes[ast.ClassDef]),
         methods=tuple(
             Method(owner.name, node.name, ast.get_docstring(node) is not None)
-            for owner in classes
+            for owner in nodes[ast.ClassDef]
             for node in owner.body
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         ),
-        bound=frozenset(name for node in nodes if (name := _bound(node)) is not None),
+        bound=frozenset(
+            (
+                *(node.name for node in functions),
+                *(node.arg for node in nodes[ast.arg]),
+                *(node.id for node in nodes[ast.Name] if isinstance(node.ctx, ast.Store)),
+                *(node.attr for node in nodes[ast.Attribute] if isinstance(node.ctx, ast.Store)),
+            )
+        ),
         listed=frozenset(
             name
             for node in tree.body
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+            if isinstance(node, ast.Assign) and _is_named(node.targets[0], "__all__")
             for name in ast.literal_eval(node.value)
         ),
         imported_names=frozenset(
@@ -74,11 +80,5 @@ def imported(nodes: list[ast.AST]) -> set[str]:
     return whole | {n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.module}
 
 
-def _bound(node: ast.AST) -> str | None:
-    """The name of a variable, parameter, field or function."""
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.arg(arg=name):
-            return name
-        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-            return name
-    return None
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
