@@ -66,6 +66,10 @@ SPACES: list[Space] = [
 ]
 
 
+ONE_EACH = [one for n, one in enumerate(SPACES) if one[0] not in {two[0] for two in SPACES[:n]}]
+"""The first of each mechanism."""
+
+
 def chain_of(space: Space, epsilon: str, permanent: str) -> Chain:
     id, size, parameters, _ = space
     return build(id, domain_size=size, epsilon=epsilon, permanent=permanent, **parameters)
@@ -83,7 +87,7 @@ def check_lifetime(laws: list[History], lifetime: Fraction) -> None:
 
 @pytest.mark.parametrize("epsilon", grid(["0.5", "4"], by_default=["0.5"]))
 @pytest.mark.parametrize("paid", grid([1, 2, 6], by_default=[2]))
-@pytest.mark.parametrize("space", SPACES, ids=str)
+@pytest.mark.parametrize("space", grid(SPACES, by_default=ONE_EACH), ids=str)
 def test_all_fresh_histories_cost_at_most_what_is_paid_and_use_it(
     space: Space, paid: int, epsilon: str
 ) -> None:
@@ -100,7 +104,7 @@ def test_all_fresh_histories_cost_at_most_what_is_paid_and_use_it(
     ("hold", "phase"), rows([(1, 0), (2, 0), (2, 1), (3, 2), (6, 0)], by_default=[(2, 1)])
 )
 @pytest.mark.parametrize("paid", grid([1, 2, 3], by_default=[2]))
-@pytest.mark.parametrize("space", SPACES, ids=str)
+@pytest.mark.parametrize("space", grid(SPACES, by_default=ONE_EACH), ids=str)
 def test_all_memoized_histories_cost_at_most_the_holds_that_are_paid(
     space: Space, paid: int, hold: int, phase: int
 ) -> None:
@@ -132,7 +136,7 @@ def histories_to_run(inputs: list[int | tuple[int, ...]]) -> Iterator[Values]:
     yield from ([first], [first, last], [None, last, first], [last, None, first])
 
 
-@pytest.mark.parametrize("space", SPACES, ids=str)
+@pytest.mark.parametrize("space", grid(SPACES, by_default=ONE_EACH), ids=str)
 def test_devices_that_run_the_shipped_code_have_exactly_these_laws(space: Space) -> None:
     chain = chain_of(space, "1", "2")
     assert isinstance(chain, MemoizedChain)

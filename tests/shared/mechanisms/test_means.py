@@ -28,7 +28,7 @@ from support.oracles.privacy_checks import (
     laws,
     with_threshold,
 )
-from support.tiers import grid, rows
+from support.tiers import by_tier, grid, rows
 
 IDS = ("duchi/1", "discrete-piecewise/1", "optimal-mean/1")
 SHAPES: list[dict[str, int]] = [{}, {"outputs": 3, "window": 1}, {"outputs": 7, "window": 5}]
@@ -86,6 +86,7 @@ def position(mechanism: Mechanism, value: int) -> Fraction:
     return Fraction(1, 2) + mean / gain / 2
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2), Fraction(4)], ids=str)
 @pytest.mark.parametrize(("outputs", "window"), [(3, 1), (7, 3), (31, 9)])
 def test_the_worst_variance_bounds_that_of_every_answer_and_little_more(
@@ -96,7 +97,7 @@ def test_the_worst_variance_bounds_that_of_every_answer_and_little_more(
     )
     gain = (mechanism.p - mechanism.q) * Fraction(outputs - window, 2)
     variances = []
-    for value in range(61):
+    for value in range(0, 61, by_tier(3, 1)):
         law = mechanism.pmf(value)
         moment = sum((y[0] - Fraction(outputs - 1, 2)) ** 2 * p for y, p in law.items())
         variances.append(moment / gain**2 - (Fraction(2 * value, 60) - 1) ** 2)
@@ -104,7 +105,10 @@ def test_the_worst_variance_bounds_that_of_every_answer_and_little_more(
     assert max(variances) <= bound <= max(variances) + Fraction(2, outputs - window) ** 2
 
 
-@pytest.mark.parametrize(("epsilon", "hybrid"), [("3", 0.432), ("4", 0.219), ("6", 0.0704)])
+@pytest.mark.parametrize(
+    ("epsilon", "hybrid"),
+    rows([("3", 0.432), ("4", 0.219), ("6", 0.0704)], by_default=[("3", 0.432)]),
+)
 def test_from_three_on_the_worst_variance_is_below_the_hybrid_mechanism(
     epsilon: str, hybrid: float
 ) -> None:
@@ -188,13 +192,14 @@ def test_scores_mirror_each_other_and_no_answer_is_told_much_worse(epsilon: str)
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_the_worst_case_is_that_of_every_answer_between_and_is_reached() -> None:
     mechanism = build("optimal-mean/1", domain_size=2001, epsilon="2")
     assert isinstance(mechanism, OptimalMean)
     unit = (mechanism.p - mechanism.q) / mechanism.window * sum(mechanism.scores[-10:])
     assert mechanism.window == 10
     variances = []
-    for value in range(1001):
+    for value in range(0, 1001, by_tier(4, 1)):
         law = mechanism.pmf(value)
         moment = sum(mechanism.scores[y[0]] ** 2 * chance for y, chance in law.items())
         variances.append(moment / unit**2 - (Fraction(2 * value, 2000) - 1) ** 2)

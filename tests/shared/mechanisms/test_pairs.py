@@ -28,6 +28,7 @@ from support.oracles.privacy_checks import (
     validated,
     with_threshold,
 )
+from support.tiers import grid
 
 BITS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 SHAPES = [(2, 2), (2, 3), (2, 2, 2), (2, 2, 3), (3, 2, 2)]
@@ -115,8 +116,14 @@ def test_p_and_q_are_those_of_the_pair_of_least_share() -> None:
     assert chance == mechanism.p / 3
 
 
-@pytest.mark.parametrize("radices", [(2, 2), (2, 2, 2), (2, 2, 3)], ids=str)
-@pytest.mark.parametrize("epsilons", [("0.5", "1"), ("1", "2"), ("2", "3")], ids="-".join)
+@pytest.mark.parametrize(
+    "radices", grid([(2, 2), (2, 2, 2), (2, 2, 3)], by_default=[(2, 2), (2, 2, 3)]), ids=str
+)
+@pytest.mark.parametrize(
+    "epsilons",
+    grid([("0.5", "1"), ("1", "2"), ("2", "3")], by_default=[("0.5", "1"), ("2", "3")]),
+    ids="-".join,
+)
 def test_a_chain_keeps_epsilon_in_each_report_and_the_permanent_one_in_two(
     radices: tuple[int, ...], epsilons: tuple[str, str]
 ) -> None:

@@ -24,7 +24,7 @@ from support.oracles.privacy_checks import (
     laws,
     validated,
 )
-from support.tiers import grid
+from support.tiers import grid, rows
 
 TRUTHFUL, OTHER = bytes(8), b"\xff" * 8
 
@@ -128,19 +128,22 @@ def test_sets_of_one_are_generalized_randomized_response(d: int, epsilon: str) -
 
 @pytest.mark.parametrize(
     ("d", "size", "bytes_", "listed"),
-    [
-        (2, 1, 1, False),
-        (8, 1, 1, False),  # as short either way: bits
-        (9, 1, 1, True),
-        (63, 7, 7, True),
-        (63, 8, 8, False),
-        (256, 31, 31, True),
-        (256, 32, 32, False),
-        (257, 16, 32, True),
-        (257, 17, 33, False),
-        (4096, 255, 510, True),
-        (4096, 256, 512, False),
-    ],
+    rows(
+        [
+            (2, 1, 1, False),
+            (8, 1, 1, False),  # as short either way: bits
+            (9, 1, 1, True),
+            (63, 7, 7, True),
+            (63, 8, 8, False),
+            (256, 31, 31, True),
+            (256, 32, 32, False),
+            (257, 16, 32, True),
+            (257, 17, 33, False),
+            (4096, 255, 510, True),
+            (4096, 256, 512, False),
+        ],
+        by_default=lambda row: row[0] < 4096,
+    ),
 )
 def test_a_set_is_a_list_of_indices_where_that_is_shorter_than_its_bits(
     d: int, size: int, bytes_: int, listed: bool
@@ -157,7 +160,13 @@ def test_a_set_is_a_list_of_indices_where_that_is_shorter_than_its_bits(
     assert payload == (as_list if listed else as_bits)
 
 
-@pytest.mark.parametrize(("d", "size"), [(5, 2), (9, 1), (12, 1), (12, 3), (17, 2)])
+@pytest.mark.parametrize(
+    ("d", "size"),
+    rows(
+        [(5, 2), (9, 1), (12, 1), (12, 3), (17, 2)],
+        by_default=[(5, 2), (9, 1), (17, 2)],  # of two bytes: a list
+    ),
+)
 def test_exactly_the_sets_of_w_are_valid(d: int, size: int) -> None:
     mechanism = subset(d, size=size)
     expected = {

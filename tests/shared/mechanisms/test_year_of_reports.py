@@ -22,7 +22,7 @@ from deniable_shared.randomness.dyadic import at_most_exp
 from support.oracles.attacker import likelihood, likelihood_by_definition, likelihood_of_vectors
 from support.oracles.privacy_checks import Encoded
 from support.oracles.report_histories import Values, fresh_device, memoized_device, spans_of
-from support.tiers import grid
+from support.tiers import by_tier, grid
 
 DAYS = 365
 HOLD, PAID = 91, 2
@@ -167,12 +167,13 @@ def test_the_attacker_of_vectors_is_the_one_of_the_definition(id: str) -> None:
     assert slow[0] * quick[1] == slow[1] * quick[0]
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("id", grid(FEW, by_default=FEW[::4]))
 def test_the_definition_is_that_of_the_law_of_histories(id: str) -> None:
     chain = chain_of(id, *SMALL[id])
     for answer in answers_of(chain)[:2]:
         law = chain.pmf_history([answer, answer])
-        for reports in sorted(law)[:50]:
+        for reports in sorted(law)[: by_tier(20, 50)]:
             assert likelihood_by_definition(chain, reports, answer) == law[reports]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import cast
@@ -37,7 +37,9 @@ class TooManyDrawsError(Exception):
 
 
 class Branching(Coins):
-    """Follows one path and notes down those that turn off it; `chance` is the path's probability.
+    """Follows one path and notes down those that turn off it.
+
+    The path has the probability `ways` / `of_ways`.
 
     A draw of few bits branches over all its values. A draw of many bits, or below a large
     bound, stays open until it is compared, once, with a threshold, and branches over the two
@@ -49,26 +51,31 @@ class Branching(Coins):
     def __init__(
         self, path: tuple[int, ...], pending: list[tuple[int, ...]], most_draws: int
     ) -> None:
-        super().__init__(b"")
+        # Without a stream, of which no path may read: to make one takes as long as a whole path.
         self.path, self.pending, self.most_draws = path, pending, most_draws
         self.depth = self.draws = 0
         self.ways = self.of_ways = 1
 
-    @property
-    def chance(self) -> Fraction:
-        """Of this path."""
-        return Fraction(self.ways, self.of_ways)
-
-    def choose(self, ways: list[int]) -> int:
-        """The place of one possible outcome; the others are left for later paths."""
-        possible = [place for place, number in enumerate(ways) if number]
+    def choose(self, ways: tuple[int, int]) -> int:
+        """The place of one possible outcome of two; the other is left for a later path."""
         if self.depth == len(self.path):
-            self.pending += [(*self.path, place) for place in possible[1:]]
-            self.path += (possible[0],)
+            if all(ways):
+                self.pending.append((*self.path, 1))
+            self.path += (0 if ways[0] else 1,)
         place = self.path[self.depth]
         self.depth += 1
         self.ways *= ways[place]
         self.of_ways *= sum(ways)
+        return place
+
+    def choose_evenly(self, count: int) -> int:
+        """One of so many equally likely places; the others are left for later paths."""
+        if self.depth == len(self.path):
+            self.pending += [(*self.path, place) for place in range(1, count)]
+            self.path += (0,)
+        place = self.path[self.depth]
+        self.depth += 1
+        self.of_ways *= count
         return place
 
     def bits(self, count: int) -> int:
@@ -79,33 +86,35 @@ class Branching(Coins):
         self.draws += 1
         if self.draws > self.most_draws:
             raise TooManyDrawsError
-        return self.choose([1] * (1 << count))
+        return self.choose_evenly(1 << count)
 
     def below(self, bound: int) -> int:
         if bound > 1 << ENUMERATED_BITS:
             return cast(int, _Open(self, bound))
-        return self.choose([1] * bound)
+        return self.choose_evenly(bound)
 
     def below_each(self, bounds: Sequence[int]) -> list[int]:
         return [self.below(bound) for bound in bounds]
 
     def bernoulli_vector(self, threshold: int, length: int) -> int:
-        vector = 0
+        vector, ways = 0, ((1 << 64) - threshold, threshold)
         for _ in range(length):
-            vector = vector << 1 | self.choose([(1 << 64) - threshold, threshold])
+            vector = vector << 1 | self.choose(ways)
         return vector
 
 
 class _Open:
     """A uniform integer that is not read yet, divided by `scale`."""
 
-    def __init__(self, coins: Branching, size: int, scale: Fraction = Fraction(1)) -> None:
+    def __init__(self, coins: Branching, size: int, scale: int = 1) -> None:
         self.coins, self.size, self.scale, self.fresh = coins, size, scale, True
 
     def __truediv__(self, divisor: int) -> _Open:
         return _Open(self.coins, self.size, self.scale * divisor)
 
     def __lt__(self, bound: float | Fraction) -> bool:
+        if self.scale == 1 and isinstance(bound, int):
+            return self._is_among(bound)
         return self._is_among(math.ceil(Fraction(bound) * self.scale))
 
     def __le__(self, bound: float | Fraction) -> bool:
@@ -115,7 +124,7 @@ class _Open:
         assert self.fresh, "an open draw may be compared once"
         self.fresh = False
         below = min(max(smallest, 0), self.size)
-        return bool(self.coins.choose([self.size - below, below]))
+        return bool(self.coins.choose((self.size - below, below)))
 
 
 def exact_law(
@@ -127,7 +136,7 @@ def exact_law(
     since a draw that is rejected leaves no trace. They must hold less than a quarter, as every draw
     is accepted with probability over one half.
     """
-    law: dict[builtins.bytes, Fraction] = defaultdict(Fraction)
+    ways: dict[builtins.bytes, Counter[int]] = defaultdict(Counter)
     pending: list[tuple[int, ...]] = [()]
     while pending:
         coins = Branching(pending.pop(), pending, most_draws)
@@ -135,7 +144,13 @@ def exact_law(
             result = run(coins)
         except TooManyDrawsError:
             continue
-        law[result] += coins.chance
+        ways[result][coins.of_ways] += coins.ways
+    law = {
+        result: sum((Fraction(own, every) for every, own in of.items()), start=Fraction())
+        for result, of in ways.items()
+    }
     followed = sum(law.values())
     assert followed > Fraction(3, 4)
+    if followed == 1:
+        return law
     return {result: chance / followed for result, chance in law.items()}

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import prod
 
 from deniable_shared.mechanisms.memoization import MemoizedChain
@@ -27,11 +28,23 @@ def likelihood_by_definition(
     chain: MemoizedChain, reports: Sequence[bytes], answer: Encoded
 ) -> Fraction:
     """The sum by definition, over all permanent answers: for few."""
-    seen, total = Counter(reports), Fraction()
-    for permanent, chance in chain.first.pmf(answer).items():
-        once = chain.first.rerandomized_pmf(permanent, chain.renewal_threshold)
-        total += chance * prod(once.get(sent, Fraction()) ** many for sent, many in seen.items())
-    return total
+    seen = tuple(sorted(Counter(reports).items()))
+    return sum(
+        (
+            chance * _of_permanent(chain.first, chain.renewal_threshold, permanent, seen)
+            for permanent, chance in chain.first.pmf(answer).items()
+        ),
+        Fraction(),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _of_permanent(
+    first: Memoizable, threshold: int, permanent: bytes, seen: tuple[tuple[bytes, int], ...]
+) -> Fraction:
+    """How likely reports of one permanent answer are, whichever the answer was."""
+    once = first.rerandomized_pmf(permanent, threshold)
+    return prod((once.get(sent, Fraction()) ** many for sent, many in seen), start=Fraction(1))
 
 
 def likelihood_of_vectors(

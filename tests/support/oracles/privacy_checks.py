@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
+from math import lcm
 from typing import TypeVar
 
 from deniable_shared.domains import Bits, Choice, Domain
@@ -74,10 +75,24 @@ def _law(mechanism: Mechanism, value: Encoded) -> Law:
 
 
 def largest_ratio(of: Sequence[Law]) -> Fraction:
-    """The largest P[y|x]/P[y|x'] over all pairs of inputs and all payloads, every one possible."""
+    """The largest P[y|x]/P[y|x'] over all pairs of inputs and all payloads, every one possible.
+
+    In whole numbers of one denominator: to compare fractions takes most of the time.
+    """
     payloads = set().union(*of)
     assert all(law.keys() == payloads for law in of), "some payload rules some input out"
-    return max(max(law[y] for law in of) / min(law[y] for law in of) for y in payloads)
+    scale = lcm(*{chance.denominator for law in of for chance in law.values()})
+    ways = [
+        {y: chance.numerator * (scale // chance.denominator) for y, chance in law.items()}
+        for law in of
+    ]
+    most, least = 0, 1
+    for y in payloads:
+        column = [law[y] for law in ways]
+        high, low = max(column), min(column)
+        if high * least > most * low:
+            most, least = high, low
+    return Fraction(most, least)
 
 
 def check_private(of: Sequence[Law], epsilon: Fraction) -> None:
