@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from deniable_estimators.inference.intervals import EXACT_BELOW, clopper_pearson
+from support.tiers import grid
 
 stats, special = import_module("scipy.stats"), import_module("scipy.special")
 
 
 @pytest.mark.parametrize("n", [1, 2, 30, 3000])
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.9999])
+@pytest.mark.parametrize("confidence", grid([0.5, 0.95, 0.9999], by_default=[0.95]))
 def test_limits_are_clopper_and_pearsons_as_scipy_finds_them(n: int, confidence: float) -> None:
     counts = np.unique(np.linspace(0, n, 20).astype(np.int64))
     lower, upper = clopper_pearson(counts, n, (1 - confidence) / 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.oracles.message_laws import MessageLaw
-from support.tiers import by_tier
+from support.tiers import by_tier, grid, rows
 
 IDS = [
     "affine/1",
@@ -72,7 +72,7 @@ def moments(mechanism: Any, members: tuple[int, ...], value: int) -> tuple[Fract
 def test_moments_are_those_of_all_messages_for_every_set_and_value(id: str, *, chain: bool) -> None:
     mechanism = built(id, chain=chain)
     for size in (1, 3) if chain else (1, 2, 3, 5):
-        for members in list(combinations(range(SIZE), size))[:: by_tier(4, 1)]:
+        for members in list(combinations(range(SIZE), size))[:: by_tier(8, 1)]:
             law = set_law_of(estimator_for(mechanism), np.array(members))
             squares: dict[bool, list[Fraction]] = {True: [], False: []}
             for value in range(SIZE):
@@ -109,8 +109,13 @@ def test_the_bound_for_large_affine_designs_is_above_the_exact_moments(
     assert exact.outside < bound.outside < 2 * exact.outside
 
 
-@pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize(
+    ("id", "repeat"),
+    rows(
+        product(IDS, ("once", "fresh", "memoized")),
+        by_default=lambda row: row[1] != "memoized" or row[0] in {"grr/1", "cyclic/1", "oue/1"},
+    ),
+)
 def test_the_variance_is_at_least_that_of_devices_in_every_epoch(id: str, repeat: str) -> None:
     """Two epochs of a device that never changes, by enumeration of pairs of reports."""
     mechanism, members, share = built(id, chain=repeat == "memoized"), (0, 2), Fraction(1, 3)
@@ -200,7 +205,7 @@ def missed(id: str, n: int, share: Fraction, tail: float, members: tuple[int, ..
 
 @pytest.mark.parametrize("id", ["cyclic/1", "hadamard/1", "oue/1", "subset/1"])
 @pytest.mark.parametrize("n", [5, 60])
-@pytest.mark.parametrize("share", ["0", "1/20", "1/2", "1"])
+@pytest.mark.parametrize("share", grid(["0", "1/20", "1/2", "1"], by_default=["1/20", "1"]))
 def test_intervals_of_few_reports_cover_more_often_than_they_say(
     id: str, n: int, share: str
 ) -> None:
@@ -209,7 +214,7 @@ def test_intervals_of_few_reports_cover_more_often_than_they_say(
 
 
 @pytest.mark.parametrize("tail", [0.025, 1e-5])
-@pytest.mark.parametrize("share", ["0", "1/20", "1/2"])
+@pytest.mark.parametrize("share", grid(["0", "1/20", "1/2"], by_default=["1/20"]))
 def test_intervals_of_many_reports_cover_as_often_as_they_say(share: str, tail: float) -> None:
     """n = 4,000 `oue/1` reports, by the exact law of the count; three labels of six."""
     left = missed("oue/1", 4000, Fraction(share), tail, (0, 1, 4))

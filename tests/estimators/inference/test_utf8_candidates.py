@@ -34,7 +34,9 @@ def test_whole_continuations_of_two_bytes_are_all_texts_of_two_bytes() -> None:
 
 @pytest.mark.slow
 def test_continuations_are_just_the_ways_in_which_some_text_goes_on() -> None:
-    starts = {chr(code).encode()[:2] for code in range(0x800, 0x110000) if code >> 11 != 27}
+    three = (code for code in range(0x800, 0x10000, 64) if code >> 11 != 27)  # no surrogates
+    four = range(0x10000, 0x110000, 4096)  # what is left out has the same two bytes
+    starts = {chr(code).encode()[:2] for code in (*three, *four)}
     starts |= {bytes(pair) for pair in product(range(256), repeat=2) if readable(bytes(pair))}
     starts |= {
         bytes((ascii_,)) + chr(code).encode()[:1]

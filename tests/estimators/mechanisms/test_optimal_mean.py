@@ -80,7 +80,7 @@ def least(epsilon: str) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", grid(REACH, by_default=["0.5", "4"]))
+@pytest.mark.parametrize("epsilon", grid(REACH, by_default=["4"]))
 def test_the_worst_case_is_within_three_percent_of_a_linear_program(
     epsilon: str,
 ) -> None:
@@ -93,7 +93,9 @@ def test_the_worst_case_is_at_most_two_percent_above_the_published_least(epsilon
     assert float(worst_case(Fraction(epsilon))) <= 1.02 * PUBLISHED[epsilon]
 
 
-@pytest.mark.parametrize("epsilon", ["0.05", "0.5", "1", "2", "4", "8"])
+@pytest.mark.parametrize(
+    "epsilon", grid(["0.05", "0.5", "1", "2", "4", "8"], by_default=["0.05", "1", "8"])
+)
 def test_neither_one_bit_nor_equal_scores_have_a_smaller_worst_case(epsilon: str) -> None:
     ours = worst_case(Fraction(epsilon))
     one_bit = 1 / math.tanh(float(epsilon) / 2) ** 2
