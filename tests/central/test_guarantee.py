@@ -18,6 +18,7 @@ from deniable_central.guarantee import (
 )
 from deniable_shared.errors import ParameterError
 from support.oracles.selection_checks import ALPHAS, divergence
+from support.tiers import grid
 
 EPSILONS = [
     Fraction(1, 10**6),
@@ -56,7 +57,7 @@ def test_bounded_range_rho_of_a_tiny_epsilon_is_an_eighth_of_its_square() -> Non
     assert float(bounded_range_rho(tiny)) == pytest.approx(1.25e-13, rel=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS[1:])
+@pytest.mark.parametrize("epsilon", grid(EPSILONS[1:], by_default=EPSILONS[1::2]))
 def test_bounded_range_rho_bounds_every_pair_of_that_range_and_is_reached(
     epsilon: Fraction,
 ) -> None:

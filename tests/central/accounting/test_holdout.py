@@ -26,6 +26,7 @@ from deniable_central.pmf import Pmf
 from support.oracles.central_accounting import MICRO, REPLACE
 from support.oracles.central_holdout import check_gap, check_sparse_vector, flags_law
 from support.oracles.selection_checks import check_follows
+from support.tiers import by_tier, rows
 
 Bits = npt.NDArray[np.uint8]
 
@@ -72,7 +73,9 @@ def test_a_failure_that_cannot_be_reached_is_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("overfits", "scale"), [(1, 1), (2, 1), (1, 2)])
+@pytest.mark.parametrize(
+    ("overfits", "scale"), rows([(1, 1), (2, 1), (1, 2)], by_default=[(2, 1), (1, 2)])
+)
 def test_a_holdout_is_private_whatever_is_asked(overfits: int, scale: int) -> None:
     plan = HoldoutPlan(3, SPLIT, Fraction(1, 2), overfits, 3, scale=scale)
     check_sparse_vector(plan.decays, plan.threshold, overfits, epsilon=2.0, scale=scale)
@@ -103,12 +106,14 @@ def test_flags_follow_the_law() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_a_guess_that_agrees_is_answered_by_itself_and_costs_nothing() -> None:
     plan = plan_holdout(rows=10_000, epsilon=1, tolerance=Fraction(1, 20), overfits=3, queries=100)
     holdout = Holdout(fair(10_000), plan)
-    answers = [holdout.ask(int, guess=Fraction(1, 2)) for _ in range(100)]
+    asked = by_tier(20, 100)
+    answers = [holdout.ask(int, guess=Fraction(1, 2)) for _ in range(asked)]
     assert {answer.share for answer in answers} == {Fraction(1, 2)}
-    assert (holdout.overfits_left, holdout.query_count) == (3, 100)
+    assert (holdout.overfits_left, holdout.query_count) == (3, asked)
     assert holdout.guarantee == Guarantee.pure(Fraction(1), REPLACE)
 
 
@@ -150,6 +155,7 @@ def test_answers_are_within_the_error_as_often_as_said() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_an_adaptive_analyst_is_misled_by_rows_and_not_by_the_holdout() -> None:
     """400 attributes of noise: the vote of those that look good on the rows looks good on them."""
     rows, attributes = 1_000, 400
@@ -161,7 +167,7 @@ def test_an_adaptive_analyst_is_misled_by_rows_and_not_by_the_holdout() -> None:
         rows=rows, epsilon=4, tolerance=Fraction(3, 20), overfits=5, queries=attributes
     )
     holdout = Holdout(np.column_stack([data, labels]), plan)
-    for place in range(attributes):
+    for place in range(by_tier(100, attributes)):
         assert not holdout.ask(_matches(place), guess=Fraction(1, 2)).overfits  # but for 1 in 10^7
 
 

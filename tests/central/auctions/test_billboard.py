@@ -32,6 +32,7 @@ from support.oracles.central_auctions import (
     tiny_plan,
 )
 from support.oracles.selection_checks import check_follows
+from support.tiers import grid
 
 UNLIKE = Menu(np.array([[0, 0], [1, 0], [2, 1]]))
 MOVED = [
@@ -109,7 +110,7 @@ def test_two_unlike_goods_hide_one_buyer_of_bundles() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rho", [Fraction(1, 4), Fraction(2)])
+@pytest.mark.parametrize("rho", grid([Fraction(1, 4), Fraction(2)], by_default=[Fraction(2)]))
 def test_rounds_of_gaussian_noise_hide_one_buyer_as_rho_says(rho: Fraction) -> None:
     noise = noise_within(Menu.singles(2), 2, rho=rho)
     check_jointly_concentrated(tiny_plan(2, noise).billboard, rho=rho)

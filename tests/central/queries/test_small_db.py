@@ -42,6 +42,7 @@ from support.oracles.central_queries import (
 )
 from support.oracles.neighbour_pmfs import check_epsilon_is_reached, check_pure
 from support.oracles.selection_checks import check_follows
+from support.tiers import grid
 
 TWENTY = Workload(np.array([[i >> v & 1 for v in range(8)] for i in range(37, 237, 10)]))
 
@@ -206,7 +207,7 @@ def failing_mass(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.05, 0.5])
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize("epsilon", grid([1.0, 4.0], by_default=[4.0]))
 def test_the_error_is_within_the_bound_but_with_probability_beta(
     beta: float, epsilon: float
 ) -> None:

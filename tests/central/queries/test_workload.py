@@ -32,6 +32,7 @@ from support.oracles.central_queries import (
     exchanged_tallies,
     is_halfspace,
 )
+from support.tiers import by_tier, grid
 
 planes = cache(halfspaces)
 """Enumerated once."""
@@ -100,10 +101,11 @@ def test_the_least_error_is_the_inverse_of_the_size() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_the_size_of_a_class_counts_its_patterns_by_sauer() -> None:
     assert vc_sampling_size(8, 4, "0.35") == sampling_size(1 + 8 + 28 + 56 + 70, "0.35")
     assert vc_sampling_size(8, 8, "0.35") == vc_sampling_size(8, 99, "0.35")
-    for bits in (1, 2, 3, 4):
+    for bits in range(1, by_tier(4, 5)):
         exact = sampling_size(halfspaces(bits).queries, "0.2")
         assert exact <= vc_sampling_size(2**bits, bits + 1, "0.2")
 
@@ -114,7 +116,7 @@ def test_so_many_halfspaces_cut_a_cube(bits: int, count: int) -> None:
     assert planes(bits).domain == 2**bits
 
 
-@pytest.mark.parametrize("bits", [1, 2, 3])
+@pytest.mark.parametrize("bits", grid([1, 2, 3], by_default=[1, 2]))
 def test_halfspaces_are_just_the_cuts_that_a_plane_makes(bits: int) -> None:
     corners = np.array(list(product((0, 1), repeat=bits)))
     sides = {tuple(side) for side in planes(bits).matrix.tolist()}

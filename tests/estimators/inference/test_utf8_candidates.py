@@ -38,12 +38,9 @@ def test_continuations_are_just_the_ways_in_which_some_text_goes_on() -> None:
     four = range(0x10000, 0x110000, 4096)  # what is left out has the same two bytes
     starts = {chr(code).encode()[:2] for code in (*three, *four)}
     starts |= {bytes(pair) for pair in product(range(256), repeat=2) if readable(bytes(pair))}
-    starts |= {
-        bytes((ascii_,)) + chr(code).encode()[:1]
-        for ascii_ in range(32, 127)
-        for code in (0x80, *range(0xA0, 0x110000, 64))
-        if code >> 11 != 27
-    }
+    codes = (code for code in (0x80, *range(0xA0, 0x110000, 64)) if code >> 11 != 27)
+    firsts = {chr(code).encode()[:1] for code in codes}
+    starts |= {bytes((ascii_,)) + first for ascii_, first in product(range(32, 127), firsts)}
     assert {row.tobytes() for row in continuations(CHARACTER_START, 2, whole=False)} == starts
 
 

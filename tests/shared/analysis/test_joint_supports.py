@@ -19,6 +19,8 @@ MECHANISMS: list[Mechanism] = [
     build(id, domain_size=size, epsilon="1") for id in IDS for size in (2, 3, 4, 5)
 ]
 MECHANISMS += [build(id, domain_size=4, epsilon="1", permanent="2") for id in IDS]
+USUAL = [each for each in MECHANISMS[:20] if each.domain_size in (2, 4)]
+USUAL += [MECHANISMS[20], MECHANISMS[-1]]  # the chains of the first and of the last mechanism
 
 
 def mean_of(mechanism: Mechanism, x: int, *sets: tuple[int, ...]) -> Fraction:
@@ -31,9 +33,7 @@ def mean_of(mechanism: Mechanism, x: int, *sets: tuple[int, ...]) -> Fraction:
     return total
 
 
-@pytest.mark.parametrize(
-    "mechanism", grid(MECHANISMS, by_default=lambda made: made.domain_size < 5), ids=str
-)
+@pytest.mark.parametrize("mechanism", grid(MECHANISMS, by_default=USUAL), ids=str)
 def test_means_squares_and_products_are_those_of_the_law(mechanism: Mechanism) -> None:
     law, size = JointSupports.of(mechanism), mechanism.domain_size
     for count in range(1, size):

@@ -143,7 +143,10 @@ def test_what_it_is_more_is_no_more_than_the_bits_tell_of_the_choice(
     assert linkage(chain) <= by_enumeration(chain) + bits_tell_of_the_choice(chain)
 
 
-@pytest.mark.parametrize(("epsilon", "permanent"), [("0.5", "1"), ("1", "2"), ("4", "8")])
+@pytest.mark.parametrize(
+    ("epsilon", "permanent"),
+    rows([("0.5", "1"), ("1", "2"), ("4", "8")], by_default=[("0.5", "1")]),
+)
 @pytest.mark.parametrize(
     ("id", "radices"), [("pairs/1", (2, 3)), ("pairs/1", (2, 2, 2)), ("fourier/1", (2, 2, 2))]
 )

@@ -18,6 +18,7 @@ from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import threshold
 from support.doubles.scripted_coins import Scripted
 from support.oracles.privacy_checks import validated
+from support.tiers import grid
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "payloads.json").read_text())
 TRUTHFUL, OTHER = bytes(8), b"\xff" * 8
@@ -93,7 +94,7 @@ def test_two_choices_are_warners_randomized_response() -> None:
     assert (two.p, two.q, two.threshold) == (bit.p, bit.q, bit.threshold)
 
 
-@pytest.mark.parametrize("d", [2, 10, 65_536])
+@pytest.mark.parametrize("d", grid([2, 10, 65_536], by_default=[2, 10]))
 def test_p_and_all_q_add_up_to_one_and_come_from_the_certified_threshold(d: int) -> None:
     mechanism = build("grr/1", domain_size=d, epsilon="0.5")
     assert mechanism.threshold == threshold(Fraction(1, 2), alphabet_size=d)

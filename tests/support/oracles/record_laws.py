@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from math import prod
 
 import numpy as np
@@ -21,6 +21,12 @@ from deniable_shared.domains import Record
 from deniable_shared.mechanisms import Mechanism, for_domain
 from support.builders.record_domains import record
 from support.oracles.message_laws import generator
+
+
+@cache
+def _pmf(mechanism: Mechanism, value: int) -> dict[bytes, Fraction]:
+    """Several tests read it: to enumerate that of a chain takes time."""
+    return mechanism.pmf(value)
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class RecordLaw:
 
     def chances(self, population: Sequence[Fraction]) -> list[Fraction]:
         """Of each message, from a sender drawn from the population."""
-        rows = [self.mechanism.pmf(value) for value in range(self.domain.size)]
+        rows = [_pmf(self.mechanism, value) for value in range(self.domain.size)]
         return [
             sum((p * row[y] for p, row in zip(population, rows, strict=True)), Fraction())
             for y in self.messages
