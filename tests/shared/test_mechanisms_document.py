@@ -19,10 +19,10 @@ from deniable_shared.mechanisms.subset import SubsetResponse
 from support.oracles.mechanism_tables import TEXT, page, rows, std_error
 
 
-@pytest.mark.parametrize("id", mechanism_ids())
-def test_every_mechanism_has_a_page_with_all_its_parts(id: str) -> None:
-    for part in ("When", "Law", "ε", "Estimator", "Variance", "Bytes", "Cost", "References"):
-        assert f"\n**{part}" in page(id)
+def test_every_mechanism_has_a_page_with_all_its_parts() -> None:
+    for id in mechanism_ids():
+        for part in ("When", "Law", "ε", "Estimator", "Variance", "Bytes", "Cost", "References"):
+            assert f"\n**{part}" in page(id), f"{id}: {part}"
 
 
 @pytest.mark.parametrize("row", list(rows("rr/1", 4)), ids=lambda row: row[0])

@@ -22,13 +22,14 @@ def random_rows(count: int, size: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 5, 8, 125])
-@pytest.mark.parametrize("count", [0, 1, 255, 256, 2047, 2048, 2049, 2063, 7001])
-def test_every_kernel_counts_the_ones_of_each_bit(size: int, count: int) -> None:
-    rows = random_rows(count, size)
-    expected = np.unpackbits(rows, axis=1).sum(axis=0, dtype=np.int64)
-    tally = estimator(8 * size).tally(rows)
-    assert tally.dtype == np.int64
-    assert tally.tolist() == expected.tolist()
+def test_every_kernel_counts_the_ones_of_each_bit(size: int) -> None:
+    counted = estimator(8 * size)
+    for count in (0, 1, 255, 256, 2047, 2048, 2049, 2063, 7001):
+        rows = random_rows(count, size)
+        expected = np.unpackbits(rows, axis=1).sum(axis=0, dtype=np.int64)
+        tally = counted.tally(rows)
+        assert tally.dtype == np.int64
+        assert tally.tolist() == expected.tolist(), count
 
 
 @pytest.mark.parametrize("size", [1, 9])

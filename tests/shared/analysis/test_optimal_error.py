@@ -118,17 +118,17 @@ def test_a_larger_epsilon_and_fewer_choices_have_a_lower_optimum(epsilon: Fracti
     "epsilon", grid(["0.01", "0.5", "1", "2", "4", "6"], by_default=["0.5", "4"])
 )
 @pytest.mark.parametrize("d", grid([2, 3, 5, 8, 16, 60, 1000, 60_000], by_default=[3, 60, 60_000]))
-@pytest.mark.parametrize("id", mechanisms.ids_for_domain_type("choice"))
-def test_no_mechanism_is_better_than_the_optimum(id: str, d: int, epsilon: str) -> None:
-    if d > MOST_CHOICES.get(id, d):
-        with pytest.raises(ParameterError, match="domain_size must lie in"):
-            mechanisms.build(id, domain_size=d, epsilon=epsilon)
-        return
-    mechanism = mechanisms.build(id, domain_size=d, epsilon=epsilon)
-    assert mechanism.sampling_fraction == 1
-    low, high = ratio_to_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
-    assert high >= 1
-    assert (high - low) / low < Fraction(1, 10**15)
+def test_no_mechanism_is_better_than_the_optimum(d: int, epsilon: str) -> None:
+    for id in mechanisms.ids_for_domain_type("choice"):
+        if d > MOST_CHOICES.get(id, d):
+            with pytest.raises(ParameterError, match="domain_size must lie in"):
+                mechanisms.build(id, domain_size=d, epsilon=epsilon)
+            continue
+        mechanism = mechanisms.build(id, domain_size=d, epsilon=epsilon)
+        assert mechanism.sampling_fraction == 1, id
+        low, high = ratio_to_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
+        assert high >= 1, id
+        assert (high - low) / low < Fraction(1, 10**15), id
 
 
 @pytest.mark.parametrize(

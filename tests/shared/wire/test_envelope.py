@@ -64,11 +64,12 @@ def test_any_bit_of_the_sealed_bytes_changed_does_not_open() -> None:
             OPENER.open(changed, info=b"i")
 
 
-@pytest.mark.parametrize("length", range(49))
-def test_truncated_bytes_do_not_open(length: int) -> None:
+def test_truncated_bytes_do_not_open() -> None:
     sealed = envelope.seal(b"x", public_key=PUBLIC, info=b"i")
-    with pytest.raises(EnvelopeError):
-        OPENER.open(sealed[:length], info=b"i")
+    assert len(sealed) == 49
+    for length in range(49):
+        with pytest.raises(EnvelopeError):
+            OPENER.open(sealed[:length], info=b"i")
 
 
 @given(st.binary(max_size=200))

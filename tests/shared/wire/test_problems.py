@@ -29,13 +29,13 @@ def test_report_codes_are_those_of_the_protocol() -> None:
     }
 
 
-@pytest.mark.parametrize("slug", sorted(PROBLEMS))
-def test_a_problem_has_a_name_a_title_and_an_error_status(slug: str) -> None:
-    kind = PROBLEMS[slug]
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", slug)
-    assert kind.uri == f"urn:deniable:problem:{slug}"
-    assert kind.title
-    assert 400 <= kind.status <= 503
+def test_a_problem_has_a_name_a_title_and_an_error_status() -> None:
+    assert PROBLEMS
+    for slug, kind in PROBLEMS.items():
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", slug)
+        assert kind.uri == f"urn:deniable:problem:{slug}"
+        assert kind.title, slug
+        assert 400 <= kind.status <= 503, slug
 
 
 def test_retrying_helps_if_the_server_fails_or_is_not_ready() -> None:

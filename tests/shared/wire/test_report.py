@@ -249,11 +249,11 @@ def test_one_report_is_split_as_an_upload_of_one_is_or_refused_as_that(
             assert report.split_report(data) == wanted
 
 
-@pytest.mark.parametrize("cut", range(1, len(EXTENDED_WIRE) + 2))
-def test_a_truncated_report_is_refused(cut: int) -> None:
+def test_a_truncated_report_is_refused() -> None:
     body = report.encode_upload([Report(EXTENDED, b"x")])
-    with pytest.raises(DecodeError):
-        report.decode_upload(body[:-cut])
+    for cut in range(1, len(EXTENDED_WIRE) + 2):
+        with pytest.raises(DecodeError):
+            report.decode_upload(body[:-cut])
 
 
 @pytest.mark.parametrize("types", [(2, 1), (1, 1)])
