@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -71,7 +71,7 @@ print(json.dumps(answers))
 """A module that is None cannot be imported. Nothing has imported it before its turn."""
 
 
-def run(cases: list[tuple[str, str, Mapping[str, str]]], folder: Path) -> list[str]:
+def run(cases: Sequence[tuple[str, str, Mapping[str, str]]], folder: Path) -> list[str]:
     """What a new process says to each code, without the module and with the settings."""
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM],

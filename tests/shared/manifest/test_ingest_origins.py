@@ -83,10 +83,17 @@ NOT_PLAIN: tuple[object, ...] = (
 
 
 def test_what_is_no_plain_origin_is_refused() -> None:
-    for origin in NOT_PLAIN:
-        with pytest.raises(ManifestError, match="ingest must"):
-            parse_origins([origin])
-            pytest.fail(f"{origin!r} was accepted")
+    accepted = [origin for origin in NOT_PLAIN if "ingest must" not in reason(origin)]
+    assert accepted == []
+
+
+def reason(origin: object) -> str:
+    """Why an origin is refused; empty if it is accepted."""
+    try:
+        parse_origins([origin])
+    except ManifestError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize("value", [[], None, "https://example.org", {}, ["https://a.example"] * 2])
