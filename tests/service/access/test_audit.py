@@ -140,7 +140,7 @@ def test_a_change_of_settings_is_recorded_once_without_secrets(tmp_path: Path) -
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     return command
 
 

@@ -133,7 +133,7 @@ def test_a_restored_database_says_so_and_where_the_log_was_known_to_end(tmp_path
 def deniable(tmp_path: Path) -> Deniable:
     """Of a directory whose heads.json has seen three entries."""
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     for label in ("first", "second"):
         command.done("access", "tokens", "new", "--role", "viewer", "--label", label)
     service = Service.open(Settings(data=tmp_path / "data"))

@@ -17,7 +17,7 @@ OTHER_TOML = SETTINGS_TOML.replace('"settings"', '"theme"')
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     return command
 
 
@@ -63,7 +63,7 @@ def test_a_file_without_a_warning_is_one_line(
 ) -> None:
     monkeypatch.setattr(addresses, "findings", lambda ingest, client: [])  # as if it were reached
     deniable = Deniable(tmp_path)
-    deniable.done("init", "--public-url", "https://telemetry.deniable.test")
+    deniable.prepare("--public-url", "https://telemetry.deniable.test")
     files = [
         deniable.write(f"{name}.toml", CLEAN_TOML.replace('"settings"', f'"{name}"'))
         for name in ("settings", "theme")

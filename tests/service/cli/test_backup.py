@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     command.done("collections", "apply", command.write("settings.toml"), "--key", command.key)
     return command
 

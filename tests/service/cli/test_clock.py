@@ -21,7 +21,7 @@ def deniable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deniable:
     """Its last tick was ten days ahead of the clock, and no time service vouches for that."""
     monkeypatch.setattr(reading, "_adjtimex", lambda timex: -1)
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     later = Reading(time.time() + 10 * DAY, boot_time(), boot_id())
     record.write(command.data, record.ClockRecord(later, later, 0.0))
     return command

@@ -40,7 +40,7 @@ class Input(io.StringIO):
 @pytest.fixture(scope="module")
 def deniable(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
     command = Deniable(tmp_path_factory.mktemp("confirming"))
-    command.done("init")
+    command.prepare()
     path = command.write("settings.toml")
     command.done("collections", "apply", path, "--key", command.key)
     return command
@@ -104,7 +104,7 @@ def test_yes_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_person_at_a_real_terminal_is_asked(tmp_path: Path, typed: bytes, state: str) -> None:
     deniable = Deniable(tmp_path)
-    deniable.done("init")
+    deniable.prepare()
     path = deniable.write("settings.toml")
     deniable.done("collections", "apply", path, "--key", deniable.key)
     person, terminal = pty.openpty()

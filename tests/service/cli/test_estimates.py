@@ -23,7 +23,7 @@ TODAY = int(time.time()) // 86_400
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     path = command.write("settings.toml", "min_batch = 50\n" + SETTINGS_TOML)
     command.done("collections", "apply", path, "--key", command.key)
     return command

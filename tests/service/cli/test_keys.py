@@ -16,7 +16,7 @@ from support.processes.deniable_command import Deniable
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     return command
 
 

@@ -27,7 +27,7 @@ from support.processes.deniable_command import Deniable
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     command.done("collections", "apply", command.write("settings.toml"))
     command.done("keys", "rotate", "--now", "--yes")
     return command

@@ -105,7 +105,7 @@ def test_the_doctor_says_when_the_server_is_gone_and_shows_no_password(
 
 def test_more_workers_with_sqlite_are_refused_with_the_reason(tmp_path: Path) -> None:
     deniable = Deniable(tmp_path)
-    deniable.done("init")
+    deniable.prepare()
     said = deniable.refused("serve", "--workers", "2")
     assert "workers must be 1 with SQLite, which one process writes at a time" in said
 

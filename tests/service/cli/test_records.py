@@ -45,7 +45,7 @@ LINUX = {"os": "linux", "browser": "firefox", "memory": "8", "screen": "two"}
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     expires = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 90 * 86_400))
     path = command.write("fleet.toml", TOML.format(expires=expires))
     command.done("collections", "apply", path, "--key", command.key)

@@ -46,7 +46,7 @@ QUOTE, MAKE = ("releases", "quote"), ("releases", "make")
 
 def prepared(folder: Path, *, delta: str = "0", more: str = "", people: int = 150) -> Deniable:
     deniable = Deniable(folder)
-    deniable.done("init")
+    deniable.prepare()
     path = deniable.write("theme.toml", THEME.format(delta=delta, more=more))
     deniable.done("collections", "apply", path, "--key", deniable.key)
     service = Service.open(Settings(data=deniable.data))
@@ -240,7 +240,7 @@ def test_a_ledger_of_nothing_says_so_and_one_of_several_epochs_shows_each(
 ) -> None:
     empty = Deniable(tmp_path / "empty")
     (tmp_path / "empty").mkdir()
-    empty.done("init")
+    empty.prepare()
     assert "No collection is registered" in empty.done("ledger")
     (tmp_path / "one").mkdir()
     deniable = prepared(tmp_path / "one")

@@ -31,7 +31,7 @@ PATIENCE = 90.0
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     return command
 
 
@@ -46,7 +46,7 @@ def process(deniable: Deniable) -> Iterator[subprocess.Popen[str]]:
 def running_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deniable, str]]:
     """A server that stays, and the line it printed."""
     deniable = Deniable(tmp_path_factory.mktemp("running"))
-    deniable.done("init")
+    deniable.prepare()
     with deniable.process("serve", "--port", "0") as process:
         assert process.stdout is not None
         yield deniable, process.stdout.readline()
@@ -68,7 +68,7 @@ class Stopped:
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
     deniable = Deniable(tmp_path_factory.mktemp("stopped"))
-    deniable.done("init")
+    deniable.prepare()
     path = deniable.write("settings.toml")
     with deniable.process("serve", "--port", "0", "--access-log") as process:
         wait_until("server.json", lambda: running_server.find(deniable.data) is not None)

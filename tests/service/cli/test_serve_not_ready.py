@@ -81,7 +81,7 @@ def test_a_suspended_service_serves_and_says_what_to_do(child: subprocess.Popen[
 @pytest.mark.processes
 def test_a_service_with_a_lost_database_waits_for_the_command_and_goes_on(tmp_path: Path) -> None:
     deniable = Deniable(tmp_path)
-    deniable.done("init")
+    deniable.prepare()
     path = deniable.write("settings.toml")
     collection = deniable.json("collections", "apply", path)["collections"][0]["collection"]
     for file in deniable.data.glob("deniable.db*"):

@@ -25,7 +25,7 @@ TODAY = int(time.time()) // 86_400
 def deniable(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
     """A collection that `collections new` wrote, with reports of 200 people."""
     command = Deniable(tmp_path_factory.mktemp("texts"))
-    command.done("init")
+    command.prepare()
     purpose = "Which drink do people order?"
     kind = ("--type", "text", "--max-bytes", "6", "--purpose", purpose)
     text = command.done("collections", "new", "words", *kind)

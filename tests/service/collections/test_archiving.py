@@ -311,7 +311,7 @@ def test_a_new_collection_is_not_mixed_with_a_deleted_one_of_its_id(
 @pytest.mark.slow
 def test_the_commands_archive_delete_and_ask(tmp_path: Path) -> None:
     deniable = Deniable(tmp_path)
-    deniable.done("init")
+    deniable.prepare()
     later = SETTINGS_TOML.replace("2026-01-01", "2098-01-01").replace('"settings"', '"mistake"')
     for path in (deniable.write("settings.toml"), deniable.write("mistake.toml", later)):
         deniable.done("collections", "apply", path, "--key", deniable.key)

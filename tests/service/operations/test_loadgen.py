@@ -107,7 +107,7 @@ BATCH = ("--reports-per-request", "2")
 
 def test_no_load_without_a_running_service(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("stopped")
-    Deniable(folder).done("init")
+    Deniable(folder).prepare()
     assert "start `deniable serve`" in Deniable(folder, loadgen).refused("settings")
 
 

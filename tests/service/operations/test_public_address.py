@@ -52,7 +52,7 @@ def other_deniable(tmp_path: Path) -> Deniable:
     folder = tmp_path / "other"
     folder.mkdir()
     command = Deniable(folder)
-    command.done("init")
+    command.prepare()
     return command
 
 
@@ -178,7 +178,7 @@ class TestApply:
     def test_an_address_that_does_not_answer_is_warned_of(
         self, deniable: Deniable, web: Web
     ) -> None:
-        deniable.done("init", "--public-url", PUBLIC)
+        deniable.prepare("--public-url", PUBLIC)
         [said] = warnings(applied(deniable))
         assert said.startswith(f"{PUBLIC} does not answer with a key list: no device can report")
         assert web.asked == [PUBLIC]
@@ -187,19 +187,19 @@ class TestApply:
     def test_another_services_keys_are_warned_of(
         self, deniable: Deniable, other_deniable: Deniable, web: Web
     ) -> None:
-        deniable.done("init", "--public-url", PUBLIC)
+        deniable.prepare("--public-url", PUBLIC)
         web.lists[PUBLIC] = key_list(other_deniable)
         [said] = warnings(applied(deniable))
         assert said.startswith(f"{PUBLIC} answers with another service's keys: no device")
 
     def test_somebody_elses_page_is_no_key_list(self, deniable: Deniable, web: Web) -> None:
-        deniable.done("init", "--public-url", PUBLIC)
+        deniable.prepare("--public-url", PUBLIC)
         web.lists[PUBLIC] = b"<html>Welcome to our hotel</html>"
         [said] = warnings(applied(deniable, "--dry-run"))
         assert "does not answer with a key list" in said
 
     def test_an_address_that_leads_here_is_fine(self, deniable: Deniable, web: Web) -> None:
-        deniable.done("init", "--public-url", PUBLIC)
+        deniable.prepare("--public-url", PUBLIC)
         web.lists[PUBLIC] = key_list(deniable)
         assert warnings(applied(deniable)) == []
 
@@ -207,7 +207,7 @@ class TestApply:
     def test_the_wrong_address_of_an_unused_collection_is_mended_by_replace(
         self, deniable: Deniable
     ) -> None:
-        deniable.done("init")
+        deniable.prepare()
         first = applied(deniable)["collections"][0]["collection"]
         deniable.environ["DENIABLE_PUBLIC_URL"] = PUBLIC
         assert applied(deniable)["created"] is False
@@ -224,7 +224,7 @@ class TestApply:
     def test_a_text_that_names_another_address_moves_the_collection(
         self, deniable: Deniable
     ) -> None:
-        deniable.done("init", "--public-url", PUBLIC)
+        deniable.prepare("--public-url", PUBLIC)
         applied(deniable)
         path = deniable.write("settings.toml", f'ingest = ["{MOVED}"]\n' + SETTINGS_TOML)
         said = deniable.done("collections", "apply", path, "--key", deniable.key)
@@ -232,7 +232,7 @@ class TestApply:
         assert ingest(deniable) == [MOVED]
 
     def test_another_address_of_this_command_moves_nothing(self, deniable: Deniable) -> None:
-        deniable.done("init", "--public-url", PUBLIC)
+        deniable.prepare("--public-url", PUBLIC)
         applied(deniable)
         deniable.environ["DENIABLE_PUBLIC_URL"] = MOVED
         longer = SETTINGS_TOML.replace("Which settings", "Which of the settings")
@@ -246,14 +246,14 @@ class TestDoctor:
         return [(each["level"], each["message"]) for each in checks if each["what"] == "address"]
 
     def test_where_nothing_runs_nothing_has_to_answer(self, deniable: Deniable) -> None:
-        deniable.done("init", "--public-url", PUBLIC)
+        deniable.prepare("--public-url", PUBLIC)
         assert self.said(deniable) == []
 
     @pytest.mark.slow
     def test_another_services_keys_fail(
         self, deniable: Deniable, other_deniable: Deniable, web: Web
     ) -> None:
-        deniable.done("init", "--public-url", PUBLIC)
+        deniable.prepare("--public-url", PUBLIC)
         web.lists[PUBLIC] = key_list(other_deniable)
         [(level, message)] = self.said(deniable)
         assert level == "fail"
@@ -264,7 +264,7 @@ class TestDoctor:
     def test_the_addresses_of_open_collections_are_asked_too(
         self, deniable: Deniable, other_deniable: Deniable, web: Web
     ) -> None:
-        deniable.done("init", "--public-url", PUBLIC)
+        deniable.prepare("--public-url", PUBLIC)
         web.lists[PUBLIC] = key_list(deniable)
         applied(deniable)
         deniable.environ["DENIABLE_PUBLIC_URL"] = MOVED

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +69,10 @@ class Deniable:
         result = self(*arguments)
         assert result.exit_code == 0, result.output
         return result.stdout
+
+    def prepare(self, *options: str) -> None:
+        """Leave what `deniable init` with these options leaves: it runs once, then it is copied."""
+        shutil.copytree(_prepared(options), self.folder, dirs_exist_ok=True)
 
     def json(self, *arguments: str | Path) -> dict[str, Any]:
         """The one JSON document a command prints on standard output."""
@@ -130,3 +138,11 @@ def wait_until(what: str, holds: object, seconds: float = 120.0) -> None:
     while not holds():
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
         time.sleep(0.02)
+
+
+@cache
+def _prepared(options: tuple[str, ...]) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="deniable-init-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    Deniable(folder).done("init", *options)
+    return folder
