@@ -104,9 +104,9 @@ def wrong(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", grid(range(0, 500, 50), by_default=[0]))
+@pytest.mark.parametrize("first", grid(range(0, 500, 25), by_default=[0]))
 def test_flipped_bits_change_nothing_or_stop_everything(device: Device, first: int) -> None:
-    assert list(wrong(device, 50, first=first)) == []
+    assert list(wrong(device, 25, first=first)) == []
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ import pytest
 
 from deniable_client._uploading.scheduler import Scheduler
 from support.builders.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
+from support.tiers import grid
 
 HOUR = 3_600.0
 PATIENCE = 120.0
@@ -80,7 +81,7 @@ def test_a_wake_up_takes_little_time(device: Device) -> None:
     assert sorted(times)[25] < 0.005
 
 
-@pytest.mark.parametrize("days", [1, 30, 300])
+@pytest.mark.parametrize("days", grid([1, 40, 300], by_default=[1, 40]))
 def test_the_cost_does_not_grow_with_the_past(make_device: MakeDevice, days: int) -> None:
     device = make_device(manifest(repeat='"memoized"', epsilon_lifetime='"4"', hold_epochs="30"))
     client = device.granted()

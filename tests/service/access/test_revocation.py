@@ -20,7 +20,7 @@ from support.tiers import grid
 pytestmark = pytest.mark.processes
 
 PATIENCE = 60.0
-ASKED = 40
+ASKED = 20
 """Requests over connections of their own, which two workers share by chance."""
 
 

@@ -16,12 +16,18 @@ from support.processes.deniable_command import Deniable
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def deniable(tmp_path: Path) -> Deniable:
-    command = Deniable(tmp_path)
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
+    """A directory with one collection."""
+    command = Deniable(tmp_path_factory.mktemp("applied"))
     command.prepare()
     command.done("collections", "apply", command.write("settings.toml"), "--key", command.key)
     return command
+
+
+@pytest.fixture
+def deniable(applied: Deniable, tmp_path: Path) -> Deniable:
+    return applied.copy(tmp_path)
 
 
 def names(deniable: Deniable) -> list[str]:

@@ -24,13 +24,19 @@ from support.builders.store_reports import append_log
 from support.processes.deniable_command import Deniable
 
 
-@pytest.fixture
-def deniable(tmp_path: Path) -> Deniable:
-    command = Deniable(tmp_path)
+@pytest.fixture(scope="module")
+def rotated(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
+    """A directory whose log has a collection and a second key."""
+    command = Deniable(tmp_path_factory.mktemp("rotated"))
     command.prepare()
     command.done("collections", "apply", command.write("settings.toml"))
     command.done("keys", "rotate", "--now", "--yes")
     return command
+
+
+@pytest.fixture
+def deniable(rotated: Deniable, tmp_path: Path) -> Deniable:
+    return rotated.copy(tmp_path)
 
 
 @pytest.fixture

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.collections import planning
 from deniable_aggregator.collections.planning import Plan, plan
 from deniable_shared.domains import Record
 from support.processes.deniable_command import Deniable
+
+compute = cache(plan)
+"""Each plan once, for all tests of this file and for the command: those of 1,000 labels are dear."""
 
 PURPOSE = ("--purpose", "Which theme do people use?")
 ASKED = ("--domain", "1000", "--epsilon", "1", "--users", "100000")
 
 
 @pytest.fixture
-def deniable(tmp_path: Path) -> Deniable:
+def deniable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deniable:
+    monkeypatch.setattr(planning, "plan", compute)
     return Deniable(tmp_path)
 
 

@@ -19,7 +19,7 @@ from deniable_aggregator.collections.planning.sweep import (
 )
 from deniable_shared.errors import ParameterError
 from support.processes.deniable_command import Deniable
-from support.tiers import grid, rows
+from support.tiers import by_tier, grid, rows
 
 ASKED = [
     ("choice", "labels"),
@@ -53,6 +53,7 @@ def test_every_size_and_epsilon_has_a_choice_within_5_percent_of_the_least(
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 @pytest.mark.parametrize(("kind", "asks"), rows(ASKED, by_default=[("number", "mean")]))
 @pytest.mark.parametrize("repeat", grid(["once", "memoized"], by_default=["memoized"]))
 def test_a_cell_is_what_a_plan_says(deniable: Deniable, kind: str, asks: str, repeat: str) -> None:
@@ -62,7 +63,7 @@ def test_a_cell_is_what_a_plan_says(deniable: Deniable, kind: str, asks: str, re
     assert (reply["type"], reply["asks"], reply["repeat"]) == (kind, asks, repeat)
     cells = reply["choices"]
     assert len(cells) == len(sizes_of(kind, asks)) * len(EPSILONS)
-    for cell in cells[:: len(cells) // 7]:
+    for cell in cells[:: len(cells) // by_tier(3, 7)]:
         domain = record_of(tuple(cell["attributes"])) if cell["attributes"] else cell["domain"]
         whole = plan(domain, cell["epsilon"], 10**8, domain_type=kind, asks=asks, repeat=repeat)
         assert (cell["mechanism"], cell["domain"]) == (whole.mechanism, whole.domain)

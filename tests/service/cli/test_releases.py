@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import click
@@ -45,7 +49,15 @@ QUOTE, MAKE = ("releases", "quote"), ("releases", "make")
 
 
 def prepared(folder: Path, *, delta: str = "0", more: str = "", people: int = 150) -> Deniable:
-    deniable = Deniable(folder)
+    """A directory with the answers of so many people on two days."""
+    return counted(delta, more, people).copy(folder)
+
+
+@cache
+def counted(delta: str, more: str, people: int) -> Deniable:
+    """The same, made once a process and never changed."""
+    deniable = Deniable(Path(tempfile.mkdtemp(prefix="deniable-releases-")))
+    atexit.register(shutil.rmtree, deniable.folder, ignore_errors=True)
     deniable.prepare()
     path = deniable.write("theme.toml", THEME.format(delta=delta, more=more))
     deniable.done("collections", "apply", path, "--key", deniable.key)

@@ -54,7 +54,7 @@ def running_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deni
 
 @dataclass(frozen=True)
 class Stopped:
-    """What was seen of a server until a SIGTERM ended it."""
+    """What was seen of a server until a Ctrl-C ended it; `test_serve_not_ready.py` sends a SIGTERM."""
 
     deniable: Deniable
     applied: dict[str, Any]
@@ -63,6 +63,8 @@ class Stopped:
     answer_under_way: bytes
     exit_code: int
     logged: str
+    mode: int
+    """Of server.json, while it ran."""
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +79,10 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
         exported = deniable.done("collections", "export", "settings")
         manifest = httpx.get(f"{url}/v1/collections/settings/manifest", timeout=PATIENCE).text
         httpx.get(f"{url}/v1/collections/nothing?who=127.0.0.1", timeout=PATIENCE)
+        mode = stat.S_IMODE((deniable.data / running_server.NAME).stat().st_mode)
         answer = stopped_with_a_request_under_way(process, url)
         _, logged = process.communicate(timeout=PATIENCE)
-    return Stopped(deniable, applied, manifest, exported, answer, process.returncode, logged)
+    return Stopped(deniable, applied, manifest, exported, answer, process.returncode, logged, mode)
 
 
 def stopped_with_a_request_under_way(process: subprocess.Popen[str], url: str) -> bytes:
@@ -90,7 +93,7 @@ def stopped_with_a_request_under_way(process: subprocess.Popen[str], url: str) -
         connection.sendall(head)
         later = threading.Timer(0.5, connection.sendall, [b"cd"])
         later.start()
-        process.terminate()
+        process.send_signal(signal.SIGINT)
         answer = connection.recv(12)
         later.join()
     return answer
@@ -110,14 +113,10 @@ def test_it_says_where_it_is_and_is_ready_when_it_says_so(
     assert httpx.get(address(deniable) + "/readyz", timeout=PATIENCE).status_code == 200
 
 
-def test_server_json_is_the_owners_and_goes_when_it_stops(
-    deniable: Deniable, process: subprocess.Popen[str]
-) -> None:
-    file = deniable.data / running_server.NAME
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=PATIENCE) == 0
-    assert not file.exists()
+def test_server_json_is_the_owners_and_goes_when_it_stops(stopped: Stopped) -> None:
+    assert stopped.mode == 0o600
+    assert stopped.exit_code == 0
+    assert not (stopped.deniable.data / running_server.NAME).exists()
 
 
 def test_commands_reach_it_and_its_token_ends_with_it(stopped: Stopped) -> None:

@@ -86,7 +86,7 @@ def test_a_service_with_a_lost_database_waits_for_the_command_and_goes_on(tmp_pa
     collection = deniable.json("collections", "apply", path)["collections"][0]["collection"]
     for file in deniable.data.glob("deniable.db*"):
         file.unlink()
-    with deniable.process("serve", "--port", "0"):
+    with deniable.process("serve", "--port", "0") as process:
         wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
         live = running_server.read(deniable.data)
         assert live is not None
@@ -98,3 +98,5 @@ def test_a_service_with_a_lost_database_waits_for_the_command_and_goes_on(tmp_pa
         assert httpx.get(f"{live.address}/readyz", timeout=PATIENCE).status_code == 200
         assert "is registered" in deniable.done("collections", "apply", path)
         assert httpx.post(upload, timeout=PATIENCE).status_code == 415
+    assert process.returncode == 0  # a SIGTERM ended it
+    assert not (deniable.data / running_server.NAME).exists()

@@ -20,10 +20,11 @@ from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.store import ledger_rows
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_shared.wire.transparency_log import LogEntry
-from support.builders.databases import AnyStore, Database
+from support.builders.databases import KINDS, AnyStore, Database
 from support.builders.ledgers import Budget, Spent, admitted, charge_row, result_row, spent
 from support.builders.store_reports import COLLECTION, EPOCH, register, rows
 from support.processes import ledger_spender
+from support.tiers import grid
 
 TESTS = Path(__file__).parents[2]
 
@@ -138,6 +139,7 @@ def test_a_decision_waits_for_the_one_that_another_process_is_at(
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize("database", grid(KINDS, by_default=["postgres"]), indirect=True)
 def test_two_processes_get_no_more_than_the_rest_of_a_budget(
     store: AnyStore, database: Database
 ) -> None:

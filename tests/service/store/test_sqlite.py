@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import stat
@@ -143,9 +144,13 @@ def test_nothing_is_written_to_a_file_that_was_replaced(file: Sqlite, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_store_loads_no_pandas_and_hides_none() -> None:
+def test_a_store_loads_no_pandas_and_hides_none(tmp_path: Path) -> None:
+    """The process imports an empty pandas at the end: the real one takes three seconds."""
+    (tmp_path / "pandas.py").touch()
     code = (
         "import sys, deniable_aggregator.store.sqlite.store\n"
-        "assert 'pandas' not in sys.modules\nimport pandas"
+        "assert 'pandas' not in sys.modules\nimport pandas\nprint(pandas.__file__)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    environ = os.environ | {"PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environ)
+    assert ended.stdout.decode().strip() == str(tmp_path / "pandas.py")

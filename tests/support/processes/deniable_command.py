@@ -74,6 +74,11 @@ class Deniable:
         """Leave what `deniable init` with these options leaves: it runs once, then it is copied."""
         shutil.copytree(_prepared(options), self.folder, dirs_exist_ok=True)
 
+    def copy(self, folder: Path) -> Deniable:
+        """The same directory elsewhere, to change it there."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Deniable(folder, self.program)
+
     def json(self, *arguments: str | Path) -> dict[str, Any]:
         """The one JSON document a command prints on standard output."""
         document = json.loads(self.done(*arguments, "--json"))

@@ -13,6 +13,7 @@ from deniable_aggregator.collections.planning.anonymity import shuffle_anonymity
 from deniable_central.accounting.shuffle import shuffled_delta
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
+from support.tiers import rows
 
 GRR = mechanisms.build("grr/1", domain_size=16, epsilon="4")
 KEPT = mechanisms.build("rr/1", domain_size=1, epsilon="1", permanent="2")
@@ -99,7 +100,13 @@ def test_what_is_no_batch_is_refused(name: str, value: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("repeat", "whole"), [("once", None), ("fresh", None), ("memoized", 2.0)])
+@pytest.mark.parametrize(
+    ("repeat", "whole"),
+    rows(
+        [("once", None), ("fresh", None), ("memoized", 2.0)],
+        by_default=[("fresh", None), ("memoized", 2.0)],
+    ),
+)
 def test_a_plan_says_what_a_relay_leaves(repeat: str, whole: float | None) -> None:
     without = plan(16, "1", 10_000, repeat=repeat)
     assert without.relay is None

@@ -62,14 +62,14 @@ def sample(domain: int, epsilon: str, half_width: float, **more: object) -> Plan
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", OF_A_CHOICE)
+@pytest.mark.parametrize("epsilon", grid(OF_A_CHOICE, by_default=["0.25", "3"]))
 def test_the_reports_that_a_choice_needs_are_those_of_the_table(epsilon: str) -> None:
     for half_width, result in zip(HALF_WIDTHS, OF_A_CHOICE[epsilon], strict=True):
         found = sample(60_000, epsilon, half_width, mechanism="affine/1", frequency=0.1)
         assert found.users_needed == pytest.approx(result, rel=0.003)
 
 
-@pytest.mark.parametrize("epsilon", OF_A_BIT)
+@pytest.mark.parametrize("epsilon", grid(OF_A_BIT, by_default=["0.25", "3"]))
 def test_the_reports_that_a_bit_needs_are_those_of_the_table(epsilon: str) -> None:
     for half_width, result in zip(HALF_WIDTHS, OF_A_BIT[epsilon], strict=True):
         found = sample(1, epsilon, half_width, domain_type="bits", frequency=0.1)
