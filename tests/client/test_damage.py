@@ -104,15 +104,15 @@ def wrong(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", grid(range(0, 500, 25), by_default=[0]))
+@pytest.mark.parametrize("first", grid(range(0, 250, 25), by_default=[0]))
 def test_flipped_bits_change_nothing_or_stop_everything(device: Device, first: int) -> None:
     assert list(wrong(device, 25, first=first)) == []
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(500, 2_000, 100))
+@pytest.mark.parametrize("first", range(250, 2_000, 125))
 def test_two_thousand_files_with_flipped_bits(device: Device, first: int) -> None:
-    assert list(wrong(device, 100, first=first)) == []
+    assert list(wrong(device, 125, first=first)) == []
 
 
 def test_without_the_check_flipped_bits_do_harm(

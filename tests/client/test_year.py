@@ -302,7 +302,7 @@ class Year(RuleBasedStateMachine):
 
 
 TestYear = Year.TestCase
-TestYear.settings = settings(max_examples=by_tier(3, 30), stateful_step_count=50, deadline=None)
+TestYear.settings = settings(max_examples=by_tier(2, 20), stateful_step_count=50, deadline=None)
 
 # Some 1 of 20 histories shows a mistake: all 3,000 miss it in no run at all (10^−66).
 HUNTING = settings(

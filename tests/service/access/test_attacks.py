@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
@@ -63,20 +64,21 @@ def test_a_stolen_database_has_no_secret_no_address_and_no_answer(
     assert not [1 for report in reports if report.sealed[-16:] in stolen]
 
 
-@pytest.mark.parametrize("path", CLIMBS)
-def test_no_path_climbs_out(service: World, path: str) -> None:
-    answer = service.get(path, "admin")
-    assert answer.status_code in (303, 308, 404)
-    assert "import" not in answer.text
-    assert "root:" not in answer.text
+def test_no_path_climbs_out(service: World) -> None:
+    for path in CLIMBS:
+        answer = service.get(path, "admin")
+        assert answer.status_code in (303, 308, 404), path
+        assert "import" not in answer.text, path
+        assert "root:" not in answer.text, path
 
 
 HOSTILE = "x\r\nSet-Cookie: evil=1\r\n\r\n<script>\x1b[31m"
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
+def test_nothing_that_is_sent_becomes_a_header_or_markup_or_a_log_line(
+    service: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    for method, path in (
         ("GET", "/sign-in?next={}"),
         ("GET", "/sign-in?link={}"),
         ("GET", "/{}"),
@@ -87,27 +89,26 @@ HOSTILE = "x\r\nSet-Cookie: evil=1\r\n\r\n<script>\x1b[31m"
         ("DELETE", "/v1/sessions/{}"),
         ("GET", "/sign-in/provider?next={}"),
         ("GET", "/sign-in/provider/done?state={}"),
-    ],
-)
-def test_nothing_that_is_sent_becomes_a_header_or_markup_or_a_log_line(
-    service: World, method: str, path: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.DEBUG):
-        answer = service.send(method, path.format(quote(HOSTILE, safe="")))
-    assert answer.status_code in (200, 400, 404, 410)
-    assert "evil" not in str(answer.headers.getlist("Set-Cookie"))
-    assert not [value for value in answer.headers.values() if "\n" in value or "\r" in value]
-    if answer.mimetype == "text/html":
-        assert "<script>" not in answer.text
-    assert not [record for record in caplog.records if re.search(r"[\r\n\x1b]", record.message)]
+    ):
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG):
+            answer = service.send(method, path.format(quote(HOSTILE, safe="")))
+        assert answer.status_code in (200, 400, 404, 410), path
+        assert "evil" not in str(answer.headers.getlist("Set-Cookie")), path
+        lines = [value for value in answer.headers.values() if "\n" in value or "\r" in value]
+        assert not lines, path
+        assert answer.mimetype != "text/html" or "<script>" not in answer.text, path
+        logged = [record for record in caplog.records if re.search(r"[\r\n\x1b]", record.message)]
+        assert not logged, path
 
 
 @pytest.mark.parametrize("header", ["Authorization", "Cookie", "Sec-Fetch-Site", "X-CSRF-Token"])
-@pytest.mark.parametrize("value", ["x" * 20_000, "\xff\xfe", "a=b;" * 500, "Bearer \x00"])
-def test_no_header_breaks_a_page_or_the_api(service: World, header: str, value: str) -> None:
-    for method, path in (("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/v1/tokens")):
+def test_no_header_breaks_a_page_or_the_api(service: World, header: str) -> None:
+    values = ["x" * 20_000, "\xff\xfe", "a=b;" * 500, "Bearer \x00"]
+    requests = [("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/v1/tokens")]
+    for value, (method, path) in product(values, requests):
         answer = service.client.open(path, method=method, headers={header: value})
-        assert answer.status_code in (200, 401, 403)
+        assert answer.status_code in (200, 401, 403), (value[:9], method, path)
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "\x1b[31m", "x" * 65, ""])

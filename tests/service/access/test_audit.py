@@ -176,7 +176,10 @@ def test_a_label_that_looks_like_a_line_of_the_log_is_shown_on_its_own(
 
 
 @pytest.mark.slow
-def test_people_are_added_listed_and_removed_by_the_command(deniable: Deniable) -> None:
+def test_people_are_added_listed_and_removed_by_the_command(
+    deniable: Deniable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users, "LOG2_N", 4)
     run = CliRunner(env=deniable.environ)
     arguments = ["access", "users", "add", "ana", "--role", "analyst", "--password-stdin"]
     done = run.invoke(main, arguments, input=f"{PASSWORD}\n")

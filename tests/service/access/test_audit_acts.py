@@ -129,17 +129,22 @@ def test_a_restored_database_says_so_and_where_the_log_was_known_to_end(tmp_path
         assert (after.audit.size, after.audit.head) == store.audit_head()
 
 
-@pytest.fixture
-def deniable(tmp_path: Path) -> Deniable:
+@pytest.fixture(scope="module")
+def noted(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
     """Of a directory whose heads.json has seen three entries."""
-    command = Deniable(tmp_path)
+    command = Deniable(tmp_path_factory.mktemp("noted"))
     command.prepare()
     for label in ("first", "second"):
         command.done("access", "tokens", "new", "--role", "viewer", "--label", label)
-    service = Service.open(Settings(data=tmp_path / "data"))
+    service = Service.open(Settings(data=command.data))
     service.tick()
     service.close()
     return command
+
+
+@pytest.fixture
+def deniable(noted: Deniable, tmp_path: Path) -> Deniable:
+    return noted.copy(tmp_path)
 
 
 def last_taken_away(data: Path) -> None:

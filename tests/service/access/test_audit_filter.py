@@ -120,9 +120,7 @@ def run(service: World, monkeypatch: pytest.MonkeyPatch, *words: str) -> Result:
 
 
 @pytest.mark.usefixtures("admin")
-def test_the_command_has_the_same_entries(
-    service: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_has_the_same_entries(service: World, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"first_day": "--from", "last_day": "--to"}
     for wanted in FILTERS:
         pairs = [(names.get(name, f"--{name}"), text) for name, text in wanted.items()]

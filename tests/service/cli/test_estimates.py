@@ -20,13 +20,19 @@ pytestmark = pytest.mark.slow
 TODAY = int(time.time()) // 86_400
 
 
-@pytest.fixture
-def deniable(tmp_path: Path) -> Deniable:
-    command = Deniable(tmp_path)
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
+    """A directory with one collection, which needs 50 reports to be read."""
+    command = Deniable(tmp_path_factory.mktemp("applied"))
     command.prepare()
     path = command.write("settings.toml", "min_batch = 50\n" + SETTINGS_TOML)
     command.done("collections", "apply", path, "--key", command.key)
     return command
+
+
+@pytest.fixture
+def deniable(applied: Deniable, tmp_path: Path) -> Deniable:
+    return applied.copy(tmp_path)
 
 
 def count(

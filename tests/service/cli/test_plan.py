@@ -14,7 +14,7 @@ from deniable_shared.domains import Record
 from support.processes.deniable_command import Deniable
 
 compute = cache(plan)
-"""Each plan once, for all tests of this file and for the command: those of 1,000 labels are dear."""
+"""Each plan once, for the tests of this file and the command: of 1,000 labels it takes long."""
 
 PURPOSE = ("--purpose", "Which theme do people use?")
 ASKED = ("--domain", "1000", "--epsilon", "1", "--users", "100000")

@@ -54,7 +54,7 @@ def running_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deni
 
 @dataclass(frozen=True)
 class Stopped:
-    """What was seen of a server until a Ctrl-C ended it; `test_serve_not_ready.py` sends a SIGTERM."""
+    """What was seen of a server until a Ctrl-C; `test_serve_not_ready.py` sends a SIGTERM."""
 
     deniable: Deniable
     applied: dict[str, Any]

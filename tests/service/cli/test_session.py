@@ -245,9 +245,9 @@ def test_an_empty_service_says_how_to_make_a_collection(deniable: Deniable) -> N
         assert "`deniable collections new` writes one" in deniable.done(*command)
 
 
-@pytest.mark.parametrize(
-    ("command", "lists"),
-    [
+def test_what_is_unknown_comes_with_the_command_that_lists_it(deniable: Deniable) -> None:
+    (made,) = apply(deniable)["collections"]
+    for command, lists in (
         ("releases show settings none", "`deniable releases list ID` lists"),
         ("access tokens revoke none", "`deniable access tokens list` lists"),
         ("access sessions end none", "`deniable access sessions list` lists"),
@@ -255,15 +255,10 @@ def test_an_empty_service_says_how_to_make_a_collection(deniable: Deniable) -> N
         ("access links end settings none", "`deniable access links list ID` lists"),
         ("collections notes remove settings none", "`deniable collections notes list ID` lists"),
         ("collections alerts end settings none", "`deniable collections alerts list ID` lists"),
-    ],
-)
-def test_what_is_unknown_comes_with_the_command_that_lists_it(
-    deniable: Deniable, command: str, lists: str
-) -> None:
-    (made,) = apply(deniable)["collections"]
-    refusal = " ".join(deniable.refused(*command.split()).split())
-    assert f"{lists} them".replace("ID", made["collection"]) in refusal
-    assert "at this address" not in refusal
+    ):
+        refusal = " ".join(deniable.refused(*command.split()).split())
+        assert f"{lists} them".replace("ID", made["collection"]) in refusal
+        assert "at this address" not in refusal, command
 
 
 def test_a_closed_collection_is_listed_as_closed(deniable: Deniable) -> None:

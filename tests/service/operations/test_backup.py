@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.rows import SessionRow, Token, User
+from deniable_aggregator.access.rows import User
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.operations.backup import archive, copying, sealed_keys
@@ -25,26 +25,20 @@ from deniable_aggregator.store.opening import open_store
 from deniable_aggregator.store.portable.snapshot import TableDigest, digests, snapshot
 from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.rows import (
-    AlertRow,
-    BlockId,
     CommitStatus,
-    DeliveryRow,
-    NoteRow,
 )
 from deniable_gateway.directory_lock import DirectoryLock
 from deniable_gateway.errors import DataDirectoryError, LockedError
 from support.builders.data_directory import NOON, Moment, prepared, prepared_on_postgres
 from support.builders.databases import KINDS, manifest_row
-from support.builders.ledgers import admitted, charge_row, result_row
+from support.builders.filled_store import WIDE, fill, filled
+from support.builders.ledgers import admitted, charge_row
 from support.builders.store_copies import copy_store, restore
-from support.builders.store_reports import COLLECTION, EPOCH, EVERY_EPOCH, arrival, arrivals, sums
+from support.builders.store_reports import COLLECTION, EPOCH, EVERY_EPOCH, arrivals, sums
 from support.processes import postgres_server
 from support.tiers import rows
 
-WIDE = bytes([1, 0, 2]) * 3_000
-"""A payload whose tally has three pages."""
 PASSPHRASE = "correct horse battery"
-SIGNED_IN = SessionRow("s", b"\1" * 32, "ana", "viewer", None, "password", 0, 2**40)
 OTHER = {"sqlite": "postgres", "postgres": "sqlite"}
 
 
@@ -53,7 +47,10 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setting
     """A prepared directory over a store of either kind that holds something in every table."""
     folder = tmp_path / "old"
     folder.mkdir()
-    made = prepared(folder) if request.param == "sqlite" else prepared_on_postgres(folder)
+    if request.param == "sqlite":
+        yield filled(folder)
+        return
+    made = prepared_on_postgres(folder)
     fill(made)
     yield made
     drop(made)
@@ -61,42 +58,6 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setting
 
 def kind_of(settings: Settings) -> str:
     return "postgres" if settings.shared else "sqlite"
-
-
-def fill(settings: Settings) -> None:
-    store = open_store(settings)
-    store.add_manifest(manifest_row(), audit=None)
-    store.commit(arrivals(range(7), WIDE), sums)
-    store.roll_up()
-    store.close_epoch(COLLECTION, EPOCH, NOON, audit=None)
-    store.commit(arrivals(range(4), b"\1", epoch=EPOCH - 1), sums)
-    store.close_epoch(COLLECTION, EPOCH - 1, NOON, audit=None)
-    store.expire_epoch(COLLECTION, EPOCH - 1, NOON)
-    store.commit(arrivals(range(20, 25), WIDE, epoch=EPOCH + 1), sums)
-    store.roll_up()
-    store.commit(arrivals(range(30, 33), WIDE, epoch=EPOCH + 1), sums)  # waits for the roll-up
-    store.commit(arrivals(range(2), b"\1", epoch=EPOCH + 2), sums)
-    store.commit([arrival(9, b"\1", epoch=EPOCH + 2, voucher=1)], sums)
-    store.count_rejections(COLLECTION, {"cannot-open": 2, "too-early": 1})
-    store.commit_blocks([(BlockId("nightly", "a.block"), [])], sums)
-    store.set_spool_progress("/srv/spool", NOON)
-    store.charge(charge_row(1), admitted, audit=None)
-    store.store_result(result_row(1), b"record 0")
-    store.add_record(charge_row(1).release, 1, b"record 1", audit=None)
-    store.charge(charge_row(2), admitted, audit=None)
-    store.add_user(User("ana", "viewer", (COLLECTION,), "scrypt$…", int(NOON)), audit=None)
-    store.add_token(
-        Token("a", "viewer", "x", bytes(32), int(NOON), collections=(COLLECTION,)), audit=None
-    )
-    store.add_session(SIGNED_IN, audit=None)
-    store.add_manifest(manifest_row("mistake-aaaaaa"), audit=None)
-    store.delete_collection("mistake-aaaaaa", lambda used: None, audit=None)
-    store.set_collection_archived(COLLECTION, archived=True, audit=None)
-    alert = AlertRow("a1", "https://example.org", b"key", "ana", 0, 1, "0.05", 9, 5)
-    store.add_alert(COLLECTION, alert, audit=None)
-    store.record_look("a1", 6, DeliveryRow("d1", "a1", alert.url, alert.secret, b"{}", 0))
-    store.add_note(COLLECTION, NoteRow("n1", 0, "released 2.0", "ana", 0), audit=None)
-    store.close()
 
 
 def empty(kind: str, folder: Path) -> Settings:
@@ -266,8 +227,7 @@ def test_a_store_that_is_being_served_is_not_copied(settings: Settings, tmp_path
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cut_pipe_restores_nothing(kind: str, tmp_path: Path) -> None:
-    old = prepared(tmp_path / "old")
-    fill(old)
+    old = filled(tmp_path / "old")
     whole = BytesIO()
     copying.write_backup(old, whole, None, NOON)
     data, target = whole.getvalue(), empty(kind, tmp_path / "new")
@@ -364,8 +324,7 @@ def test_nothing_is_restored_over_what_is_there(settings: Settings, tmp_path: Pa
     ),
 )
 def test_a_damaged_archive_leaves_an_empty_place(kind: str, table: str, tmp_path: Path) -> None:
-    old = prepared(tmp_path / "old")
-    fill(old)
+    old = filled(tmp_path / "old")
     path = copying.back_up(old, tmp_path / "b.zip", None, NOON)
     damaged = tmp_path / "damaged.zip"
     with zipfile.ZipFile(path) as good, zipfile.ZipFile(damaged, "w") as bad:

@@ -84,9 +84,7 @@ class Asker:
         return self("POST", path, body, token, MEDIA_TYPE)
 
 
-@pytest.fixture(scope="module")
-def day(tmp_path_factory: pytest.TempPathFactory) -> Day:
-    folder = tmp_path_factory.mktemp("day")
+def lived(folder: Path) -> Day:
     found = Day()
     today = datetime.now(UTC).date()
     with opened(folder, now=time.time()) as world:
@@ -212,7 +210,7 @@ def spellings(secret: bytes) -> Iterator[str]:
     yield base64.urlsafe_b64encode(secret).decode().rstrip("=")
 
 
-def test_all_of_it_was_asked_and_answered(day: Day) -> None:
+def check_that_all_was_asked_and_answered(day: Day) -> None:
     statuses = {status for found in day.asked.values() for status in found}
     assert {200, 400, 401, 403, 404, 415, 503} <= statuses
     assert len(day.asked) > 25
@@ -220,31 +218,42 @@ def test_all_of_it_was_asked_and_answered(day: Day) -> None:
     assert 500 not in statuses
 
 
-def test_every_line_is_json(day: Day) -> None:
+def check_that_every_line_is_json(day: Day) -> None:
     lines = day.output.splitlines()
     assert len(lines) > 300
     assert all({"event", "level", "logger"} <= json.loads(line).keys() for line in lines)
 
 
-def test_a_commit_that_failed_is_told_by_type_and_place(day: Day) -> None:
+def check_the_failed_commit(day: Day) -> None:
     [failed] = [each for each in map(json.loads, day.output.splitlines()) if "exception" in each]
     assert failed["event"] == "a commit of 1 reports failed"
     assert [each["type"] for each in failed["exception"]] == ["StoreError", "IntegrityError"]
 
 
-def test_no_line_holds_an_address_of_anybody(day: Day) -> None:
+def check_that_no_line_holds_an_address(day: Day) -> None:
     assert FROM not in day.output
     assert re.findall(r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b", day.output) == []
     assert not [port for port in day.ports if re.search(rf"\b{port}\b", day.output)]
 
 
-def test_no_line_holds_a_token_an_id_a_key_or_a_byte_of_a_report(day: Day) -> None:
+def check_that_no_line_holds_a_secret(day: Day) -> None:
     assert len(day.secrets) >= 15
     for name, secret in day.secrets.items():
         for part in (secret, secret[:16], secret[-16:]):
             assert not [text for text in spellings(part) if text in day.output], name
 
 
-def test_no_line_holds_what_stands_in_a_query(day: Day) -> None:
+def check_that_no_line_holds_a_query(day: Day) -> None:
     assert "candidate" not in day.output
     assert "dn_" not in day.output
+
+
+def test_no_line_says_anything_about_anybody(tmp_path: Path) -> None:
+    """One test, so that no two processes of pytest live through such a day."""
+    day = lived(tmp_path)
+    check_that_all_was_asked_and_answered(day)
+    check_that_every_line_is_json(day)
+    check_the_failed_commit(day)
+    check_that_no_line_holds_an_address(day)
+    check_that_no_line_holds_a_secret(day)
+    check_that_no_line_holds_a_query(day)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.access import users
 from deniable_aggregator.collections.registry import UnknownCollection
 from deniable_aggregator.store.rows import EpochRow
 from deniable_gateway.directory_lock import DirectoryLock
@@ -176,7 +177,10 @@ def test_a_link_used_at_one_is_used_up_at_the_other(both: Pair) -> None:
 
 
 @pytest.mark.slow
-def test_a_person_removed_by_one_is_out_at_the_other_at_once(both: Pair) -> None:
+def test_a_person_removed_by_one_is_out_at_the_other_at_once(
+    both: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users, "LOG2_N", 4)
     first, second = both
     first.running.users.add("ana", "viewer", PASSWORD, audit=None)
     cookie = second.running.sessions.begin("ana", "viewer", None, via="password")

@@ -39,7 +39,8 @@ def test_a_store_is_the_seven_and_each_method_belongs_to_one() -> None:
 def takers() -> Iterator[tuple[str, ast.arguments]]:
     """Public functions that take an audit entry, each with its arguments."""
     for path in Path(deniable_aggregator.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "audit" in text else ():
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
                 if any(each.arg == "audit" for each in every):

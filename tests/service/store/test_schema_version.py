@@ -46,18 +46,16 @@ def migrations(settings: Settings) -> list[audit.AuditEntry]:
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
-    command.done("init")
+    command.prepare()
     return command
 
 
-@pytest.mark.parametrize("command", READERS, ids=" ".join)
-def test_a_command_that_reads_leaves_an_older_schema_as_it_is(
-    deniable: Deniable, command: tuple[str, ...]
-) -> None:
+def test_a_command_that_reads_leaves_an_older_schema_as_it_is(deniable: Deniable) -> None:
     before = aged(deniable)
-    answer = deniable(*command)
-    assert current_version(Settings(data=deniable.data)) == before
-    assert "deniable store migrate" in " ".join(answer.output.split())
+    for command in READERS:
+        answer = deniable(*command)
+        assert current_version(Settings(data=deniable.data)) == before, command
+        assert "deniable store migrate" in " ".join(answer.output.split()), command
 
 
 def test_the_doctor_stops_at_an_older_schema_and_does_not_fail(deniable: Deniable) -> None:

@@ -152,5 +152,7 @@ def test_a_store_loads_no_pandas_and_hides_none(tmp_path: Path) -> None:
         "assert 'pandas' not in sys.modules\nimport pandas\nprint(pandas.__file__)"
     )
     environ = os.environ | {"PYTHONPATH": str(tmp_path)}
-    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environ)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, env=environ
+    )
     assert ended.stdout.decode().strip() == str(tmp_path / "pandas.py")

@@ -20,12 +20,14 @@ LABELS_AND_EPSILON = [(10, "4"), (64, "6"), (1_000, "4"), (1_000, "6"), (1_000, 
 MORE = [(2, "1"), (10, "0.5"), (1_000, "2")]
 
 
-def mechanism_of(domain: int, epsilon: str, users: int, type: str = "choice") -> Mechanism:
-    """The one that the plan chose."""
+def planned(domain: int, epsilon: str, users: int, type: str = "choice") -> tuple[Mechanism, float]:
+    """The mechanism that the plan chose, and the least frequency that it says is found."""
     found = plan(domain, epsilon, users, domain_type=type)
-    return mechanisms.build(
+    assert found.smallest_detectable is not None
+    mechanism = mechanisms.build(
         found.mechanism, domain_size=domain, epsilon=epsilon, **found.parameters
     )
+    return mechanism, found.smallest_detectable
 
 
 @pytest.mark.slow
@@ -37,9 +39,7 @@ def test_a_label_of_that_frequency_is_found_as_often_as_said(
     domain: int, epsilon: str, users: int
 ) -> None:
     """By scipy's binomial law, which the plan does not use; 0.07 to 0.77 before."""
-    least = plan(domain, epsilon, users).smallest_detectable
-    assert least is not None
-    mechanism = mechanism_of(domain, epsilon, users)
+    mechanism, least = planned(domain, epsilon, users)
     p, q = float(mechanism.p), float(mechanism.q)
     critical = binom.isf(0.05 / domain, users, q) + 1
     assert binom.sf(critical - 1, users, q) <= 0.05 / domain < binom.sf(critical - 2, users, q)
@@ -50,9 +50,7 @@ def test_a_label_of_that_frequency_is_found_as_often_as_said(
 def test_so_is_a_bit_that_only_some_reports_speak_of(bits: int) -> None:
     """Each report says something of some bits only: the mean over all numbers of such reports."""
     users = 5_000
-    mechanism = mechanism_of(bits, "1", users, "bits")
-    least = plan(bits, "1", users, domain_type="bits").smallest_detectable
-    assert least is not None
+    mechanism, least = planned(bits, "1", users, "bits")
     p, q, result = float(mechanism.p), float(mechanism.q), float(mechanism.sampling_fraction)
     trials = np.arange(users + 1)
     critical = critical_counts(trials, q, 0.05 / bits)
@@ -68,9 +66,7 @@ def test_estimates_call_it_significant_as_often(domain: int, epsilon: str) -> No
     Holm's test, which is the default, finds no less than Bonferroni's.
     """
     users, runs = 1_000, 2_000
-    least = plan(domain, epsilon, users).smallest_detectable
-    assert least is not None
-    mechanism = mechanism_of(domain, epsilon, users)
+    mechanism, least = planned(domain, epsilon, users)
     estimator = estimator_for(mechanism)
     drawn = np.random.default_rng().binomial(users, least, runs)  # noqa: TID251  (people)
     hits = 0
