@@ -100,5 +100,5 @@ class Histories(RuleBasedStateMachine):
 
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(
-    max_examples=by_tier(10, 40), stateful_step_count=25, deadline=None
+    max_examples=by_tier(6, 40), stateful_step_count=25, deadline=None
 )

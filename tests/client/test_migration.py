@@ -16,6 +16,7 @@ from deniable_client._state import keychain, schema
 from deniable_client.testing import FakeClock, RecordingTransport
 from support.builders.client_world import OTHER, SETTINGS, START, URL
 from support.doubles.statement_crashes import Killed, Killer, killed_before
+from support.tiers import by_tier
 
 DUMP = (Path(__file__).parent / "fixtures" / "state-1.sql").read_text()
 TOLD: dict[str, Any] = json.loads(DUMP.splitlines()[2].removeprefix("-- "))
@@ -120,6 +121,7 @@ def attempt(act: Callable[[], object], killer: Killer) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_a_migration_is_whole_or_did_not_happen(path: Path, tmp_path: Path) -> None:
     at, versions = 0, set()
     while True:
@@ -134,5 +136,5 @@ def test_a_migration_is_whole_or_did_not_happen(path: Path, tmp_path: Path) -> N
         with open_client(copy) as client:
             assert client.record("unanswered", SETTINGS) is Outcome.QUEUED
             assert client.budget().spent == 4
-        at += 1
+        at += by_tier(3, 1)
     assert versions == {(1,), (schema.VERSION,)}

@@ -113,6 +113,6 @@ class PostgresHistory(History):
 
 
 TestHistory = History.TestCase
-TestHistory.settings = settings(max_examples=by_tier(8, 60), stateful_step_count=25, deadline=None)
+TestHistory.settings = settings(max_examples=by_tier(5, 60), stateful_step_count=25, deadline=None)
 TestPostgresHistory = pytest.mark.exhaustive(PostgresHistory.TestCase)
 TestPostgresHistory.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)

@@ -14,6 +14,7 @@ from support.builders import databases
 from support.builders.databases import COLLECTION, Database
 from support.builders.store_reports import EPOCH, arrivals, counted, ids_kept, rows, sums
 from support.processes.store_worker import begin, start
+from support.tiers import by_tier
 
 pytestmark = pytest.mark.processes
 
@@ -36,8 +37,9 @@ def told(worker: subprocess.Popen[str]) -> list[tuple[int, int]]:
     return [(int(n), int(first)) for n, first in lines]
 
 
+@pytest.mark.deeper
 def test_processes_that_commit_the_same_ids_count_each_once(shared: Database) -> None:
-    workers = [start(shared, first, 300, SIZE) for first in (0, 0, 2)]
+    workers = [start(shared, first, 300, SIZE) for first in by_tier((0, 2), (0, 0, 2))]
     for worker in workers:
         begin(worker)
     total = sum(n for worker in workers for n, _ in told(worker))

@@ -61,6 +61,7 @@ def sample(domain: int, epsilon: str, half_width: float, **more: object) -> Plan
     )
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", grid(OF_A_CHOICE, by_default=["0.25", "3"]))
 def test_the_reports_that_a_choice_needs_are_those_of_the_table(epsilon: str) -> None:
@@ -69,6 +70,7 @@ def test_the_reports_that_a_choice_needs_are_those_of_the_table(epsilon: str) ->
         assert found.users_needed == pytest.approx(result, rel=0.003)
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.parametrize("epsilon", grid(OF_A_BIT, by_default=["0.25", "3"]))
 def test_the_reports_that_a_bit_needs_are_those_of_the_table(epsilon: str) -> None:
     for half_width, result in zip(HALF_WIDTHS, OF_A_BIT[epsilon], strict=True):
@@ -76,6 +78,7 @@ def test_the_reports_that_a_bit_needs_are_those_of_the_table(epsilon: str) -> No
         assert found.users_needed == pytest.approx(result, rel=0.02, abs=1)
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.parametrize(
     ("users", "half_width", "choice", "bit"),
     rows(EPSILONS_NEEDED, by_default=EPSILONS_NEEDED[1::4]),
@@ -89,6 +92,7 @@ def test_the_epsilon_that_a_half_width_needs_is_that_of_the_table(
     assert float(result.epsilon_needed or math.nan) == pytest.approx(bit, abs=0.012)
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 @pytest.mark.parametrize("repeat", grid(["once", "memoized"], by_default=["memoized"]))
 def test_what_is_needed_is_enough_and_a_little_less_is_not(repeat: str) -> None:
@@ -106,6 +110,7 @@ def test_no_epsilon_is_enough_where_people_differ_more_than_that() -> None:
     assert plan(1, "1", 100, domain_type="bits", half_width=0.05).epsilon_needed is None
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("domain", "epsilon"),
@@ -124,6 +129,7 @@ def test_its_standard_error_is_that_of_estimates(domain: int, epsilon: str) -> N
     assert estimate.influence == pytest.approx(found.influence)
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 def test_it_chooses_as_a_manifest_that_names_none() -> None:
     for domain in (Choice(tuple("abcdefghijklmnop")), Bits(tuple("abc"))):
@@ -143,6 +149,7 @@ def test_a_named_mechanism_is_taken_and_judged() -> None:
     assert found.ratio_to_optimum == pytest.approx(92.4, abs=0.1)
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.exhaustive
 def test_the_least_that_shows_up_is_above_the_noise_of_all_labels() -> None:
     """About (z_{1−.05/d} + z_{.8})·√(V0/n): 1.645 + 0.842 for one, 3.891 + 0.842 for many."""
@@ -153,6 +160,7 @@ def test_the_least_that_shows_up_is_above_the_noise_of_all_labels() -> None:
     assert plan(1000, "0.1", 100).smallest_detectable is None
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 def test_influence_is_that_of_the_literature_at_many_labels() -> None:
     """2·coth(ε/2): 4.3 at ε = 1; one percent of all widen an interval by .0437."""
@@ -162,6 +170,7 @@ def test_influence_is_that_of_the_literature_at_many_labels() -> None:
     assert found.influence_of_one_percent == pytest.approx(0.04372, rel=1e-3)
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 def test_each_way_to_repeat_has_its_own_cost_and_error() -> None:
     found = plan(4, "1", 10_000, epochs=10)
@@ -176,6 +185,7 @@ def test_each_way_to_repeat_has_its_own_cost_and_error() -> None:
     assert far.std_error_all == pytest.approx(least, rel=1e-6)
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.statistical
 def test_averages_over_a_hold_spread_as_planned() -> None:
     """400 fleets of 2,000 devices, 4 epochs of one permanent answer.

@@ -16,6 +16,8 @@ from deniable_shared import mechanisms
 from deniable_shared.mechanisms.protocols import Mechanism
 from support.tiers import grid, rows
 
+pytestmark = pytest.mark.usefixtures("unshuffled")
+
 LABELS_AND_EPSILON = [(10, "4"), (64, "6"), (1_000, "4"), (1_000, "6"), (1_000, "8"), (60_000, "8")]
 MORE = [(2, "1"), (10, "0.5"), (1_000, "2")]
 

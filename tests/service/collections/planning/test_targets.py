@@ -35,6 +35,7 @@ def asked(domain: Record | Text | int, epsilon: str = "1", **more: object) -> Pl
     return plan(domain, epsilon, 100_000, **more)  # type: ignore[arg-type]  # one dict has values of many types
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "chosen"), [("0.1", "duchi/1"), ("4", "optimal-mean/1"), ("12", "discrete")]
@@ -50,6 +51,7 @@ def test_a_mean_is_told_by_what_shows_the_narrowest_interval(epsilon: str, chose
     assert "3%" in found.ratio_unknown
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("id", "repeat"),
@@ -85,6 +87,7 @@ def test_the_error_of_a_mean_is_no_less_than_that_of_any_answer(id: str, repeat:
     assert 0.93 * planned.std_error <= math.sqrt(worst) <= planned.std_error * (1 + 1e-9)
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 def test_ranges_are_told_by_haar_below_nine_tenths_and_by_a_tree_above() -> None:
     below, above = (asked(256, e, domain_type="number", asks="ranges") for e in ("0.5", "1.5"))
@@ -96,6 +99,7 @@ def test_ranges_are_told_by_haar_below_nine_tenths_and_by_a_tree_above() -> None
     assert below.influence is None
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 @pytest.mark.parametrize("radices", grid(RECORDS, by_default=RECORDS[:1]), ids=str)
 def test_a_record_is_planned_by_the_error_of_a_cell_of_two_attributes(
@@ -114,6 +118,7 @@ def test_a_record_is_planned_by_the_error_of_a_cell_of_two_attributes(
     assert more.half_width <= found.half_width_wanted
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.statistical
 def test_the_error_planned_for_texts_is_that_of_many_reports() -> None:
     """n = 300 runs of 20,000: the spread is within 20% of the plan but for 1e-6."""
@@ -152,6 +157,7 @@ def test_every_plan_has_what_the_document_promises(
     assert found.mechanism in mechanisms.mechanism_ids()
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.statistical
 def test_the_error_planned_for_a_mean_is_that_of_many_reports() -> None:
     """n = 1,000 runs of 10,000 at the worst answer: within 12% but for 1e-6."""

@@ -34,7 +34,7 @@ from support.builders.store_reports import COLLECTION, EPOCH, arrival, sums
 from support.builders.store_reports import counted as counted_in
 from support.tiers import by_tier
 
-FEW = by_tier(4, 60)
+FEW = by_tier(3, 40)
 MANY = 500
 
 
