@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -99,12 +100,12 @@ def test_there_is_never_a_second_coin_nor_a_lost_report_nor_a_smaller_ledger(
     assert deaths > 60 / STEP
 
 
-def shown_by_a_copy(survivor: Device, place: Path) -> object:
+def shown_by_a_copy(survivor: Device, place: Path) -> Fraction:
     """The ε that the ledger shows; the survivor's own files stay as they were found."""
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(Path(survivor.path).parent, place)
     copy = Device(place / "state.db", survivor.aggregator, survivor.shipped)
-    spent = copy.open().budget().spent
+    spent = copy.open().budget().spent.exact
     copy.close()
     return spent
 
