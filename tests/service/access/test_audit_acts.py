@@ -130,7 +130,7 @@ def test_a_restored_database_says_so_and_where_the_log_was_known_to_end(tmp_path
 
 
 @pytest.fixture(scope="module")
-def noted(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
+def noted_deniable(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
     """Of a directory whose heads.json has seen three entries."""
     command = Deniable(tmp_path_factory.mktemp("noted"))
     command.prepare()
@@ -143,8 +143,8 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
 
 
 @pytest.fixture
-def deniable(noted: Deniable, tmp_path: Path) -> Deniable:
-    return noted.copy(tmp_path)
+def deniable(noted_deniable: Deniable, tmp_path: Path) -> Deniable:
+    return noted_deniable.copy(tmp_path)
 
 
 def last_taken_away(data: Path) -> None:
