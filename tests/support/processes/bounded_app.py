@@ -1,4 +1,7 @@
-"""The application of `deniable serve`, with a chosen time limit for bodies and room for few."""
+"""The application of `deniable serve`, with a chosen time limit for bodies and room for few.
+
+A network may hold a quarter of the uploads, as in the product.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,11 @@ if TYPE_CHECKING:
 
 def app() -> Front:
     """What granian calls in the child process."""
+    uploads = int(os.environ["TEST_UPLOADS"])
     bounds = front.Bounds(
         body_seconds=float(os.environ["TEST_BODY_SECONDS"]),
-        uploads=int(os.environ["TEST_UPLOADS"]),
+        uploads=uploads,
+        uploads_of_network=uploads // 4,
     )
     vars(front)["Bounds"] = lambda: bounds
     return asgi.app()

@@ -69,13 +69,19 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Time limits in seconds for a body and a piece of a reply, and how much is held at once."""
+    """Time limits in seconds for a body and a piece of a reply, and how much is held at once.
+
+    A network may hold fewer of the other requests: Flask takes a millisecond for each, so a queue
+    of 32 delays nobody much.
+    """
 
     body_seconds: float = BODY_SECONDS
     piece_seconds: float = PIECE_SECONDS
     uploads: int = 2_048
+    uploads_of_network: int = 512
     upload_bytes: int = MOST_BYTES
     others: int = 512
+    others_of_network: int = 32
     other_bytes: int = MOST_BYTES
 
 
@@ -123,8 +129,14 @@ class Front:
         self._watch = watch
         self._body_seconds = bounds.body_seconds
         self._piece_seconds = bounds.piece_seconds
-        self._uploads = InHand(requests=bounds.uploads, size=bounds.upload_bytes)
-        self._requests = InHand(requests=bounds.others, size=bounds.other_bytes)
+        self._uploads = InHand(
+            requests=bounds.uploads,
+            of_network=bounds.uploads_of_network,
+            size=bounds.upload_bytes,
+        )
+        self._requests = InHand(
+            requests=bounds.others, of_network=bounds.others_of_network, size=bounds.other_bytes
+        )
         self._full, self._share_used = _made_in_advance(full), _made_in_advance(share_is_used)
         self._tokens = ThreadPoolExecutor(TOKEN_THREADS, thread_name_prefix="tokens")
 

@@ -11,7 +11,7 @@ from deniable_gateway.problem import Problem, jittered
 
 RETRY_SECONDS = 5.0
 SHARE = 4
-"""One network may hold one part in SHARE."""
+"""One network may hold one part in SHARE of the bytes."""
 
 _NOTHING = (0, 0)
 
@@ -19,12 +19,13 @@ _NOTHING = (0, 0)
 class InHand:
     """Counts the requests and bytes held. Only the event loop's thread uses it."""
 
-    def __init__(self, *, requests: int, size: int) -> None:
-        """Set the limits; `size` in bytes.
+    def __init__(self, *, requests: int, of_network: int, size: int) -> None:
+        """Set the limits: of requests, in total and of one network, and `size` in bytes.
 
         A larger request is taken if its network holds nothing else.
         """
         self._requests = requests
+        self._of_network = of_network
         self._size = size
         self.held = 0
         self.bytes = 0
@@ -38,7 +39,7 @@ class InHand:
     def share_is_used(self, network: str | None) -> bool:
         """Whether the network has no place for a further request of any size."""
         mine = self._networks.get(network) if network is not None else None
-        return mine is not None and mine[0] >= self._requests // SHARE
+        return mine is not None and mine[0] >= self._of_network
 
     def enter(self, network: str | None, size: int) -> None:
         """Take a place for a request and the bytes that it announced.

@@ -116,7 +116,8 @@ class World:
         self.asked: list[str] = []
         self.suspension = Suspension()
         self.pages = more.pop("pages", Pages())
-        bounds = {"uploads": 8, "upload_bytes": 1_000, "others": 8, "other_bytes": 10**7} | more
+        bounds = {"uploads": 8, "uploads_of_network": 2, "upload_bytes": 1_000}
+        bounds |= {"others": 8, "others_of_network": 2, "other_bytes": 10**7, **more}
         limiter = None if trusted else PrefixLimiter(per_minute, clock=lambda: 0.0)
         self.queue = UploadQueue(self.take, suspension=self.suspension)
         self.front = Front(
