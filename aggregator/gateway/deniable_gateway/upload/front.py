@@ -71,8 +71,8 @@ logger = logging.getLogger(__name__)
 class Bounds:
     """Time limits in seconds for a body and a piece of a reply, and how much is held at once.
 
-    A network may hold fewer of the other requests: Flask takes a millisecond for each, so a queue
-    of 32 delays nobody much.
+    A network may hold fewer of the other requests: Flask takes a millisecond for each, so those of
+    one network delay others by 32 ms at most.
     """
 
     body_seconds: float = BODY_SECONDS

@@ -61,7 +61,7 @@ class FlaskThreads:
     """See `deniable_gateway.upload.front.Others`."""
 
     def __init__(self, app: Flask, *, count: Count) -> None:
-        """`count` is told the view and the status of each answer that Flask does not make."""
+        """`count` gets the view and the status of each answer that Flask does not make."""
         self._app = app
         self._count = count
         self._alive: Reply | None = None

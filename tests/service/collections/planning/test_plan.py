@@ -236,7 +236,7 @@ def test_the_document_is_json_with_what_planners_read() -> None:
         ({"users": 10**12 + 1}, "users must be at most 1,000,000,000,000, got 1,000,000,000,001"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"half_width": 0.0}, "half_width must be strictly between 0 and 1"),
-        ({"half_width": 1e-9}, "half_width must be at least 0.000010, got 1e-09: a smaller one"),
+        ({"half_width": 1e-12}, "half_width must be larger, got 1e-12: it needs more than 4,6"),
         ({"confidence": 1.0}, "confidence must be strictly between"),
         ({"frequency": 1.5}, r"frequency must be in \[0, 1\]"),
         ({"repeat": "daily"}, "repeat must be one of once, fresh, memoized"),

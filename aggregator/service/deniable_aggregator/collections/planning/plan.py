@@ -36,7 +36,6 @@ _THOUSANDTHS = 1000
 _FIRST, _LAST = 10, 20_000  # thousandths of ε that are tried
 _LIARS = 0.01
 MOST_USERS = 10**12
-LEAST_HALF_WIDTH = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +208,6 @@ def _check(
     for name, share in (("half_width", half_width), ("confidence", confidence), ("power", power)):
         if not 0 < share < 1:
             raise ParameterError(f"{name} must be strictly between 0 and 1, got {share}")
-    if half_width < LEAST_HALF_WIDTH:
-        raise ParameterError(
-            f"half_width must be at least {LEAST_HALF_WIDTH:f}, got {half_width:g}: "
-            "a smaller one needs more reports than can be counted"
-        )
     if repeat not in REPEATS:
         raise ParameterError(f"repeat must be one of {', '.join(REPEATS)}, got {repeat!r:.40}")
 

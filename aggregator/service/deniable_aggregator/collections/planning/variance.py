@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from deniable_shared.mechanisms.protocols import Mechanism
 
 
+MOST_REPORTS = 2**62
+
+
 @dataclass(frozen=True, slots=True)
 class HalfWidth:
     """The half-width for a number of users, at a confidence, of a population or of the users."""
@@ -93,10 +96,18 @@ class Precision:
         return float(upper[0] - lower[0]) / 2 / float(channel.gap)
 
     def reports_for(self, half_width: float, confidence: float) -> int:
-        """The least number of reports whose interval has at most this half-width."""
+        """The least number of reports whose interval has at most this half-width.
+
+        Raises ParameterError if there are too many to count in 64 bits.
+        """
         enough = 1
         while self.half_width(enough, confidence) > half_width:
             enough *= 2
+            if enough > MOST_REPORTS:
+                raise ParameterError(
+                    f"half_width must be larger, got {half_width:g}: "
+                    f"it needs more than {MOST_REPORTS:,} reports"
+                )
         few = enough // 2
         while enough - few > 1:
             middle = (few + enough) // 2
