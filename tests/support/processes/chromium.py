@@ -31,8 +31,13 @@ __all__ = [
     "opened",
 ]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-MISSING = "no browser here: `apt-get install chromium` brings the one that these tests drive"
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")
+"""The first one is the same engine without windows: it takes a quarter less processor time."""
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+MISSING = (
+    "no browser here: `apt-get install chromium-headless-shell` brings the one that these tests "
+    "drive; they take `chromium`, too"
+)
 
 THEMES = ("light", "dark")
 WIDTHS = (390, 1280)
