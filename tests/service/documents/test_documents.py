@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from flask import Response, request
 
+from deniable_aggregator.access import users
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.releases.kinds import error_simulation
@@ -35,12 +36,12 @@ DOMAINS: dict[str, tuple[str, list[object]]] = {
         '[[domain.attributes]]\nname = "beta"\nlabels = ["no", "yes"]\n',
         [{"os": "linux", "beta": "no"}, {"os": "mac", "beta": "yes"}],
     ),
-    "text": ('type = "text"\nmax_bytes = 3\n', ["tea", "né"]),
+    "text": ('type = "text"\nmax_bytes = 2\n', ["te", "é"]),
 }
 QUESTIONS = {
     "number": ["range=1..3", "group_by=epoch"],
     "record": ["marginal=os,beta", "set=os=mac"],
-    "text": ["candidate=tea&candidate=milk"],
+    "text": ["candidate=te&candidate=mi"],
 }
 
 Structs = tuple[type[msgspec.Struct], ...]
@@ -62,6 +63,7 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Heard:
     found, folder = Heard(), tmp_path_factory.mktemp("documents")
     with opened(folder) as world, pytest.MonkeyPatch.context() as patch:
         patch.setattr(error_simulation, "MOST_RUNS", error_simulation.FEWEST_RUNS)
+        patch.setattr(users, "LOG2_N", 4)  # a user is added in no time
         found.named = _named(world)
 
         def hear(response: Response) -> Response:

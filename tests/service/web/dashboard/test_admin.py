@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from deniable_aggregator.access import users
 from deniable_aggregator.access.audit import AuditEntry, parse, verify
 from support.builders.api_world import World, authored
 from support.doubles.browser import Browser
@@ -73,7 +74,11 @@ def test_a_token_of_the_page_is_one_of_the_api_with_scope_and_expiry(
 
 
 @pytest.mark.slow
-def test_pages_leave_the_entries_that_the_api_leaves(service: World, admin: Browser) -> None:
+def test_pages_leave_the_entries_that_the_api_leaves(
+    service: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users, "LOG2_N", 4)  # a user is added in no time
+
     def acts(after: int) -> list[tuple[str, frozenset[str]]]:
         return [(each.act, frozenset(each.details)) for each in entries(service)[after:]]
 
