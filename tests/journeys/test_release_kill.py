@@ -16,6 +16,7 @@ from support.builders.data_directory import Moment
 from support.builders.release_world import asked, opened
 from support.doubles import release_plans
 from support.processes import release_spender
+from support.processes.deniable_command import bare_environ
 from support.tiers import rows
 
 TESTS = Path(__file__).parent.parent
@@ -25,7 +26,7 @@ def killed(folder: Path, collection: str, where: str) -> None:
     """A real process asks for a release and is killed there."""
     run = [sys.executable, release_spender.__file__, str(folder), collection, where]
     spender = subprocess.Popen(
-        run, stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(TESTS), "PATH": ""}
+        run, stdout=subprocess.PIPE, text=True, env=bare_environ() | {"PYTHONPATH": str(TESTS)}
     )
     assert spender.stdout is not None
     assert spender.stdout.readline() == "here\n"

@@ -16,7 +16,7 @@ from support.builders.databases import KINDS
 from support.builders.spools import Prepared, prepare
 from support.doubles.fault_proxy import Tap, tapped
 from support.processes import postgres_server
-from support.processes.deniable_command import wait_until
+from support.processes.deniable_command import bare_environ, wait_until
 from support.processes.servers_and_devices import LongWay, kill
 from support.tiers import grid
 
@@ -113,7 +113,7 @@ main(["spool", "drain", "--once", "--spool", sys.argv[1]])
 def held_over(prepared: Prepared) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", HELD, str(prepared.spool)],
-        env={**prepared.settings.environ(), "PATH": ""},
+        env=bare_environ() | prepared.settings.environ(),
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -123,7 +123,7 @@ def consumer_over(prepared: Prepared) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "deniable_aggregator", "spool", "drain", "--once"]
     return subprocess.Popen(
         [*command, "--spool", str(prepared.spool)],
-        env={**prepared.settings.environ(), "PATH": ""},
+        env=bare_environ() | prepared.settings.environ(),
         stdout=subprocess.DEVNULL,
     )
 
@@ -166,7 +166,7 @@ def test_a_consumer_opens_no_socket_but_that_of_its_database(tmp_path: Path) -> 
     prepared = prepare(tmp_path, 8, 2)
     done = subprocess.run(
         [sys.executable, "-c", SOCKETS, str(prepared.spool)],
-        env={**prepared.settings.environ(), "PATH": ""},
+        env=bare_environ() | prepared.settings.environ(),
         capture_output=True,
         text=True,
         check=True,

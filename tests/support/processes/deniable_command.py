@@ -136,6 +136,12 @@ class Deniable:
                     process.wait(timeout=120)
 
 
+def bare_environ() -> dict[str, str]:
+    """For a Python that needs nothing but bytecode: without it, each process would compile all."""
+    place = os.environ.get("PYTHONPYCACHEPREFIX")
+    return {"PATH": ""} | ({} if place is None else {"PYTHONPYCACHEPREFIX": place})
+
+
 def wait_until(what: str, holds: object, seconds: float = 120.0) -> None:
     """Poll `holds()` until it is true; AssertionError naming `what` at the deadline."""
     assert callable(holds)

@@ -14,6 +14,7 @@ from pathlib import Path
 from deniable_aggregator.store.rows import CommitStatus
 from support.builders.databases import Database, at
 from support.builders.store_reports import arrivals, sums, vouched
+from support.processes.deniable_command import bare_environ
 
 TESTS = Path(__file__).parents[2]
 
@@ -29,7 +30,7 @@ def start(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={"PYTHONPATH": str(TESTS), "PATH": ""},
+        env=bare_environ() | {"PYTHONPATH": str(TESTS)},
     )
     assert worker.stdout is not None
     assert worker.stdout.readline() == "ready\n"
