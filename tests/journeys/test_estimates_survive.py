@@ -25,11 +25,11 @@ from deniable_aggregator.store.schema_version import migrate
 from support.builders.previous_schema import postgres_before, sqlite_before
 from support.processes import postgres_server
 from support.processes.live_service import Live, live
-from support.tiers import grid
+from support.tiers import by_tier, grid
 
 pytestmark = pytest.mark.processes
 
-PLAN = LoadPlan(rate=100, connections=8, reports=1, seconds=2)
+PLAN = LoadPlan(rate=100, connections=8, reports=1, seconds=by_tier(1, 2))
 HALF = PLAN.requests // 2
 WORKERS = {"sqlite": 1, "postgresql": 2}
 PASSPHRASE = "a long passphrase for the keys"
