@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.web import wsgi
 from deniable_gateway.background_threads import PeriodicThread, default_sigterm
 from support.builders.data_directory import prepared_at
 
@@ -148,18 +149,18 @@ def test_beside_the_main_thread_opening_changes_no_signal() -> None:
     assert found == [before]
 
 
-@pytest.mark.processes
-def test_a_directory_that_was_never_prepared_is_said_in_one_sentence(tmp_path: Path) -> None:
-    answer = run(
-        "from deniable_aggregator.web import wsgi; wsgi.app()",
-        {"DENIABLE_DATA": str(tmp_path / "nowhere")},
-    )
-    assert answer.returncode == 1
-    assert "deniable init" in answer.stderr.splitlines()[-1]
+def test_a_directory_that_was_never_prepared_is_said_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(os.environ):
+        if name.startswith("DENIABLE_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("DENIABLE_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(Exception, match="deniable init") as error:
+        wsgi.app()
+    assert len(str(error.value).splitlines()) == 1
 
 
 def test_there_is_nothing_else_in_the_module() -> None:
-    from deniable_aggregator.web import wsgi
-
     with pytest.raises(AttributeError, match="no attribute 'aplication'"):
         wsgi.aplication  # noqa: B018  (the access raises)
