@@ -31,7 +31,10 @@ CHUNK = bytes(65_536)
 
 @pytest.fixture(scope="module")
 def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """Cuts a body off after three seconds, as long as an honest one may take on a busy machine."""
+    """Cuts a body off after three seconds, as long as an honest one may take on a busy machine.
+
+    Each network has a share of the uploads.
+    """
     folder = tmp_path_factory.mktemp("overload")
     with bounded(body_seconds=3, uploads=4 * UPLOADS), live(folder) as started:
         yield started
@@ -39,9 +42,15 @@ def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """Gives a body all the time it needs; no network has a share, as behind a proxy."""
+    """Gives a body more time; no network has a share, as behind a proxy.
+
+    To start a server is most of the work of these tests, so those by default share this one.
+    """
     folder = tmp_path_factory.mktemp("patient")
-    with bounded(body_seconds=60, uploads=UPLOADS), live(folder, trusted_proxy=True) as started:
+    with (
+        bounded(body_seconds=6, uploads=UPLOADS),
+        live(folder, trusted_proxy=True) as started,
+    ):
         yield started
 
 
@@ -70,16 +79,16 @@ def answer(connection: socket.socket) -> int:
     return 0
 
 
-def test_half_sent_bodies_are_cut_off_and_the_service_goes_on(live_service: Live) -> None:
+def test_half_sent_bodies_are_cut_off_and_the_service_goes_on(patient: Live) -> None:
     """Uploads, and what goes to the framework: no thread reads any of them."""
-    paths = {"POST": live_service.path, "PUT": "/v1/collections/settings"}
+    paths = {"POST": patient.path, "PUT": "/v1/collections/settings"}
     halves = [
-        head(live_service, "Content-Length: 200", path=path, method=method) + b"abc"
+        head(patient, "Content-Length: 200", path=path, method=method) + b"abc"
         for method, path in paths.items()
     ]
     with ExitStack() as stack:
-        slow = [stack.enter_context(opened(live_service, half)) for half in HALF_SENT * halves]
-        assert httpx.get(f"{live_service.server.address}/healthz", timeout=PATIENCE).is_success
+        slow = [stack.enter_context(opened(patient, half)) for half in HALF_SENT * halves]
+        assert httpx.get(f"{patient.server.address}/healthz", timeout=PATIENCE).is_success
         assert {answer(connection) for connection in slow} <= {0, 401, 429, 503}
 
 
@@ -141,15 +150,15 @@ def poured(connection: socket.socket, piece: bytes) -> int:
         ("Transfer-Encoding: chunked", b"10000\r\n" + CHUNK + b"\r\n"),
     ],
 )
-def test_a_gigabyte_is_not_read(live_service: Live, line: str, piece: bytes) -> None:
-    with opened(live_service, head(live_service, line)) as connection:
+def test_a_gigabyte_is_not_read(patient: Live, line: str, piece: bytes) -> None:
+    with opened(patient, head(patient, line)) as connection:
         assert poured(connection, piece) < GIGABYTE // 10
         assert answer(connection) in (0, 411, 413)
 
 
 @pytest.mark.parametrize("start", [b"POST /v1/", b"GET / HTTP/1.1\r\nX: "])
-def test_an_endless_header_is_cut_off(live_service: Live, start: bytes) -> None:
-    with opened(live_service, start) as connection:
+def test_an_endless_header_is_cut_off(patient: Live, start: bytes) -> None:
+    with opened(patient, start) as connection:
         assert poured(connection, b"a" * 65_536) < GIGABYTE // 10
 
 
