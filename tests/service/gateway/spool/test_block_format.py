@@ -26,7 +26,7 @@ from support.builders.spools import REPORTS
 records = st.lists(
     st.builds(
         SpooledReport,
-        st.from_regex(r"[a-z0-9-]{1,64}", fullmatch=True),
+        st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=64),
         st.binary(min_size=1, max_size=80),
     ),
     min_size=1,
