@@ -66,7 +66,7 @@ EVERYONE = [bytes([0])] * 6 + [bytes([1])] * 5
 Worlds = tuple[ReleaseWorld, ReleaseWorld]
 
 
-@pytest.fixture(params=grid(["live", "closed", "releases"], by_default=["live", "releases"]))
+@pytest.fixture(params=grid(["live", "closed", "releases"], by_default=["releases"]))
 def worlds(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Worlds]:
