@@ -16,8 +16,8 @@ from support.builders.client_world import OTHER, SETTINGS, Device, MakeDevice, n
 from support.doubles.statement_crashes import Killed, Killer, killed_before
 from support.tiers import by_tier
 
-STEP = by_tier(11, 1)
-"""Every eleventh statement by default."""
+STEP = by_tier(23, 1)
+"""Every 23rd statement by default."""
 
 pytestmark = pytest.mark.deeper
 

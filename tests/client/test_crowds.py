@@ -23,6 +23,7 @@ from support.builders.client_world import (
     manifest,
 )
 from support.oracles.coin_witness import Witness, watched
+from support.tiers import grid
 
 pytestmark = pytest.mark.processes
 
@@ -97,8 +98,9 @@ def test_fifty_threads_make_one_report_of_each_question_a_day(crowd: Device) -> 
     assert client.budget().spent == 1 + 3 + 2
 
 
-def test_four_processes_of_13_threads_make_one_report_of_each_question(
-    crowd: Device, operator: Operator, tmp_path: Path
+@pytest.mark.parametrize("processes", grid([2, 4], by_default=[2]))
+def test_processes_of_13_threads_make_one_report_of_each_question(
+    crowd: Device, operator: Operator, tmp_path: Path, processes: int
 ) -> None:
     crowd.granted().close()
     files = []
@@ -114,7 +116,7 @@ def test_four_processes_of_13_threads_make_one_report_of_each_question(
     command = [sys.executable, "-I", "-c", WORKER, json.dumps([crowd.clock(), arguments])]
     workers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
+        for _ in range(processes)
     ]
     for worker in workers:
         assert worker.stdout is not None
@@ -127,7 +129,7 @@ def test_four_processes_of_13_threads_make_one_report_of_each_question(
         outcome for worker in workers for outcome in json.loads(worker.communicate(timeout=120)[0])
     )
     assert outcomes["queued"] == 3
-    assert outcomes.total() == 4 * 13 * 3 * 3
+    assert outcomes.total() == processes * 13 * 3 * 3
     assert (
         outcomes["queued"] + outcomes["already-answered"] + outcomes["storage-busy"]
         == outcomes.total()

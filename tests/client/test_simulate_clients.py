@@ -23,6 +23,7 @@ from support.builders.client_world import (
     manifest,
     nothing,
 )
+from support.tiers import by_tier
 
 
 @pytest.fixture
@@ -98,12 +99,18 @@ def test_rejected_reports_and_wrong_values_are_counted(aggregator: Aggregator) -
     assert totals.outcomes == {"queued": 1, "invalid-value": 1, "unknown-collection": 1}
 
 
-@pytest.mark.slow
-def test_progress_is_reported_about_every_hundred_users(aggregator: Aggregator) -> None:
+@pytest.mark.deeper
+def test_progress_is_reported_about_every_hundred_users(
+    aggregator: Aggregator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten users stand for a hundred, in the default tier."""
+    a_line = by_tier(10, simulate_clients._USERS_A_LINE)
+    assert simulate_clients._USERS_A_LINE == 100
+    monkeypatch.setattr(simulate_clients, "_USERS_A_LINE", a_line)
     progress: list[int] = []
-    answers: list[dict[str, object]] = [{}] * 205  # people who are asked nothing
+    answers: list[dict[str, object]] = [{}] * (2 * a_line + 5)  # people who are asked nothing
     simulate_clients.run(build(aggregator), answers, lambda totals: progress.append(totals.done))
-    assert progress == [100, 200]
+    assert progress == [a_line, 2 * a_line]
 
 
 @pytest.mark.slow

@@ -34,8 +34,8 @@ QUESTIONS = {
     "memoized": manifest(repeat='"memoized"', epsilon_lifetime='"4"', hold_epochs=str(HOLD)),
 }
 HISTORIES = ["".join(each) for each in product("AB-", repeat=EPOCHS)]
-STEP = by_tier(13, 1)
-"""Killed at every thirteenth statement by default."""
+STEP = by_tier(23, 1)
+"""Killed at every 23rd statement by default."""
 
 MOVES = list(product((-3, -1, 1, 3), repeat=3))
 SHORT = ["AAAA", "ABAB", "ABBA", "A-BA", "-ABB"]
