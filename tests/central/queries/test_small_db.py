@@ -206,7 +206,7 @@ def failing_mass(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("beta", [0.05, 0.5])
+@pytest.mark.parametrize("beta", grid([0.05, 0.5], by_default=[0.05]))
 @pytest.mark.parametrize("epsilon", grid([1.0, 4.0], by_default=[4.0]))
 def test_the_error_is_within_the_bound_but_with_probability_beta(
     beta: float, epsilon: float

@@ -32,7 +32,7 @@ from support.oracles.central_queries import (
     exchanged_tallies,
     is_halfspace,
 )
-from support.tiers import by_tier, grid
+from support.tiers import by_tier, grid, rows
 
 planes = cache(halfspaces)
 """Enumerated once."""
@@ -77,10 +77,10 @@ def test_some_database_of_the_lemmas_size_answers_every_data_set(
     workload: Workload, alpha: Fraction
 ) -> None:
     size = sampling_size(workload.queries, alpha)
-    for rows in range(1, 6):
-        for tally in all_tallies(3, rows):
+    for size_of_data in range(1, 6):
+        for tally in all_tallies(3, size_of_data):
             databases = combinations_with_replacement(range(3), size)
-            assert any(exact_error(workload, tally, rows) <= alpha for rows in databases)
+            assert any(exact_error(workload, tally, one) <= alpha for one in databases)
 
 
 def test_one_query_takes_a_row_at_least() -> None:
@@ -110,7 +110,10 @@ def test_the_size_of_a_class_counts_its_patterns_by_sauer() -> None:
         assert exact <= vc_sampling_size(2**bits, bits + 1, "0.2")
 
 
-@pytest.mark.parametrize(("bits", "count"), [(1, 4), (2, 14), (3, 104), (4, 1882)])
+@pytest.mark.parametrize(
+    ("bits", "count"),
+    rows([(1, 4), (2, 14), (3, 104), (4, 1882)], by_default=[(1, 4), (2, 14), (3, 104)]),
+)
 def test_so_many_halfspaces_cut_a_cube(bits: int, count: int) -> None:
     assert planes(bits).queries == count
     assert planes(bits).domain == 2**bits
