@@ -79,7 +79,7 @@ LAWS = laws(("1",), (2, 3)) + chains(("1",), (3,))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", grid(LAWS, by_default=LAWS[::5]), ids=label)
+@pytest.mark.parametrize("law", grid(LAWS, by_default=LAWS[::9]), ids=label)
 def test_no_family_loses_a_true_hypothesis_too_often_over_all_histograms(
     law: MessageLaw,
 ) -> None:
