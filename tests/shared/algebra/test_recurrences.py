@@ -16,11 +16,12 @@ from deniable_shared.algebra.recurrences import (
     recurrence_sequence,
 )
 from deniable_shared.errors import ParameterError
-from support.tiers import grid
+from support.tiers import grid, rows
 
 ORDERS = [2, 3, 4, 5, 8, 9, 16, 25, 27, 49, 64, 81, 121, 125, 127, 128, 131, 509, 2039]
 SPACES = [(2, 4), (2, 13), (3, 8), (4, 6), (5, 5), (8, 4), (9, 4), (16, 3), (25, 3), (27, 3)]
 SPACES += [(49, 3), (81, 3), (113, 3), (125, 3), (127, 3), (128, 3), (131, 3), (1009, 3)]
+ONE_OF_EACH_FIELD = [(2, 4), (3, 8), (9, 4), (27, 3), (127, 3), (128, 3)]
 
 
 def combined(field: FiniteField, factors: tuple[int, ...], elements: list[int]) -> int:
@@ -28,7 +29,7 @@ def combined(field: FiniteField, factors: tuple[int, ...], elements: list[int]) 
     return reduce(field.add, products)
 
 
-@pytest.mark.parametrize(("q", "t"), SPACES)
+@pytest.mark.parametrize(("q", "t"), rows(SPACES, by_default=ONE_OF_EACH_FIELD))
 def test_every_term_is_what_the_recurrence_makes_of_those_before(q: int, t: int) -> None:
     """Over many blocks of every length: block after block, and at the ends of the sequence."""
     length = min(point_count(q, t) + t, 40_000)
@@ -50,7 +51,7 @@ def test_after_all_points_the_sequence_goes_on_as_a_multiple_of_itself(q: int, t
     assert terms[codes:] == again
 
 
-@pytest.mark.parametrize("q", grid(ORDERS, by_default=[2, 4, 9, 121, 128, 131, 2039]))
+@pytest.mark.parametrize("q", grid(ORDERS, by_default=[2, 9, 128, 2039]))
 @given(data=st.data())
 def test_sums_of_products_are_those_of_the_field(q: int, data: st.DataObject) -> None:
     field, products, elements = finite_field(q), inner_products(q), st.integers(0, q - 1)
@@ -72,7 +73,7 @@ def test_sums_of_as_many_products_as_there_may_be_do_not_carry(q: int) -> None:
     assert products.of(0, largest * many, largest * many) == expected
 
 
-@pytest.mark.parametrize("q", ORDERS)
+@pytest.mark.parametrize("q", grid(ORDERS, by_default=[2, 4, 9, 128, 131]))
 def test_logarithms_are_those_of_a_generator_and_zero_leads_to_zero(q: int) -> None:
     field = finite_field(q)
     powers, logs = logarithms(field)

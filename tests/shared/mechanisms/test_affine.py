@@ -17,7 +17,7 @@ from deniable_shared.mechanisms.affine import AffineResponse, prime_from
 from deniable_shared.randomness.coins import Coins
 from support.doubles.scripted_coins import Scripted
 from support.oracles.privacy_checks import check_follows_pmf, check_private, check_tight, laws
-from support.tiers import grid
+from support.tiers import grid, rows
 
 TRUTHFUL, OTHER = bytes(8), b"\xff" * 8
 PRIMES = [3, 5, 7, 11, 13]
@@ -50,7 +50,13 @@ def test_messages_are_a_design_of_codes_and_pairs(
 
 
 @pytest.mark.parametrize("epsilon", grid(["0.01", "1", "4"], by_default=["1"]))
-@pytest.mark.parametrize(("d", "modulus"), [(2, 3), (3, 3), (4, 5), (4, 7), (5, 5), (7, 7)])
+@pytest.mark.parametrize(
+    ("d", "modulus"),
+    rows(
+        [(2, 3), (3, 3), (4, 5), (4, 7), (5, 5), (7, 7)],
+        by_default=[(2, 3), (3, 3), (4, 7), (5, 5)],
+    ),
+)
 def test_every_size_of_set_keeps_epsilon_and_uses_it(d: int, modulus: int, epsilon: str) -> None:
     for size in range(1, modulus):
         mechanism = affine(d, epsilon, modulus=modulus, subset_size=size)
