@@ -42,14 +42,24 @@ def process(deniable: Deniable) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-@pytest.fixture(scope="module")
-def running_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deniable, str]]:
-    """A server that stays, and the line it printed."""
-    deniable = Deniable(tmp_path_factory.mktemp("running"))
-    deniable.prepare()
-    with deniable.process("serve", "--port", "0") as process:
-        assert process.stdout is not None
-        yield deniable, process.stdout.readline()
+@dataclass(frozen=True)
+class Restored:
+    """A backup of the running service, restored into an empty directory."""
+
+    before: list[object]
+    said: str
+    after: list[object]
+    reconciled: str
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """What `doctor verify-log` says to one who has only the URL."""
+
+    with_trust: str
+    wrong_trust: int
+    """The exit code."""
+    without_trust: str
 
 
 @dataclass(frozen=True)
@@ -57,9 +67,23 @@ class Stopped:
     """What was seen of a server until a Ctrl-C; `test_serve_not_ready.py` sends a SIGTERM."""
 
     deniable: Deniable
+    address: str
+    line: str
+    """What it printed once it was ready."""
+    ready: int
+    """The status of /readyz after that line."""
     applied: dict[str, Any]
     manifest: str
     exported: str
+    second_server: str
+    """Why a second server was refused; the first one answered everything below afterwards."""
+    without_token: str
+    tokens: list[object]
+    """As a command saw them that had only the URL and a token."""
+    restored: Restored
+    log: str
+    """What `doctor verify-log` says of the running service, whose key was rotated."""
+    stranger: Stranger
     answer_under_way: bytes
     exit_code: int
     logged: str
@@ -73,16 +97,76 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
     deniable.prepare()
     path = deniable.write("settings.toml")
     with deniable.process("serve", "--port", "0", "--access-log") as process:
-        wait_until("server.json", lambda: running_server.find(deniable.data) is not None)
+        assert process.stdout is not None
+        line = process.stdout.readline()
         url = address(deniable)
+        ready = httpx.get(f"{url}/readyz", timeout=PATIENCE).status_code
+        second = deniable.refused("serve", "--port", "0")
         applied = deniable.json("collections", "apply", path, "--key", deniable.key)
         exported = deniable.done("collections", "export", "settings")
         manifest = httpx.get(f"{url}/v1/collections/settings/manifest", timeout=PATIENCE).text
         httpx.get(f"{url}/v1/collections/nothing?who=127.0.0.1", timeout=PATIENCE)
+        without_token, tokens = from_elsewhere(deniable, tmp_path_factory.mktemp("nowhere"))
+        restored = restored_elsewhere(deniable, tmp_path_factory.mktemp("restored"))
+        deniable.done("keys", "rotate")
+        log = deniable.done("doctor", "verify-log", "--url", url)
+        stranger = seen_by_a_stranger(deniable, tmp_path_factory.mktemp("stranger"))
         mode = stat.S_IMODE((deniable.data / running_server.NAME).stat().st_mode)
         answer = stopped_with_a_request_under_way(process, url)
         _, logged = process.communicate(timeout=PATIENCE)
-    return Stopped(deniable, applied, manifest, exported, answer, process.returncode, logged, mode)
+    return Stopped(
+        deniable=deniable,
+        address=url,
+        line=line,
+        ready=ready,
+        applied=applied,
+        manifest=manifest,
+        exported=exported,
+        second_server=second,
+        without_token=without_token,
+        tokens=tokens,
+        restored=restored,
+        log=log,
+        stranger=stranger,
+        answer_under_way=answer,
+        exit_code=process.returncode,
+        logged=logged,
+        mode=mode,
+    )
+
+
+def from_elsewhere(deniable: Deniable, folder: Path) -> tuple[str, list[object]]:
+    """What a command elsewhere says without a token, and the tokens it lists with one."""
+    elsewhere, listed = Deniable(folder), ("access", "tokens", "list", "--all")
+    url = ("--url", address(deniable))
+    said = elsewhere.refused(*listed, *url)
+    elsewhere.environ["DENIABLE_TOKEN"] = deniable.done(
+        "access", "tokens", "new", "--role", "admin", "--label", "remote"
+    ).strip()
+    return said, elsewhere.json(*listed, *url)["tokens"]
+
+
+def restored_elsewhere(deniable: Deniable, folder: Path) -> Restored:
+    elsewhere = Deniable(folder)
+    words = ("--passphrase-file", elsewhere.write("passphrase.txt", "correct horse battery\n"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sealed_keys, "_N", 1 << 10)  # a cheap passphrase
+        before = deniable.json("collections", "list")["collections"]
+        made = deniable.json("store", "backup", folder, "--keys", *words)
+        said = elsewhere.done("store", "restore", made["file"], *words, "--nothing-released-since")
+    after = elsewhere.json("collections", "list")["collections"]
+    return Restored(before, said, after, elsewhere.done("ledger", "reconcile"))
+
+
+def seen_by_a_stranger(deniable: Deniable, folder: Path) -> Stranger:
+    verify = ("doctor", "verify-log", "--url", address(deniable))
+    trust = (deniable.data / "trust").read_text().strip()
+    stranger = Deniable(folder)
+    return Stranger(
+        stranger.done(*verify, "--trust", trust),
+        stranger(*verify, "--trust", "ed25519:x").exit_code,
+        stranger.refused(*verify),
+    )
 
 
 def stopped_with_a_request_under_way(process: subprocess.Popen[str], url: str) -> bytes:
@@ -105,12 +189,9 @@ def address(deniable: Deniable) -> str:
     return live.address
 
 
-def test_it_says_where_it_is_and_is_ready_when_it_says_so(
-    running_one: tuple[Deniable, str],
-) -> None:
-    deniable, line = running_one
-    assert address(deniable) in line
-    assert httpx.get(address(deniable) + "/readyz", timeout=PATIENCE).status_code == 200
+def test_it_says_where_it_is_and_is_ready_when_it_says_so(stopped: Stopped) -> None:
+    assert stopped.address in stopped.line
+    assert stopped.ready == 200
 
 
 def test_server_json_is_the_owners_and_goes_when_it_stops(stopped: Stopped) -> None:
@@ -131,44 +212,23 @@ def test_commands_reach_it_and_its_token_ends_with_it(stopped: Stopped) -> None:
     assert token["revoked"] is not None
 
 
-def test_a_url_and_a_token_reach_it_from_elsewhere(
-    running_one: tuple[Deniable, str], tmp_path: Path
-) -> None:
-    deniable, _ = running_one
-    elsewhere = Deniable(tmp_path / "nowhere")
-    url = address(deniable)
-    said = elsewhere.refused("access", "tokens", "list", "--url", url)
-    assert said.startswith("A valid token is needed: ")
-    assert said.endswith("(set DENIABLE_TOKEN)")
-    elsewhere.environ["DENIABLE_TOKEN"] = deniable.done(
-        "access", "tokens", "new", "--role", "admin", "--label", "remote"
-    ).strip()
-    assert len(elsewhere.json("access", "tokens", "list", "--url", url)["tokens"]) == 3
+def test_a_url_and_a_token_reach_it_from_elsewhere(stopped: Stopped) -> None:
+    assert stopped.without_token.startswith("A valid token is needed: ")
+    assert stopped.without_token.endswith("(set DENIABLE_TOKEN)")
+    assert len(stopped.tokens) == 3
 
 
-def test_a_second_server_is_refused_and_the_first_stays(
-    running_one: tuple[Deniable, str],
-) -> None:
-    deniable, _ = running_one
-    assert "open" in deniable.refused("serve", "--port", "0")
-    assert running_server.find(deniable.data) is not None
+def test_a_second_server_is_refused_and_the_first_stays(stopped: Stopped) -> None:
+    assert "open" in stopped.second_server
+    assert stopped.applied["created"]  # by the first one, afterwards
 
 
-def test_a_backup_of_it_is_restored_elsewhere(
-    running_one: tuple[Deniable, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sealed_keys, "_N", 1 << 10)  # a cheap passphrase
-    deniable, _ = running_one
-    elsewhere = Deniable(tmp_path)
-    words = ("--passphrase-file", elsewhere.write("passphrase.txt", "correct horse battery\n"))
-    deniable.done("collections", "apply", deniable.write("settings.toml"), "--key", deniable.key)
-    before = deniable.json("collections", "list")["collections"]
-    made = deniable.json("store", "backup", tmp_path, "--keys", *words)
-    said = elsewhere.done("store", "restore", made["file"], *words, "--nothing-released-since")
-    assert "read every one back" in said
-    assert "reconcile" not in said
-    assert elsewhere.json("collections", "list")["collections"] == before != []
-    assert "Nothing is missing" in elsewhere.done("ledger", "reconcile")
+def test_a_backup_of_it_is_restored_elsewhere(stopped: Stopped) -> None:
+    restored = stopped.restored
+    assert "read every one back" in restored.said
+    assert "reconcile" not in restored.said
+    assert restored.after == restored.before != []
+    assert "Nothing is missing" in restored.reconciled
 
 
 def test_a_request_under_way_is_answered_before_it_stops(stopped: Stopped) -> None:
@@ -253,24 +313,13 @@ def test_every_limit_granian_would_leave_open_is_set() -> None:
     assert "addr" not in json.dumps(arguments)
 
 
-def test_the_log_of_a_running_service_is_that_of_its_database(
-    running_one: tuple[Deniable, str],
-) -> None:
-    deniable, _ = running_one
-    deniable.done("keys", "rotate")
-    shown = deniable.done("doctor", "verify-log", "--url", address(deniable))
-    for what in ("of the database: ", f"of {address(deniable)}: ", "share their first"):
-        assert what in shown
-    assert "fail" not in shown
+def test_the_log_of_a_running_service_is_that_of_its_database(stopped: Stopped) -> None:
+    for what in ("of the database: ", f"of {stopped.address}: ", "share their first"):
+        assert what in stopped.log
+    assert "fail" not in stopped.log
 
 
-def test_a_stranger_verifies_the_log_with_the_public_key_alone(
-    running_one: tuple[Deniable, str], tmp_path: Path
-) -> None:
-    deniable, _ = running_one
-    trust = (deniable.data / "trust").read_text().strip()
-    stranger = Deniable(tmp_path)
-    url = ("--url", address(deniable))
-    assert "fail" not in stranger.done("doctor", "verify-log", *url, "--trust", trust)
-    assert stranger("doctor", "verify-log", *url, "--trust", "ed25519:x").exit_code == 2
-    assert "is not prepared" in stranger.refused("doctor", "verify-log", *url)
+def test_a_stranger_verifies_the_log_with_the_public_key_alone(stopped: Stopped) -> None:
+    assert "fail" not in stopped.stranger.with_trust
+    assert stopped.stranger.wrong_trust == 2
+    assert "is not prepared" in stopped.stranger.without_trust
