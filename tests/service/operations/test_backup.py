@@ -36,7 +36,7 @@ from support.builders.ledgers import admitted, charge_row
 from support.builders.store_copies import copy_store, restore
 from support.builders.store_reports import COLLECTION, EPOCH, EVERY_EPOCH, arrivals, sums
 from support.processes import postgres_server
-from support.tiers import rows
+from support.tiers import by_tier, grid, rows
 
 PASSPHRASE = "correct horse battery"
 OTHER = {"sqlite": "postgres", "postgres": "sqlite"}
@@ -103,7 +103,11 @@ def tallies(settings: Settings) -> list[tuple[int, int, list[int]]]:
     return found
 
 
-@pytest.mark.parametrize("other", [False, True], ids=["same kind", "other kind"])
+@pytest.mark.parametrize(
+    "other",
+    grid([False, True], by_default=[True]),
+    ids={False: "same kind", True: "other kind"}.get,
+)
 def test_a_restored_store_has_every_row_of_the_one_backed_up(
     settings: Settings, tmp_path: Path, other: bool
 ) -> None:
@@ -123,6 +127,7 @@ def test_a_restored_store_has_every_row_of_the_one_backed_up(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("settings", grid(KINDS, by_default=["sqlite"]), indirect=True)
 def test_access_and_audit_log_are_restored_but_no_session_is(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -142,6 +147,7 @@ def test_access_and_audit_log_are_restored_but_no_session_is(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("settings", grid(KINDS, by_default=["sqlite"]), indirect=True)
 def test_a_restored_store_goes_on_counting_where_the_other_one_was(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -161,6 +167,7 @@ def test_a_restored_store_goes_on_counting_where_the_other_one_was(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("settings", grid(KINDS, by_default=["sqlite"]), indirect=True)
 def test_a_copy_there_and_back_is_the_same(settings: Settings, tmp_path: Path) -> None:
     before = content(settings)
     there = empty(OTHER[kind_of(settings)], tmp_path)
@@ -198,7 +205,14 @@ def charge(store: Store) -> None:
     store.charge(charge_row(3), admitted, audit=None)
 
 
-@pytest.mark.parametrize("act", [count_one_report, charge])
+@pytest.mark.parametrize(
+    ("settings", "act"),
+    rows(
+        product(KINDS, [count_one_report, charge]),
+        by_default=[("sqlite", count_one_report), ("postgres", charge)],
+    ),
+    indirect=["settings"],
+)
 def test_an_older_backup_is_no_copy(
     settings: Settings, act: Callable[[Store], None], tmp_path: Path
 ) -> None:
@@ -210,6 +224,7 @@ def test_an_older_backup_is_no_copy(
     assert not list(tmp_path.glob("copy.db*"))
 
 
+@pytest.mark.parametrize("settings", grid(KINDS, by_default=["sqlite"]), indirect=True)
 def test_a_copy_of_another_installation_is_refused(settings: Settings, tmp_path: Path) -> None:
     path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
     (settings.data / "trust").write_text("another operator\n")
@@ -225,7 +240,7 @@ def test_a_store_that_is_being_served_is_not_copied(settings: Settings, tmp_path
     assert not (tmp_path / "copy.db").exists()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", grid(KINDS, by_default=["sqlite"]))
 def test_a_cut_pipe_restores_nothing(kind: str, tmp_path: Path) -> None:
     old = filled(tmp_path / "old")
     whole = BytesIO()
@@ -256,6 +271,7 @@ def test_a_backup_that_stops_half_way_restores_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.deeper
 def test_a_backup_under_load_is_one_moment_of_the_store(settings: Settings, tmp_path: Path) -> None:
     store, stop = open_store(settings), threading.Event()
 
@@ -269,7 +285,9 @@ def test_a_backup_under_load_is_one_moment_of_the_store(settings: Settings, tmp_
     threads = [threading.Thread(target=upload, args=(1_000_000 * k,)) for k in (1, 2)]
     for thread in threads:
         thread.start()
-    paths = [copying.back_up(settings, tmp_path / f"{k}.zip", None, NOON) for k in range(2)]
+    paths = [
+        copying.back_up(settings, tmp_path / f"{k}.zip", None, NOON) for k in range(by_tier(1, 2))
+    ]
     stop.set()
     for thread in threads:
         thread.join()
@@ -285,6 +303,7 @@ def test_a_backup_under_load_is_one_moment_of_the_store(settings: Settings, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("settings", grid(KINDS, by_default=["sqlite"]), indirect=True)
 def test_private_keys_are_in_a_backup_only_when_asked_for(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from support.builders.store_reports import (
     register,
     sums,
 )
+from support.tiers import grid
 
 COUNTED, DUPLICATE, CLOSED = CommitStatus.COUNTED, CommitStatus.DUPLICATE, CommitStatus.CLOSED
 
@@ -90,7 +91,13 @@ def test_a_mixed_batch_answers_each_report_in_its_place(store: AnyStore) -> None
     assert store.commit(batch, sums) == [COUNTED, CLOSED, DUPLICATE, COUNTED]
 
 
-@pytest.mark.parametrize("size", [1, IDS_AT_ONCE - 1, IDS_AT_ONCE, IDS_AT_ONCE + 1, 300])
+@pytest.mark.parametrize(
+    "size",
+    grid(
+        [1, IDS_AT_ONCE - 1, IDS_AT_ONCE, IDS_AT_ONCE + 1, 300],
+        by_default=[1, IDS_AT_ONCE, IDS_AT_ONCE + 1],
+    ),
+)
 def test_a_batch_of_any_size_counts_what_is_new(store: AnyStore, size: int) -> None:
     store.commit(arrivals(range(0, size, 3)), sums)
     expected = [COUNTED if number % 3 else DUPLICATE for number in range(size)]
@@ -131,7 +138,7 @@ def test_an_unknown_collection_is_refused_with_its_whole_batch(
     assert counted(store) == {}
 
 
-@pytest.mark.parametrize("size", [1, 2, 127, 128, 129, 300])
+@pytest.mark.parametrize("size", grid([1, 2, 127, 128, 129, 300], by_default=[2, 129]))
 def test_a_batch_of_any_size_half_of_it_known_is_told_apart(store: AnyStore, size: int) -> None:
     store.commit(arrivals(range(0, size, 2)), sums)
     wanted = [COUNTED if number % 2 else DUPLICATE for number in range(size)]

@@ -241,22 +241,14 @@ def test_fifty_threads_that_keep_the_same_number_keep_one_record(store: AnyStore
     assert store.records(release) == [b"%d" % kept.index(True)]
 
 
-@pytest.mark.parametrize("table", ["charges", "results", "session_records"])
-@pytest.mark.parametrize(
-    "change",
-    [
-        "delete from {}",
-        "update {} set release = 'another'",
-    ],
-)
-def test_sql_itself_refuses_to_change_the_ledger(
-    store: AnyStore, database: Database, table: str, change: str
-) -> None:
+def test_sql_itself_refuses_to_change_the_ledger(store: AnyStore, database: Database) -> None:
     store.charge(charge_row(1), admitted, audit=None)
     store.store_result(result_row(1), b"zero")
-    with database.refusing("append-only"):
-        database.execute(change.format(table))
-    assert rows(database, table) == 1
+    for table in ("charges", "results", "session_records"):
+        for change in (f"delete from {table}", f"update {table} set release = 'another'"):  # noqa: S608  (the names in it are fixed)
+            with database.refusing("append-only"):
+                database.execute(change)
+        assert rows(database, table) == 1
 
 
 def test_sql_itself_refuses_a_gap_in_a_session(store: AnyStore, database: Database) -> None:
