@@ -99,6 +99,7 @@ def test_what_is_no_batch_is_refused(name: str, value: float) -> None:
         shuffle_anonymity(GRR, repeat="once", lifetime=Fraction(4), **given)  # type: ignore[arg-type]  # a wrong type is the point
 
 
+@pytest.mark.usefixtures("unshuffled")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("repeat", "whole"),
