@@ -141,7 +141,15 @@ def test_delta_falls_with_epsilon_and_reports_to_zero_at_the_local_one() -> None
     assert blanket.delta(0.2, 5000) < blanket.delta(0.2, 500)
     assert blanket.delta(2.0, 1) == 0
     assert blanket.epsilon(1, 1e-6) <= 2
-    assert blanket.delta(blanket.epsilon(500, 1e-6), 500) <= 1e-6
+
+
+@pytest.mark.parametrize("reports", [50, 500, 20_000])
+@pytest.mark.parametrize("local", [0.1, 2.0, 8.0])
+def test_epsilon_is_the_least_that_keeps_delta(local: float, reports: int) -> None:
+    blanket = of_design(local, 13, 4, 1)
+    least = blanket.epsilon(reports, 1e-6)
+    assert blanket.delta(least, reports) <= 1e-6
+    assert blanket.delta(least * (1 - 2e-4), reports) > 1e-6
 
 
 def test_a_coarse_grid_only_raises_the_bound() -> None:

@@ -21,6 +21,7 @@ privacy blanket.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -32,6 +33,8 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 
 Floats = npt.NDArray[np.float64]
@@ -108,23 +111,18 @@ class Blanket:
         """
         if not _LEAST_DELTA <= delta < 1:
             raise ParameterError(f"delta must be in [1e-10, 1), got {delta}")
-        if self.delta(0.0, reports) <= delta:
+        at_zero = self.delta(0.0, reports)
+        if at_zero <= delta:
             return 0.0
-        _, high = self._bracket(0.0, self.local, reports, delta, places=1 << _COARSE)
-        low, step = high, high / 64
-        while low > 0 and self.delta(low, reports) <= delta:
-            low, high, step = max(0.0, low - step), low, 2 * step
-        return self._bracket(low, high, reports, delta, places=None)[1]
-
-    def _bracket(
-        self, low: float, high: float, reports: int, delta: float, *, places: int | None
-    ) -> tuple[float, float]:
-        """Two ε close together, the lower with more than δ and the higher with at most δ."""
-        while high - low > _WITHIN * high:
-            middle = (low + high) / 2
-            enough = self.delta(middle, reports, places=places) <= delta
-            low, high = (low, middle) if enough else (middle, high)
-        return low, high
+        coarse = _Search(delta, 0.0, self.local, at_zero, 0.0)
+        coarse.narrow(lambda epsilon: self.delta(epsilon, reports, places=1 << _COARSE))
+        high = min(coarse.high, self.local * (1 - _WITHIN))  # at ε0 δ jumps to 0
+        at_high = self.delta(high, reports)
+        if at_high > delta:
+            return coarse.high
+        fine = _Search(delta, 0.0, high, at_zero, at_high)
+        fine.narrow(lambda epsilon: self.delta(epsilon, reports))
+        return fine.high
 
     def _atoms(self, epsilon: float) -> tuple[Floats, Floats]:
         """Values of one term and their probabilities; 0 is a report outside the blanket."""
@@ -136,6 +134,37 @@ class Blanket:
             mass * np.array(values),
             np.array([*(mass * np.maximum(chances, 0.0)), 1 - mass]),
         )
+
+
+@dataclass(slots=True)
+class _Search:
+    """Two ε, of which `low` has more than δ and `high` at most δ."""
+
+    delta: float
+    low: float
+    high: float
+    at_low: float
+    at_high: float
+
+    def narrow(self, delta_of: Callable[[float], float]) -> None:
+        """Until they are close: by secants of ln δ, and each third step by halves.
+
+        ln δ is concave, so secants only raise `low`; the least step past it lowers `high`.
+        """
+        for step in itertools.count(1):
+            least = _WITHIN * self.high / 2
+            if self.high - self.low <= 2 * least:
+                return
+            part = 0.5
+            if self.at_high > 0 and step % 3:
+                part = math.log(self.at_low / self.delta) / math.log(self.at_low / self.at_high)
+            middle = self.low + part * (self.high - self.low)
+            middle = min(max(middle, self.low + least), self.high - least)
+            at_middle = delta_of(middle)
+            if at_middle <= self.delta:
+                self.high, self.at_high = middle, at_middle
+            else:
+                self.low, self.at_low = middle, at_middle
 
 
 @dataclass(frozen=True, slots=True, eq=False)
