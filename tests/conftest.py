@@ -69,11 +69,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """One more than there are processors: tests wait a sixth of their time. Fast ones do not."""
+    """Two more than there are processors: tests wait for processes. Fast ones do not."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     processors = os.cpu_count() or 1
-    return processors if config.getoption("markexpr") == "fast" else processors + 1
+    return processors if config.getoption("markexpr") == "fast" else processors + 2
 
 
 def keep_files_in_memory() -> None:
