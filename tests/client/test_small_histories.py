@@ -84,15 +84,17 @@ def model(repeat: str, history: str) -> tuple[list[str], int]:
 @pytest.mark.slow
 @pytest.mark.deeper
 @pytest.mark.parametrize("first", grid("AB", by_default="A", long="B"))
+@pytest.mark.parametrize("third", grid(range(3), by_default=[0], long=[1, 2]))
 @pytest.mark.parametrize("repeat", QUESTIONS)
 def test_every_history_of_six_epochs_is_the_model_s(
-    operator: Operator, repeat: str, first: str
+    operator: Operator, repeat: str, first: str, third: int
 ) -> None:
     """Those whose first answer is this one; six days of silence are among those of the first."""
     question = QUESTIONS[repeat]
     price = question.schedule.price
     of_this_answer = [each for each in HISTORIES if (each.strip("-") or "A")[0] == first]
-    for history in of_this_answer[:: by_tier(41, 1) if first == "A" else 1]:
+    step = by_tier(41, 3) if (first, third) == ("A", 0) else 3
+    for history in of_this_answer[third::step]:
         device = begin(operator, repeat)
         with watched(Witness()) as witness:
             client = device.granted()

@@ -24,7 +24,7 @@ from deniable_client._recording.repeat_rules import Once
 from deniable_client._state import keychain
 from support.builders.exactly_once_machine import HUNTING, ExactlyOnce, coins_of_the_system
 from support.doubles.dying_connections import Killed
-from support.tiers import by_tier
+from support.tiers import by_tier, grid
 
 TestExactlyOnce = ExactlyOnce.TestCase
 TestExactlyOnce.settings = settings(
@@ -69,7 +69,10 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.parametrize(
+    "mutant",
+    grid(MUTANTS, by_default=[], long=["a report is acknowledged before it is committed"]),
+)
 def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with ExitStack() as stack:
         for owner, name, wrong in MUTANTS[mutant]:

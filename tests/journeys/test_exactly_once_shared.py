@@ -19,6 +19,7 @@ from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKe
 from support.builders.devices_and_workers import SharedExactlyOnce
 from support.builders.exactly_once_machine import HUNTING
 from support.doubles.dying_connections import Killed
+from support.tiers import grid
 
 TestSharedExactlyOnce = pytest.mark.exhaustive(SharedExactlyOnce.TestCase)
 TestSharedExactlyOnce.settings = settings(max_examples=12, stateful_step_count=40, deadline=None)
@@ -56,7 +57,9 @@ MUTANTS: dict[str, tuple[object, str, object]] = {
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.parametrize(
+    "mutant", grid(MUTANTS, by_default=[], long=["a closed epoch still counts reports"])
+)
 def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with ExitStack() as stack:
         stack.enter_context(patch.object(*MUTANTS[mutant]))

@@ -197,6 +197,7 @@ def test_a_bar_covers_in_95_percent_of_all_cases_give_or_take_one_exactly() -> N
 
 
 @pytest.mark.statistical
+@pytest.mark.long
 def test_bars_cover_as_often_in_3000_runs_from_payload_to_release() -> None:
     """Misses are binomial of 3,000 and the exact chance, 4.6%: out of range in one run of 10^6."""
     law, release, misses = MessageLaw(BUILT), planned(), 0

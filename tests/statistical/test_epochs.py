@@ -36,7 +36,7 @@ SPACES += [("loloha/1", 60)]
 TAIL = 0.025
 
 
-@pytest.mark.parametrize("epsilon", grid(EPSILONS, by_default=["1"]))
+@pytest.mark.parametrize("epsilon", grid(EPSILONS, by_default=["1"], long=["0.5"]))
 @pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
 @pytest.mark.parametrize(("id", "size"), rows(SPACES, by_default=SPACES[::2]))
 @pytest.mark.parametrize("epochs", grid([1, 7, 30], by_default=[7]))

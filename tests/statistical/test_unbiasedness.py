@@ -76,7 +76,7 @@ def test_a_billion_reports_are_estimated_without_bias(law: MessageLaw) -> None:
 
 
 @pytest.mark.statistical
-@each_of(grid(RANDOMIZED, by_default=RANDOMIZED[::2], long=RANDOMIZED))
+@each_of(grid(RANDOMIZED, by_default=RANDOMIZED[::4], long=RANDOMIZED))
 def test_reports_of_the_real_randomizer_are_estimated_without_bias(law: MessageLaw) -> None:
     """180,000 reports through randomize, tally and estimate.
 

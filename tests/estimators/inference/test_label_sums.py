@@ -20,6 +20,7 @@ from support.builders.small_mechanisms import (
 )
 from support.oracles.message_laws import MessageLaw, generator
 from support.oracles.number_laws import SHAPES, scale
+from support.tiers import rows
 
 SEVERAL = {name: built for name, built in CHOICES.items() if built.domain_size > 2}
 ROWS = {
@@ -167,7 +168,14 @@ def test_no_reports_say_nothing(id: str, more: dict[str, int]) -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("id", "more"), NUMBERS)
-@pytest.mark.parametrize(("epsilon", "n"), [("1", 60), ("4", 3000), ("2", 100_000)])
+@pytest.mark.parametrize(
+    ("epsilon", "n"),
+    rows(
+        [("1", 60), ("4", 3000), ("2", 100_000)],
+        by_default=lambda row: row[1] == 60,
+        long=lambda row: row[1] > 60,
+    ),
+)
 def test_mean_ranges_and_quantiles_are_covered_as_often_as_stated(
     id: str, more: dict[str, int], epsilon: str, n: int
 ) -> None:

@@ -180,12 +180,16 @@ def test_a_tally_adds_up_over_any_split_and_refuses_what_no_sender_gives() -> No
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("id", "epsilon", "n"),
-    [
-        ("tree/1", "1", 400),
-        ("tree/1", "2", 30_000),
-        ("haar/1", "0.5", 400),
-        ("haar/1", "0.5", 30_000),
-    ],
+    rows(
+        [
+            ("tree/1", "1", 400),
+            ("tree/1", "2", 30_000),
+            ("haar/1", "0.5", 400),
+            ("haar/1", "0.5", 30_000),
+        ],
+        by_default=lambda row: row[2] == 400,
+        long=lambda row: row[2] == 30_000,
+    ),
 )
 def test_mean_ranges_and_quantiles_are_covered_as_often_as_stated(
     shape: str, id: str, epsilon: str, n: int

@@ -55,7 +55,9 @@ def test_every_size_and_epsilon_has_a_choice_within_5_percent_of_the_least(
 @pytest.mark.slow
 @pytest.mark.deeper
 @pytest.mark.parametrize(("kind", "asks"), rows(ASKED, by_default=[("number", "mean")]))
-@pytest.mark.parametrize("repeat", grid(["once", "memoized"], by_default=["memoized"]))
+@pytest.mark.parametrize(
+    "repeat", grid(["once", "memoized"], by_default=["memoized"], long=["once"])
+)
 def test_a_cell_is_what_a_plan_says(deniable: Deniable, kind: str, asks: str, repeat: str) -> None:
     """For many users: for few, what shows the narrowest interval of a mean may be another one."""
     ways = ("--type", kind, "--asks", asks, "--repeat", repeat)

@@ -107,7 +107,9 @@ def released(made: ReleaseWorld, patch: pytest.MonkeyPatch, mechanism: str) -> I
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", grid(sorted(REQUESTS), by_default=["hcms/1"]))
+@pytest.mark.parametrize(
+    "mechanism", grid(sorted(REQUESTS), by_default=["hcms/1"], long=["fourier/1", "square-wave/1"])
+)
 def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str
 ) -> None:

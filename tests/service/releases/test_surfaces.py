@@ -198,7 +198,9 @@ def test_every_kind_is_compared() -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-@pytest.mark.parametrize("prepare", grid([prepared, narrowed], by_default=[prepared]))
+@pytest.mark.parametrize(
+    "prepare", grid([prepared, narrowed], by_default=[prepared], long=[narrowed])
+)
 def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[World], Collection]
 ) -> None:
@@ -216,7 +218,9 @@ def test_one_replaced_report_shows_on_no_surface_but_in_the_draw(
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-@pytest.mark.parametrize("prepare", grid([prepared, narrowed], by_default=[narrowed]))
+@pytest.mark.parametrize(
+    "prepare", grid([prepared, narrowed], by_default=[narrowed], long=[prepared])
+)
 def test_how_many_reports_a_small_epoch_has_shows_on_no_surface(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[World], Collection]
 ) -> None:

@@ -36,6 +36,8 @@ from support.builders.small_mechanisms import CHOICES, SMALL, mechanism
 from support.tiers import by_tier, grid, rows
 
 KEYED = b"typical errors"
+SLOW = {"sampled-1-of-3", "sampled-2-of-2-chain", "sampled-2-of-3"}
+"""Seven to twenty seconds of draws each."""
 
 
 def typical(name: str, arguments: Mapping[str, object], given: Any) -> Any:
@@ -110,7 +112,7 @@ def test_errors_of_the_worst_made_up_population_are_the_typical_ones(name: str) 
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", sorted(SMALL))
+@pytest.mark.parametrize("name", grid(sorted(SMALL), by_default=SMALL.keys() - SLOW, long=SLOW))
 def test_simulated_readings_have_the_spread_of_real_ones(name: str) -> None:
     """Variances of 4,000 real and 4,000 simulated sums differ by less than 20%: 6.3 deviations.
 
