@@ -65,6 +65,7 @@ def test_the_contracts_of_imports_get_no_new_exception() -> None:
     assert not any("unmatched_ignore_imports_alerting" in one for one in tool["contracts"])
 
 
+@pytest.mark.slow
 def test_only_tracing_knows_what_is_under_way_without_being_handed_it() -> None:
     """The entry of the audit log is an argument: nothing is passed behind a caller's back."""
     users = {

@@ -141,6 +141,7 @@ def test_margins_by_people_and_epsilon_are_those_of_plan() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_people_for_one_point_are_those_of_plan() -> None:
     given: dict[str, Any] = {"domain_type": "bits", "identified": True}
     needed = {each: plan(1, each, 10_000, **given).users_needed for each in EPSILONS}
@@ -166,6 +167,7 @@ def test_margins_by_question_are_those_of_plan() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_makes_a_margin_narrower_does_so_by_as_much_as_the_page_says() -> None:
     half, one, two, four = (one_bit(each, 10_000) for each in EPSILONS)
     assert one_bit("1", 40_000) == pytest.approx(one / 2, rel=0.01)

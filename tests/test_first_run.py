@@ -58,6 +58,7 @@ def start(config: pytest.Config, manager: object = None) -> None:
     bootstrap.pytest_plugin_registered(config, manager or Manager())  # type: ignore[arg-type]  # a double of the manager
 
 
+@pytest.mark.slow
 def test_the_group_is_complete() -> None:
     assert bootstrap.missing() == []
 
@@ -131,6 +132,7 @@ def test_a_wheel_is_tested_with_what_is_there(
     assert bare == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hypothesis", "psycopg-binary", "pyarrow"])
 def test_what_is_not_installed_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the group itself, of an extra, and of an extra's extra."""
@@ -145,6 +147,7 @@ def test_what_is_not_installed_is_named(name: str, monkeypatch: pytest.MonkeyPat
     assert bootstrap.missing() == [name]
 
 
+@pytest.mark.slow
 def test_a_version_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     real = metadata.distribution
     old = SimpleNamespace(version="1.0", requires=[])
@@ -154,6 +157,7 @@ def test_a_version_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert bootstrap.missing() == ["hypothesis"]
 
 
+@pytest.mark.slow
 def test_nothing_is_downloaded_only_to_learn_what_it_requires() -> None:
     """Of a distribution without wheels uv downloads the source, even if it is never installed."""
     lock = ROOT / "uv.lock"

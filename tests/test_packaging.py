@@ -120,6 +120,7 @@ def test_gateway_depends_on_granian_and_shared_only() -> None:
     assert names == {"deniable-shared", "granian"}
 
 
+@pytest.mark.slow
 def test_the_first_run_installs_few_distributions() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = {*project["project"]["dependencies"], *project["dependency-groups"]["dev"]}

@@ -94,6 +94,7 @@ def test_every_address_is_in_the_reference_and_no_other(tmp_path: Path) -> None:
     assert {name for name in rows("http") if re.match(r"[A-Z]+ /", name)} == routes
 
 
+@pytest.mark.slow
 def test_an_operation_links_to_its_documents_and_problems() -> None:
     section = reference("http").split("### `GET /v1/collections/{collection}/estimates`")[1]
     section = section.split("\n### ")[0]
@@ -200,6 +201,7 @@ def test_every_link_leads_to_a_page_and_to_a_heading() -> None:
     assert {page: links for page, links in dead.items() if links} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "planted", ["nowhere.md", "settings.md#nothing", "#nothing", "../python/", "x.png"]
 )

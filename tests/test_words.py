@@ -78,6 +78,7 @@ def too_long(text: str) -> list[str]:
     return sorted(sentences(text), key=lambda each: -len(each.split()))[:5]
 
 
+@pytest.mark.slow
 def test_a_guide_has_no_word_of_the_api() -> None:
     used = {name(page): code_words(page_text(page.read_text())) for page in guides()}
     assert len(used) > 60

@@ -57,6 +57,7 @@ def test_bounded_range_rho_of_a_tiny_epsilon_is_an_eighth_of_its_square() -> Non
     assert float(bounded_range_rho(tiny)) == pytest.approx(1.25e-13, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", grid(EPSILONS[1:], by_default=EPSILONS[1::2]))
 def test_bounded_range_rho_bounds_every_pair_of_that_range_and_is_reached(
     epsilon: Fraction,

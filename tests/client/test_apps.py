@@ -166,6 +166,7 @@ def test_the_fastapi_app_has_a_page_with_a_switch_and_its_health(newcomer: Clien
     assert browser.get("/health").json()["telemetry"]["waiting"] == 1
 
 
+@pytest.mark.slow
 def test_the_fastapi_app_runs_from_its_file(shipped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fastapi")
     from fastapi.testclient import TestClient

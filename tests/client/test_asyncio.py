@@ -56,6 +56,7 @@ def longest_gap(work: Callable[[], Awaitable[object]]) -> float:
     return max(gaps)
 
 
+@pytest.mark.slow
 def test_forty_answers_hold_nobody_up(many: Device) -> None:
     client = many.granted()
     outcomes = []
@@ -69,6 +70,7 @@ def test_forty_answers_hold_nobody_up(many: Device) -> None:
     assert outcomes == [Outcome.QUEUED] * len(NAMES)
 
 
+@pytest.mark.slow
 def test_a_file_that_another_process_holds_is_given_up_soon(many: Device) -> None:
     client = many.granted()
     outcomes = []

@@ -25,6 +25,7 @@ def shipped(operator: Operator, tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_it_prints_a_module_of_all_that_the_app_ships(shipped: Path) -> None:
     command = [sys.executable, "-m", "deniable_client.codegen", str(shipped)]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout

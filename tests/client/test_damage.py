@@ -141,6 +141,7 @@ def damage(device: Device, statement: str) -> None:
             db.execute(sql)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     statements(

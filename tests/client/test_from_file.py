@@ -112,6 +112,7 @@ def test_strict_raises_instead() -> None:
         start("nowhere.deniable", strict=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("app", ["", "../other", "my app", None, "x" * 65, "1st"])
 def test_a_name_that_no_directory_should_have_is_refused(shipped: Path, app: object) -> None:
     with pytest.raises(ConfigurationError, match="app must be"):

@@ -27,6 +27,7 @@ def python(code: str, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_importing_the_client_loads_nothing_heavy() -> None:
     assert python("import deniable_client") == "[]\n"
 

@@ -63,6 +63,7 @@ def page_reader(client: Client) -> Iterator[Person]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_question_and_asks(page_reader: Person) -> None:
     page = page_reader.ask()
     assert page.status == 200
@@ -74,6 +75,7 @@ def test_the_page_shows_the_question_and_asks(page_reader: Person) -> None:
     assert "No report waits." in page.text
 
 
+@pytest.mark.slow
 def test_the_switch_grants_and_denies(page_reader: Person, client: Client) -> None:
     answer = page_reader.switch("granted")
     assert (answer.status, answer.headers["Location"]) == (303, page_reader.server.path)
@@ -87,6 +89,7 @@ def test_the_switch_grants_and_denies(page_reader: Person, client: Client) -> No
     assert client.health().waiting == 0
 
 
+@pytest.mark.slow
 def test_what_left_is_shown_by_its_hash_alone(page_reader: Person, client: Client) -> None:
     client.consent("granted")
     client.record("settings", SETTINGS)
@@ -117,6 +120,7 @@ def test_a_report_whose_end_is_not_known_keeps_its_word(make_device: MakeDevice)
     assert "elsewhere: " in render(client, title="t", action="/", token="t")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers",
     [{"Host": "evil.example"}, {"Host": "localhost:80"}, {"Host": "127.0.0.1"}],
@@ -127,12 +131,14 @@ def test_another_host_is_refused(page_reader: Person, headers: dict[str, str]) -
     assert "settings" not in answer.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/", "/favicon.ico", "/%00/", "/" + "A" * 43 + "/"])
 def test_without_the_secret_there_is_no_page(page_reader: Person, path: str) -> None:
     assert page_reader.ask(path=path).status == 404
     assert page_reader.ask("POST", path, "answer=granted", Origin="http://x").status == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("origin", [None, "null", "https://evil.example", "http://localhost"])
 def test_another_origin_presses_no_switch(
     page_reader: Person, client: Client, origin: str | None
@@ -141,6 +147,7 @@ def test_another_origin_presses_no_switch(
     assert client.consent() == "unknown"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "token"), [("granted", ""), ("granted", "ä"), ("granted", "x" * 43), ("maybe", None)]
 )
@@ -152,6 +159,7 @@ def test_a_form_that_the_page_did_not_make_presses_no_switch(
     assert client.consent() == "unknown"
 
 
+@pytest.mark.slow
 def test_a_form_that_is_too_long_is_not_read_to_its_end(
     page_reader: Person, client: Client
 ) -> None:
@@ -163,6 +171,7 @@ def test_a_form_that_is_too_long_is_not_read_to_its_end(
     assert client.consent() == "unknown"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", ["", "-1", "9" * 30, "ten"])
 def test_a_length_that_is_none_is_no_form(page_reader: Person, length: str) -> None:
     with socket.create_connection(("127.0.0.1", page_reader.port), timeout=120) as connection:
@@ -172,6 +181,7 @@ def test_a_length_that_is_none_is_no_form(page_reader: Person, length: str) -> N
         assert connection.makefile("rb").readline().split()[1] == b"403"
 
 
+@pytest.mark.slow
 def test_no_script_runs_and_nothing_is_loaded(page_reader: Person) -> None:
     page = page_reader.ask()
     policy = page.headers["Content-Security-Policy"]
@@ -191,6 +201,7 @@ def test_no_script_runs_and_nothing_is_loaded(page_reader: Person) -> None:
     assert HEADERS.items() <= page.headers.items()
 
 
+@pytest.mark.slow
 def test_it_listens_on_loopback_alone_and_logs_nothing(
     page_reader: Person, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -209,6 +220,7 @@ def test_two_pages_have_two_secrets(client: Client) -> None:
         assert len(first.path) > 40
 
 
+@pytest.mark.slow
 def test_a_state_that_cannot_be_read_is_a_page_too(page_reader: Person, client: Client) -> None:
     client.close()
     page = page_reader.ask()
@@ -216,6 +228,7 @@ def test_a_state_that_cannot_be_read_is_a_page_too(page_reader: Person, client: 
     assert "this client is closed." in page.text
 
 
+@pytest.mark.slow
 def test_an_answer_that_cannot_be_kept_says_so(
     page_reader: Person, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

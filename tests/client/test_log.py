@@ -62,6 +62,7 @@ def test_a_log_that_moved_is_asked_for_from_where_it_was_known(follower: Device)
     assert requested_pages(follower) == ["log?from=5"]
 
 
+@pytest.mark.slow
 def test_many_entries_come_in_pages(follower: Device) -> None:
     follower.aggregator.publish(entries=2_500)
     _, problems = renewed(follower)
@@ -146,6 +147,7 @@ def test_what_is_no_log_is_refused_and_stops_nobody_for_good(follower: Device, a
     assert client.flush(early=True).accepted == 1
 
 
+@pytest.mark.slow
 def test_an_operator_whose_log_never_ends_is_left_alone(
     follower: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:

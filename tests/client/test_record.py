@@ -218,6 +218,7 @@ def test_a_clone_in_the_same_epoch_sends_the_same_id(make_device: MakeDevice) ->
     assert first.payload == second.payload
 
 
+@pytest.mark.slow
 def test_two_devices_toss_different_coins(make_device: MakeDevice) -> None:
     shared = make_device(path=":memory:").aggregator
     for _ in range(8):

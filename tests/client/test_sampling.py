@@ -85,6 +85,7 @@ def test_a_restored_backup_is_asked_or_not_as_before(
     assert len(set(decisions)) == 1
 
 
+@pytest.mark.slow
 def test_a_new_grant_does_not_draw_again(make_device: MakeDevice) -> None:
     for _ in range(12):
         device = make_device(MEMOIZED, path=":memory:")

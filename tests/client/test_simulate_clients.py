@@ -75,6 +75,7 @@ def test_users_are_spread_over_the_seconds(aggregator: Aggregator) -> None:
     assert pauses == [2.5] * 6
 
 
+@pytest.mark.slow
 def test_a_busy_aggregator_is_asked_again(aggregator: Aggregator) -> None:
     aggregator.script.extend([nothing(503)] * 5)
     totals = run(aggregator, 10, workers=1)
@@ -99,6 +100,7 @@ def test_rejected_reports_and_wrong_values_are_counted(aggregator: Aggregator) -
     assert totals.outcomes == {"queued": 1, "invalid-value": 1, "unknown-collection": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.deeper
 def test_progress_is_reported_about_every_hundred_users(
     aggregator: Aggregator, monkeypatch: pytest.MonkeyPatch

@@ -104,6 +104,7 @@ def test_an_app_without_questions_has_a_status(
     assert said.splitlines()[0] == "Telemetry is off: this app asks nothing now."
 
 
+@pytest.mark.slow
 def test_show_opens_the_page_and_ends_with_ctrl_c(
     device: Device, mounted: Callable[[Client], Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:

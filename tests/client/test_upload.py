@@ -189,6 +189,7 @@ def test_no_network_for_the_key_list_leaves_the_report_untouched(device: Device)
     assert client.flush(early=True).accepted == 1
 
 
+@pytest.mark.slow
 def test_another_uploader_waits_for_the_lease_of_the_first(device: Device) -> None:
     one, other = device.granted(), device.open()
     one.record("settings", SETTINGS)

@@ -181,6 +181,7 @@ def test_a_million_people_are_estimated_within_their_errors(id: str) -> None:
     assert np.abs(z).max() > 0.1
 
 
+@pytest.mark.slow
 def test_every_person_is_counted() -> None:
     """A tally of messages adds up to the people, one of sets to w times as many."""
     people = np.array([300_000, 0, 7, 1])

@@ -263,6 +263,7 @@ def test_numbers_for_buckets_are_those_of_the_mechanism(row: list[str]) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_linkage_of_scales_is_that_of_the_chains() -> None:
     text = TEXT.partition("\n## Chains")[2]
     scale, bit = (

@@ -31,6 +31,7 @@ def test_numbers_for_a_mean_in_one_bit_are_those_of_the_mechanism(row: list[str]
     assert row[1:] == [f"{number:.4f}" for number in (float(mechanism.p), *errors)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", list(rows("discrete-piecewise/1", 6)), ids=lambda row: row[0])
 def test_numbers_for_a_mean_by_a_window_are_those_of_the_mechanism(row: list[str]) -> None:
     outputs, window = best_window(Fraction(row[0]))
@@ -51,6 +52,7 @@ def test_numbers_for_the_least_error_of_a_mean_are_those_of_the_mechanism(row: l
     assert row[1:] == [str(mechanism.outputs), str(mechanism.window), *numbers]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", list(rows("optimal-mean/1", 7)), ids=lambda row: row[0])
 def test_worst_cases_of_means_are_those_of_the_mechanisms(row: list[str]) -> None:
     epsilon = Fraction(row[0])

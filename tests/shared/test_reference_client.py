@@ -225,6 +225,7 @@ def test_it_believes_what_the_operator_signed_and_nothing_else() -> None:
             documents.opened(envelope, kind, trust)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", grid([0, 31, 32, 63], by_default=[31, 32]))
 def test_it_refuses_a_signature_with_another_bit(place: int) -> None:
     seed = dsse.generate_key()

@@ -107,6 +107,7 @@ def test_every_law_enters_with_its_own_rho() -> None:
     assert Spending.of(Guarantee.approximate(FIFTH, MICRO, REPLACE)).rho == pure_rho(FIFTH)
 
 
+@pytest.mark.slow
 def test_with_a_delta_draws_go_on_until_their_rho_is_spent() -> None:
     account, taken = filled(Account(Budget(Fraction(2), Fraction(99), MICRO)), read(1))
     assert taken == 16 > Fraction(2) / FIFTH

@@ -109,6 +109,7 @@ def test_the_bound_never_exceeds_the_local_epsilon() -> None:
     assert shuffled_delta(8.0, local=8, reports=3) == 0
 
 
+@pytest.mark.slow
 def test_a_delta_that_the_crowd_gives_for_nothing_needs_no_epsilon() -> None:
     assert shuffled_epsilon(local=1, reports=10**6, delta=Fraction(1, 2)) == 0
 

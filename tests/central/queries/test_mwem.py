@@ -41,6 +41,7 @@ def law(mechanism: Mwem, tally: Tally, reach: int) -> Pmf[History]:
     return mwem_pmf(mechanism, Counts(np.array(tally)), reach=reach)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", [FOUR_QUERIES, FRACTIONS])
 @pytest.mark.parametrize("epsilon", grid(["1", "6"], by_default=["6"]))
 def test_one_round_on_small_data_leaks_at_most_epsilon(workload: Workload, epsilon: str) -> None:

@@ -74,6 +74,7 @@ def decisions(length: int, teaching: int) -> Iterator[tuple[bool, ...]]:
     yield from (d for d in product((False, True), repeat=length) if sum(d) <= teaching)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("updates", [1, 2])
 @pytest.mark.parametrize(
     "epsilons",
@@ -94,6 +95,7 @@ def test_the_sparse_vector_hides_any_move_of_any_error(
                 assert test.chance(one) <= bound * test.chance(other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("updates", [1, 2])
 def test_the_sparse_vector_reaches_its_epsilon(updates: int) -> None:
     """Many errors that grow pass, and then c that shrink teach."""

@@ -231,6 +231,7 @@ def test_a_database_for_halfspaces_is_useful_for_every_data_set() -> None:
         assert failing_mass(errors_of(planes, size, tally), 1.0, tally, alpha) <= delta
 
 
+@pytest.mark.slow
 def test_a_database_for_all_104_halfspaces_of_three_bits_is_useful() -> None:
     planes, alpha, delta = halfspaces(3), 0.9, 0.05
     size = sampling_size(planes.queries, alpha / 2)

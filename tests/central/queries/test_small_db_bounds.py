@@ -146,6 +146,7 @@ def test_the_best_number_of_updates_is_within_a_percent_of_all() -> None:
     assert best.updates == pytest.approx(430, rel=0.05)
 
 
+@pytest.mark.slow
 def test_local_error_is_added_to_the_threshold_and_to_the_error() -> None:
     near = plan_online(SessionDemand(10**6, 64, 1000), epsilon="1")
     far = plan_online(SessionDemand(10**6, 64, 1000, local_error=0.01), epsilon="1")

@@ -106,6 +106,7 @@ class Vague(Weights):
         return vague_lows, [h + vague * (h >> 3) for vague, h in zip(odd, highs, strict=True)]
 
 
+@pytest.mark.slow
 def test_integers_do_not_decide_either_before_they_prove_it() -> None:
     scores = vector(2, 1, 0, 2)
     for drawn in (noise(200, 2**62) * 2 + 1).tolist():
@@ -135,6 +136,7 @@ def test_the_exponential_of_numpy_is_as_good_as_the_margin_supposes() -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_candidate_far_below_the_smallest_float_is_still_drawn() -> None:
     weights = Weights(vector(0, 3_000), HALF)  # e^−1500, while the smallest float is e^−745
     assert draw_index(weights, Fixed(bytes(300), rest=255)) == 0

@@ -53,6 +53,7 @@ def test_permute_and_flip_is_its_pseudocode_over_all_permutations(
         assert law.pmf(scores).probabilities == pytest.approx(chance, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_geometric_noisy_max_is_a_double_sum_over_the_noise() -> None:
     rate, reach = 0.5, 80
     ks = np.arange(-reach, reach + 1)

@@ -140,6 +140,7 @@ def test_the_law_of_pairs_adds_up_and_hides_blocks_without_answer() -> None:
     assert law.probabilities.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_as_stated_in_the_notes_it_is_useless() -> None:
     """n = 6,400, m = 100, ε = 1, k = ε(n/m)³: a quarter of a million subsamples and δ = 0.025."""
     mechanism = Subsample(Fraction(1), 6400, 100, 64**3)
@@ -150,6 +151,7 @@ def test_as_stated_in_the_notes_it_is_useless() -> None:
     assert "use sample_aggregate" in str(refusal.value)
 
 
+@pytest.mark.slow
 def test_the_size_that_a_refusal_names_is_accepted() -> None:
     assert Subsample.plan(rows=6400, size=28, epsilon="1", delta="1e-6").delta <= Fraction(1, 10**6)
     with pytest.raises(DeltaError):
@@ -175,6 +177,7 @@ def test_a_stable_answer_is_missed_as_seldom_as_promised() -> None:
     assert missed <= mechanism.failure() <= chernoff * 1.0001
 
 
+@pytest.mark.slow
 def test_a_planned_mechanism_releases_what_most_subsamples_say() -> None:
     rows = np.zeros(300, dtype=np.int64)
     release = subsample_aggregate(rows, first, size=1, epsilon="2", delta="1e-3")

@@ -27,6 +27,7 @@ tails = st.sampled_from([0.499, 0.25, 0.1, 0.025, 1e-3, 1e-6, 1e-12])
 shapes = st.sampled_from([("1/4", "3/4"), ("1/1000", "1/2"), ("1/50", "49/50"), ("0.4", "0.41")])
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(shapes, st.sampled_from([2, 7, 30]), st.integers(1, 400), tails)
 def test_limits_enclose_the_share_and_rise_with_it(

@@ -72,6 +72,7 @@ def test_independent_periods_are_covered_at_every_small_n(
             assert miss <= (1 - confidence) / 2 * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_any_joint_law_of_few_reports_is_covered() -> None:
     """The worst joint law of two counts puts all it can of both marginal laws on the misses."""
     n, tail = 6, 0.05

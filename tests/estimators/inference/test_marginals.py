@@ -304,6 +304,7 @@ def test_the_estimate_of_a_record_is_each_attribute_by_itself() -> None:
         assert (together.upper - together.lower >= whole.upper - whole.lower).all()
 
 
+@pytest.mark.slow
 def test_a_made_up_report_moves_no_cell_further_than_the_influence() -> None:
     for given in (law("pairs/1", 2, 2, 2), law("fourier/1", 2, 2, 2), law("subset/1", 2, 2, 2)):
         tally = given.draw(uneven(8), 300, 1)[0]

@@ -79,6 +79,7 @@ def test_listed_texts_are_read_without_bias_and_below_their_ceilings(name: str) 
     assert (np.asarray(scores.floor) > 0).all()
 
 
+@pytest.mark.slow
 def test_listed_texts_of_digits_are_read_without_bias() -> None:
     built, texts = mechanism("prefix-hash/1", 2, "2"), [b"ab", b"c"]
     estimator: Any = estimator_for(built)

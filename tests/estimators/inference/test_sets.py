@@ -213,6 +213,7 @@ def test_intervals_of_few_reports_cover_more_often_than_they_say(
     assert missed(id, n, Fraction(share), 0.0005, (0, 1, 4)) <= 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", [0.025, 1e-5])
 @pytest.mark.parametrize("share", grid(["0", "1/20", "1/2"], by_default=["1/20"]))
 def test_intervals_of_many_reports_cover_as_often_as_they_say(share: str, tail: float) -> None:

@@ -251,6 +251,7 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(
     assert (missed <= 39).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("id", "size"), [("tree/1", 9), ("haar/1", 9)])
 def test_a_made_up_report_moves_a_value_by_no_more_than_the_influence(id: str, size: int) -> None:
     of, n = hierarchy(id, size, "1"), 3_000

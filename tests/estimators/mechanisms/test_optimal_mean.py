@@ -93,6 +93,7 @@ def test_the_worst_case_is_at_most_two_percent_above_the_published_least(epsilon
     assert float(worst_case(Fraction(epsilon))) <= 1.02 * PUBLISHED[epsilon]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "epsilon", grid(["0.05", "0.5", "1", "2", "4", "8"], by_default=["0.05", "1", "8"])
 )

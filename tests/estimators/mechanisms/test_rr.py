@@ -38,6 +38,7 @@ def test_counts_do_not_overflow_in_a_large_batch(size: int) -> None:
     assert estimator(8 * size).tally(rows).tolist() == [200_000] * (8 * size)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.integers(1, 20).flatmap(

@@ -78,6 +78,7 @@ def test_no_step_lowers_the_likelihood(shape: str, epsilon: str) -> None:
     assert all(abs(point.x.sum() - 1) < 1e-9 and (point.x > 0).all() for point in points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_certificate_bounds_what_any_distribution_can_gain(shape: str) -> None:
     """log L(y) − log L(x) ≤ n·(max g − 1), here for the truth and for a closer fit."""

@@ -64,6 +64,7 @@ def test_a_stolen_database_has_no_secret_no_address_and_no_answer(
     assert not [1 for report in reports if report.sealed[-16:] in stolen]
 
 
+@pytest.mark.slow
 def test_no_path_climbs_out(service: World) -> None:
     for path in CLIMBS:
         answer = service.get(path, "admin")
@@ -75,6 +76,7 @@ def test_no_path_climbs_out(service: World) -> None:
 HOSTILE = "x\r\nSet-Cookie: evil=1\r\n\r\n<script>\x1b[31m"
 
 
+@pytest.mark.slow
 def test_nothing_that_is_sent_becomes_a_header_or_markup_or_a_log_line(
     service: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -35,6 +35,7 @@ def entries(service: World) -> list[dict[str, Any]]:
     return found[1:]
 
 
+@pytest.mark.slow
 def test_every_privileged_act_has_its_entry_with_who_and_what(service: World) -> None:
     collection = service.register(authored())
     newer = authored(min_batch=4, previous=collection.manifest)
@@ -158,6 +159,7 @@ def test_the_command_shows_acts_and_says_that_the_chain_holds(deniable: Deniable
     assert deniable.json("access", "audit", "--verify", "--since", noted)["size"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noted", ["1:" + "0" * 64, "9:" + "0" * 64, "x", "-1:", ""])
 def test_the_command_refuses_a_log_that_is_not_the_noted_one(
     deniable: Deniable, noted: str

@@ -83,6 +83,7 @@ def whole(service: World) -> list[dict[str, Any]]:
     return entries
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("admin")
 def test_the_api_has_the_entries_that_fit(service: World) -> None:
     found = {str(wanted): by_api(service, wanted) for wanted in FILTERS}
@@ -94,6 +95,7 @@ def test_every_act_has_words_for_people() -> None:
     assert set(ACT_WORDS) == set(ACTS)
 
 
+@pytest.mark.slow
 def test_the_page_and_its_csv_have_the_same_entries(service: World, admin: Browser) -> None:
     for wanted in FILTERS:
         address, indices = f"/audit?{urlencode(wanted)}", by_api(service, wanted)
@@ -119,6 +121,7 @@ def run(service: World, monkeypatch: pytest.MonkeyPatch, *words: str) -> Result:
     return CliRunner().invoke(main, ["access", "audit", *words])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("admin")
 def test_the_command_has_the_same_entries(service: World, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"first_day": "--from", "last_day": "--to"}
@@ -155,6 +158,7 @@ def test_an_act_that_does_not_exist_is_refused_by_name(service: World, admin: Br
     assert admin.client.get("/audit?act=token-mad").status_code == 400
 
 
+@pytest.mark.slow
 def test_a_day_that_is_none_is_marked_at_its_field(admin: Browser) -> None:
     answer = admin.client.get("/audit?first_day=yesterday&last_day=2027-01-16")
     assert answer.status_code == 400
@@ -162,6 +166,7 @@ def test_a_day_that_is_none_is_marked_at_its_field(admin: Browser) -> None:
     assert 'value="2027-01-16"' in answer.text
 
 
+@pytest.mark.slow
 def test_a_question_that_was_deleted_is_still_found(service: World, admin: Browser) -> None:
     collection = service.register(authored("mistake", valid_from="2027-03-01"))
     assert service.send("DELETE", f"/v1/collections/{collection.id}").status_code < 300

@@ -88,6 +88,7 @@ def test_an_ended_link_ends_who_reads_with_it(service: World, link_target: Colle
     assert "ended" in again.text
 
 
+@pytest.mark.slow
 def test_a_link_and_its_sessions_expire(service: World, link_target: Collection) -> None:
     document = made(service, link_target, expires_days=1)
     service.clock.now += DAY - 60
@@ -129,6 +130,7 @@ def test_who_may_read_it_anyway_goes_on_as_before(service: World, link_target: C
     assert browser.cookie() == before
 
 
+@pytest.mark.slow
 def test_an_analyst_sees_links_and_an_administrator_makes_and_ends_them(
     service: World, link_target: Collection
 ) -> None:

@@ -27,6 +27,7 @@ def deniable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deniable:
     return command
 
 
+@pytest.mark.slow
 def test_an_irreversible_command_waits_for_a_confirmed_clock(
     deniable: Deniable,
 ) -> None:

@@ -97,6 +97,7 @@ def test_a_misspelt_setting_fails(deniable: Deniable) -> None:
     assert "did you mean port" in message
 
 
+@pytest.mark.slow
 def test_a_collection_near_its_end_is_warned_of(deniable: Deniable) -> None:
     soon = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 3 * 86_400))
     path = deniable.write("s.toml", SETTINGS_TOML.replace("2099-01-01", soon))

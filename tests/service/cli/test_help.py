@@ -35,6 +35,7 @@ def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[s
             yield (*path, name)
 
 
+@pytest.mark.slow
 def test_every_command_explains_itself_with_an_example() -> None:
     silent = []
     for path in commands(main):

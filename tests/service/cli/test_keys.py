@@ -38,12 +38,14 @@ def test_list_shows_states_expiry_and_the_head_of_the_log(deniable: Deniable) ->
     assert "List 1, valid until" in shown
 
 
+@pytest.mark.slow
 def test_rotate_makes_a_pending_key_once(deniable: Deniable) -> None:
     assert "Key 2 of suite 1 is used from" in deniable.done("keys", "rotate")
     deniable.done("keys", "rotate")
     assert states(deniable) == [(1, 1, "active"), (2, 1, "pending")]
 
 
+@pytest.mark.slow
 def test_rotate_now_uses_it_at_once(deniable: Deniable) -> None:
     made = deniable.json("keys", "rotate", "--now", "--yes")
     assert (made["id"], made["state"]) == (2, "active")

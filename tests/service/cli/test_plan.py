@@ -156,6 +156,7 @@ def test_reports_that_say_whose_they_are_keep_their_epsilon_when_shuffled(
     assert "shuffling hides no report that is identified" in refused.stderr
 
 
+@pytest.mark.slow
 def test_it_leaves_no_data_directory(deniable: Deniable) -> None:
     deniable.done("plan", *ASKED)
     assert not deniable.data.exists()

@@ -74,6 +74,7 @@ def test_a_cell_is_what_a_plan_says(deniable: Deniable, kind: str, asks: str, re
         assert cell["std_error_of_one"] == pytest.approx(10**4 * whole.std_error)
 
 
+@pytest.mark.slow
 def test_records_are_named_by_their_attributes_and_errors_by_one_report(
     deniable: Deniable,
 ) -> None:
@@ -125,6 +126,7 @@ def test_what_cannot_be_asked_is_refused(deniable: Deniable) -> None:
     assert "asks must be labels but for a number" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_plot_that_cannot_be_written_is_refused(deniable: Deniable, tmp_path: Path) -> None:
     result = deniable(
         "plan", "--explore", "--type", "text", "--plot", str(tmp_path / "no" / "map.svg")

@@ -85,6 +85,7 @@ def lines_with(text: str, *words: str) -> list[str]:
     return [line for line in text.splitlines() if all(word in line for word in words)]
 
 
+@pytest.mark.slow
 def test_the_price_stands_before_and_after_and_nothing_is_charged(deniable: Deniable) -> None:
     shown = deniable.done(*QUOTE, *MODE)
     assert lines_with(shown, "the epoch with the least left", "ε", "1", "0.5")
@@ -134,6 +135,7 @@ def test_the_same_request_again_is_free_and_is_said_to_be(deniable: Deniable) ->
     assert quote["after"] == quote["budget"]
 
 
+@pytest.mark.slow
 def test_a_histogram_is_a_table_with_bars_that_holds_what_was_drawn(deniable: Deniable) -> None:
     shown = deniable.done(*MAKE, *COUNTS)
     for label in ("light", "dark", "auto"):
@@ -214,6 +216,7 @@ def test_wrong_usage_asks_nobody_and_says_what_is_right(
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
 def test_what_a_value_may_not_be_is_told_by_the_service(deniable: Deniable) -> None:
     assert "must lie in" in deniable.refused(*MAKE, *COUNTS[:-1], "21")
     assert "threshold" in deniable.refused(*MAKE, *MODE, "--score", "treshold")

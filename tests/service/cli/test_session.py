@@ -109,6 +109,7 @@ def test_a_new_text_is_the_next_version_of_the_same_collection(deniable: Deniabl
     assert old["collection"] == new["collection"]
 
 
+@pytest.mark.slow
 def test_what_may_not_change_takes_replace(deniable: Deniable) -> None:
     apply(deniable)
     other = deniable.write("settings.toml", SETTINGS_TOML.replace("beta", "gamma"))
@@ -121,6 +122,7 @@ def test_what_may_not_change_takes_replace(deniable: Deniable) -> None:
     assert len(listed) == 2
 
 
+@pytest.mark.slow
 def test_a_key_that_is_not_the_operators_registers_nothing(
     deniable: Deniable, tmp_path: Path
 ) -> None:
@@ -245,6 +247,7 @@ def test_an_empty_service_says_how_to_make_a_collection(deniable: Deniable) -> N
         assert "`deniable collections new` writes one" in deniable.done(*command)
 
 
+@pytest.mark.slow
 def test_what_is_unknown_comes_with_the_command_that_lists_it(deniable: Deniable) -> None:
     (made,) = apply(deniable)["collections"]
     for command, lists in (
@@ -261,6 +264,7 @@ def test_what_is_unknown_comes_with_the_command_that_lists_it(deniable: Deniable
         assert "at this address" not in refusal, command
 
 
+@pytest.mark.slow
 def test_a_closed_collection_is_listed_as_closed(deniable: Deniable) -> None:
     apply(deniable)
     assert deniable.json("collections", "close", "settings", "--yes")["state"] == "closed"

@@ -87,6 +87,7 @@ def test_a_table_in_a_pipe_is_100_wide_unless_columns_says(
     assert output.console(io.StringIO()).width == 100
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=4), st.integers(5, 120))
 def test_widths_break_no_word_and_take_no_more_than_there_is(
     rows: list[tuple[str, str, str]], room: int

@@ -61,6 +61,7 @@ def test_without_a_search_nothing_is_found_and_that_is_said(deniable: Deniable) 
     assert "no text is clearly above zero yet" in shown
 
 
+@pytest.mark.slow
 def test_a_text_that_is_no_answer_is_refused_in_one_line(deniable: Deniable) -> None:
     said = deniable.refused("estimates", "words", "--candidate", "too long")
     assert "value must be 1 to 6 bytes" in said

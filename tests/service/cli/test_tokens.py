@@ -41,6 +41,7 @@ def test_commands_that_open_the_directory_leave_no_token_behind(deniable: Deniab
     assert labels(deniable, "--all") == ["deniable init"]
 
 
+@pytest.mark.slow
 def test_a_revoked_token_is_listed_only_on_request(deniable: Deniable) -> None:
     made = deniable.json("access", "tokens", "new", "--role", "viewer", "--label", "old")
     assert deniable.done("access", "tokens", "revoke", str(made["id"])) == f"Revoked {made['id']}\n"

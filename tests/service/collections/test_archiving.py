@@ -85,6 +85,7 @@ def acts(service: World) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_an_archived_collection_is_in_no_list_and_goes_on(
     service: World, collection: Collection, mistake: Collection
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_new_version_of_an_archived_collection_stays_archived(
     assert listed(service) == {}
 
 
+@pytest.mark.slow
 def test_a_collection_before_its_start_is_deleted_but_its_log_entry_stays(
     service: World, collection: Collection, mistake: Collection
 ) -> None:

@@ -89,6 +89,7 @@ def test_a_collection_has_so_many_notes_and_no_more(
     assert add(service)[0] == 409
 
 
+@pytest.mark.slow
 def test_a_note_is_on_the_chart_and_in_its_table_and_on_no_public_page(
     service: World, noted: Collection
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_note_is_on_the_chart_and_in_its_table_and_on_no_public_page(
         assert "released 2.0" not in service.get(path, None).text
 
 
+@pytest.mark.slow
 def test_the_page_adds_and_removes_notes(service: World, noted: Collection) -> None:
     analyst = Browser.signed_in(service.app, service.running, "analyst")
     page = f"/collections/{noted.id}/share"

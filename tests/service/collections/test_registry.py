@@ -51,6 +51,7 @@ def test_an_unknown_name_is_a_404_that_repeats_little_of_it(bare_service: World,
     assert len(refusal.value.detail) < 300
 
 
+@pytest.mark.slow
 def test_the_same_bytes_again_change_nothing(bare_service: World) -> None:
     envelope = bare_service.signed(bare_service.manifest)
     before = bare_service.running.store.log_head()

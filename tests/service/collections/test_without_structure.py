@@ -71,6 +71,7 @@ def refusal(toys: Collections, path: str, *, page: bool = False) -> str:
     return answer.text
 
 
+@pytest.mark.slow
 def test_reports_are_uploaded_and_counted(toys: Collections) -> None:
     collection = toys.by_type["choice"]
     before = toys.world.get(toys.path("choice", "/estimates")).get_json()["n"]
@@ -86,6 +87,7 @@ def test_estimates_need_no_structure(toys: Collections, domain: str, query: str)
     assert answer.status_code == 200 or (domain, query) == ("number", "?significant=holm")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", ["", "/compare", "/releases?mechanism=histogram"])
 @pytest.mark.parametrize("domain", ANSWERS)
 def test_pages_are_there(toys: Collections, domain: str, rest: str) -> None:
@@ -125,6 +127,7 @@ def test_each_release_is_refused_by_name(toys: Collections, kind: str, cost: boo
     assert "toy/1" in answer.get_json()["detail"]
 
 
+@pytest.mark.slow
 def test_the_form_of_a_release_says_so_too(toys: Collections) -> None:
     query = "?mechanism=histogram&cost=true&epsilon=0.2"
     page = toys.world.page(toys.page("choice", f"/releases{query}"), "analyst")

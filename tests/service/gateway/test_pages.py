@@ -113,12 +113,14 @@ def test_no_page_may_upload_before_its_collection_is_copied(unaware: Gateway) ->
     assert for_pages(unaware.upload(origin=PAGE)) == for_pages(unaware.preflight(origin=PAGE)) == {}
 
 
+@pytest.mark.slow
 def test_a_page_that_the_collection_names_uploads_and_reads_the_answer(gateway: Gateway) -> None:
     asked, accepted = gateway.preflight(origin=PAGE), gateway.upload(origin=PAGE)
     assert (asked.status, asked.body, for_pages(asked)) == (204, b"", READABLE | PREFLIGHT)
     assert (accepted.codes, for_pages(accepted)) == ([], READABLE)
 
 
+@pytest.mark.slow
 def test_a_page_reads_refusals_and_learns_to_wait(gateway: Gateway) -> None:
     refused = gateway.upload(b"x", origin=PAGE)
     assert (refused.status, for_pages(refused)) == (400, READABLE)

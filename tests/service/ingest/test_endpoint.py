@@ -193,6 +193,7 @@ def test_no_more_than_the_announced_length_is_read(bare_service: World) -> None:
     assert stream.tell() == len(body)
 
 
+@pytest.mark.slow
 def test_a_body_that_ends_early_is_refused(bare_service: World) -> None:
     body = encode_upload([bare_service.report()])
     answer = post(bare_service, body[:-1], CONTENT_LENGTH=str(len(body)))

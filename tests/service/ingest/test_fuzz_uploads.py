@@ -175,6 +175,7 @@ def test_no_bit_of_a_report_can_be_changed_unseen(relayed: Relayed) -> None:
         relayed.check(other)
 
 
+@pytest.mark.slow
 @quick
 @given(payload=st.sampled_from(PAYLOADS), changes=edits(SIZE), size=st.sampled_from((64, 64, 128)))
 def test_an_edited_plaintext_counts_only_if_a_device_can_send_it(
@@ -188,6 +189,7 @@ def test_an_edited_plaintext_counts_only_if_a_device_can_send_it(
     relayed.check(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", [b"", b"\0", bytes(64), bytes(63), b"\xff" * 64, bytes(40_000)])
 def test_an_inside_that_is_none_is_an_invalid_message(relayed: Relayed, inside: bytes) -> None:
     status, answer = relayed.post(encode_upload([relayed.world.report(plaintext=inside)]))

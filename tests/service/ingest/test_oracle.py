@@ -151,6 +151,7 @@ EVERY: Sequence[tuple[ReportError | None, str, Draft]] = [
 ]
 
 
+@pytest.mark.slow
 def test_every_code_is_reached_by_both_paths(subject: Subject) -> None:
     subject.world.clock.now = NOON
     for code, kind, draft in EVERY:

@@ -123,6 +123,7 @@ def test_once_an_epoch_is_known_to_be_closed_its_reports_are_not_opened(
     assert bare_service.upload(garbage) == [(garbage.header.report_id, ReportError.EPOCH_CLOSED)]
 
 
+@pytest.mark.slow
 def test_many_threads_that_send_the_same_reports_count_each_once(bare_service: World) -> None:
     bodies = [encode_upload([bare_service.report()]) for _ in range(20)] * 4
 
@@ -207,6 +208,7 @@ def test_the_rate_counts_reports_not_requests(strict: World) -> None:
     assert problem(strict, encode_upload(reports)).slug == "too-many-requests"
 
 
+@pytest.mark.slow
 def test_a_relay_is_not_limited_by_its_network(strict: World) -> None:
     assert strict.upload(*(strict.report() for _ in range(50)), relay=True) == []
     assert strict.n() == 50

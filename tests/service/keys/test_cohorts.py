@@ -79,6 +79,7 @@ def test_a_directory_of_an_earlier_version_gets_a_secret(tmp_path: Path) -> None
         assert (settings.data / "keys" / "cohorts.key").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 64])
 def test_reports_are_tallied_by_cohort_and_read_together(bare_service: World, number: int) -> None:
     register(bare_service, number)

@@ -252,6 +252,7 @@ def test_a_report_of_suite_2_is_counted(bare_service: World) -> None:
     assert bare_service.n() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", [1, 2])
 def test_the_states_and_their_times_survive_a_restart(folder: Path, suite: int) -> None:
     with reopened(folder, NOON) as bare_service:
@@ -267,6 +268,7 @@ def test_the_states_and_their_times_survive_a_restart(folder: Path, suite: int) 
         assert "pending" in states(bare_service).values()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["renew", "make"])
 def test_a_rotation_that_is_interrupted_is_finished_at_the_next_start(
     folder: Path, monkeypatch: pytest.MonkeyPatch, step: str

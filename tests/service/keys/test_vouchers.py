@@ -88,6 +88,7 @@ def test_nobody_and_no_epoch_gets_no_voucher(service: World, collection: Collect
         assert (status, document["type"]) == (400, "urn:deniable:problem:invalid-argument"), body
 
 
+@pytest.mark.slow
 def test_a_collection_that_wants_no_vouchers_has_none(service: World) -> None:
     plain = service.register(authored())
     for operation, body in {"voucher-key": {}, "vouchers": {"person": "1042"}}.items():
@@ -140,6 +141,7 @@ def test_everybody_is_told_which_collections_are_identified(
     assert page.count(">identified</span>") == 1
 
 
+@pytest.mark.slow
 def test_the_commands_print_key_and_voucher_and_say_identified(
     service: World, collection: Collection, tmp_path: Path
 ) -> None:
@@ -195,6 +197,7 @@ def test_every_extension_there_is_has_a_verifier(service: World) -> None:
     assert service.running.ingest._verifiers.keys() == EXTENSIONS.keys()
 
 
+@pytest.mark.slow
 def test_a_key_shows_who_sent_a_voucher_which_is_why_nobody_is_anonymous(
     service: World, collection: Collection
 ) -> None:

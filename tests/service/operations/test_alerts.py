@@ -237,6 +237,7 @@ def test_the_key_of_the_signatures_is_shown_once(service: World) -> None:
     assert [each["url"] for each in listed.get_json()["alerts"]] == [URL]
 
 
+@pytest.mark.slow
 def test_the_page_and_the_commands_make_list_and_end_alerts(
     service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

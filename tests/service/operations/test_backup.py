@@ -103,6 +103,7 @@ def tallies(settings: Settings) -> list[tuple[int, int, list[int]]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     grid([False, True], by_default=[True]),
@@ -181,6 +182,7 @@ def test_a_copy_there_and_back_is_the_same(settings: Settings, tmp_path: Path) -
     drop(there)
 
 
+@pytest.mark.slow
 def test_a_service_goes_on_with_a_copy(tmp_path: Path) -> None:
     old = prepared(tmp_path / "old")
     service = Service.open(old, clock=Moment())
@@ -335,6 +337,7 @@ def test_nothing_is_restored_over_what_is_there(settings: Settings, tmp_path: Pa
     assert content(settings) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "kind"),
     rows(

@@ -115,6 +115,7 @@ def fill(ballast: Path) -> None:
             file.write(bytes(1 << 12))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_refuses_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk, opened(disk) as service:
         found = service.register(authored())

@@ -103,6 +103,7 @@ def test_a_token_for_metrics_reads_them_and_nothing_else(service: World) -> None
         assert service.get(path, "metrics").status_code == 403
 
 
+@pytest.mark.slow
 def test_nothing_a_stranger_sends_becomes_a_label(service: World) -> None:
     service.register(authored())
     for number in range(20):
@@ -126,6 +127,7 @@ def test_requests_are_counted_by_operation_and_status(service: World) -> None:
         )
 
 
+@pytest.mark.slow
 def test_releases_are_counted_by_outcome_and_prices_are_not(service: World) -> None:
     budget = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001" }\n'
     found = service.register(authored(type="choice", labels=("a", "b"), more=budget))
@@ -170,6 +172,7 @@ def test_a_failed_run_is_counted_and_the_store_is_down_until_a_good_one(
     assert scraped(service)["deniable_store_up"] == 1
 
 
+@pytest.mark.slow
 def test_reports_that_wait_for_the_disk_are_a_gauge(
     service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

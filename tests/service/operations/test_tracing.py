@@ -138,6 +138,7 @@ def test_every_kind_of_outcome_was_seen(traced_day: Day) -> None:
     assert len(traced_day.traced.spans) > 100
 
 
+@pytest.mark.slow
 def test_a_name_is_an_act_and_an_outcome_of_closed_lists(traced_day: Day) -> None:
     for span in traced_day.traced.spans:
         act, outcome = span.name.split(" ")
@@ -146,6 +147,7 @@ def test_a_name_is_an_act_and_an_outcome_of_closed_lists(traced_day: Day) -> Non
         assert (span.attributes or {})["deniable.outcome"] == outcome
 
 
+@pytest.mark.slow
 def test_no_span_has_another_attribute_an_event_a_link_or_a_message(
     traced_day: Day,
 ) -> None:
@@ -225,6 +227,7 @@ def service(tmp_path: Path, traced: Traced) -> Iterator[World]:
         yield service
 
 
+@pytest.mark.slow
 def test_what_the_service_could_not_do_is_an_error_without_its_words(
     service: World, traced: Traced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +263,7 @@ def test_a_commit_says_how_many_reports_it_held(service: World, traced: Traced) 
     ]
 
 
+@pytest.mark.slow
 def test_answers_are_the_same_with_tracing(service: World, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     with opened(tmp_path / "plain") as plain:

@@ -56,6 +56,7 @@ def state(service: World) -> list[str]:
     return [*service.digest(), *(f"{path.name}: {path.read_text()}" for path in keys)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_wrong_clock_changes_nothing_and_is_over_at_once(
     service: World, boot: Moment, collection: Collection, step: float
@@ -133,6 +134,7 @@ def test_acts_of_an_admin_are_refused_until_the_clock_is_confirmed(
     assert service.send("POST", path).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_key_is_not_rotated_on_the_page_either(service: World) -> None:
     keys = service.running.keys.listed_keys
     admin = Browser.signed_in(service.app, service.running, "admin")
@@ -146,6 +148,7 @@ def test_a_key_is_not_rotated_on_the_page_either(service: World) -> None:
     assert service.running.keys.listed_keys != keys
 
 
+@pytest.mark.slow
 def test_no_release_is_drawn(service: World) -> None:
     collection = service.register(authored("theme", read="releases"))
     service.count(collection, [BITS] * 5)
@@ -174,6 +177,7 @@ def test_a_spool_is_neither_drained_nor_noted_as_counted(service: World, tmp_pat
         make_worker_context(service.running, tmp_path)
 
 
+@pytest.mark.slow
 def test_tallies_outlive_a_wrong_clock_that_was_believed_for_an_hour(
     service: World, boot: Moment, collection: Collection
 ) -> None:

@@ -194,6 +194,7 @@ def test_a_wrong_database_destroys_no_key(tmp_path: Path) -> None:
         wrong_site.close()
 
 
+@pytest.mark.slow
 def test_the_right_database_put_back_is_served_without_a_command(wrong_site: Site) -> None:
     kept = wrong_site.database.with_name("kept")
     wrong_site.close()
@@ -251,6 +252,7 @@ def test_a_spool_keeps_the_reports_of_a_lost_collection(wrong_site: Site, tmp_pa
     assert [row.n for row in world.running.store.epochs(again.id)] == [1]
 
 
+@pytest.mark.slow
 def test_a_lost_collection_is_charged_its_whole_budget_on_return(
     wrong_site: Site,
 ) -> None:

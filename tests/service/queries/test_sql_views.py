@@ -134,6 +134,7 @@ def filled(
         yield Filled(service, hidden, released)
 
 
+@pytest.mark.slow
 def test_estimates_are_the_apis_to_the_last_digit(filled: Filled) -> None:
     for manifest, _ in KINDS_OF_ANSWERS:
         check_estimates(filled.service, filled.service.running.registry.get(manifest.collection))
@@ -156,6 +157,7 @@ def check_estimates(service: World, found: Collection) -> None:
     assert [moment(row["ends"]) for row in rows] == [(row["epoch"] + 1) * DAY for row in rows]
 
 
+@pytest.mark.slow
 def test_where_only_releases_may_be_read_no_view_tells_of_reports(filled: Filled) -> None:
     for name in ("v_estimate", "v_ingest", "v_rejection"):
         assert view(filled.service, name, filled.hidden) == []
@@ -193,6 +195,7 @@ def test_nothing_is_shown_of_open_epochs_and_too_few_reports(service: World) -> 
     assert shown_epochs(service, found) == {TODAY}
 
 
+@pytest.mark.slow
 @BOTH
 def test_what_waits_for_the_roll_up_is_counted_as_the_api_counts_it(service: World) -> None:
     found = service.register(authored())

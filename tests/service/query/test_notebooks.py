@@ -63,6 +63,7 @@ def query(service: World) -> Service:
     return served(service)
 
 
+@pytest.mark.slow
 def test_estimates_are_the_rows_of_the_api(service: World, query: Service) -> None:
     reply = service.get("/v1/collections/theme/estimates?confidence=0.9&family=all").get_json()
     found = query.estimates("theme", confidence=0.9, family="all")
@@ -93,6 +94,7 @@ def test_a_frame_has_a_column_a_member_and_says_what_it_is_of(query: Service) ->
     assert frame.attrs["mechanism"] == "grr/1"
 
 
+@pytest.mark.slow
 def test_series_are_read_to_the_last_page(
     service: World, query: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +106,7 @@ def test_series_are_read_to_the_last_page(
     assert str(frame["time"].iloc[-1]) == "2027-01-15 00:00:00+00:00"
 
 
+@pytest.mark.slow
 def test_epochs_releases_and_the_ledger_are_rows(service: World, query: Service) -> None:
     paths = {
         "epochs": (query.epochs("theme"), "/v1/collections/theme/epochs"),

@@ -110,6 +110,7 @@ def test_each_mechanism_is_made_and_planned_again_from_its_own_parameters(
     assert {name for name, _ in REQUESTS} | OF_DOMAINS.keys() == set(NAMES)
 
 
+@pytest.mark.slow
 def test_a_session_answers_the_same_over_http_and_after_a_restart(
     release_world: ReleaseWorld,
 ) -> None:

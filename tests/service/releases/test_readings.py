@@ -146,6 +146,7 @@ def test_the_page_asks_what_the_reports_can_tell(world: World, mechanism: str) -
     assert "The price is ε = 0.5" in html.unescape(priced.text)
 
 
+@pytest.mark.slow
 def test_a_quantity_has_its_name_then_its_value_then_its_limits(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +182,7 @@ def test_answers_are_sentences(world: World) -> None:
     assert "Most common: " in said["hcms/1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", grid(["pairs/1", "fourier/1"], by_default=["pairs/1"]))
 def test_a_session_over_tables_is_asked_for_cells_everywhere(
     world: World, monkeypatch: pytest.MonkeyPatch, mechanism: str

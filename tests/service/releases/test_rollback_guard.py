@@ -101,6 +101,7 @@ def test_the_file_is_for_its_owner_and_knows_the_last_charge(restarted: Restarte
     assert heads.log.size == restarted.spender.service.running.store.log_head()[0]
 
 
+@pytest.mark.slow
 def test_behind_an_older_copy_releases_and_uploads_wait(restarted: Restarted) -> None:
     restarted.release("0.25")
     restarted.save()
@@ -117,6 +118,7 @@ def test_behind_an_older_copy_releases_and_uploads_wait(restarted: Restarted) ->
     service.running.suspension.require_none()
 
 
+@pytest.mark.slow
 def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Restarted) -> None:
     restarted.release("0.25")
     restarted.save()
@@ -153,6 +155,7 @@ def test_reconciling_is_one_entry_of_the_audit_log_however_much_it_charges(
     assert parse(row) == entry
 
 
+@pytest.mark.slow
 def test_a_lost_release_that_is_asked_for_again_is_paid_again(restarted: Restarted) -> None:
     restarted.save()
     first = restarted.release("0.25")
@@ -162,6 +165,7 @@ def test_a_lost_release_that_is_asked_for_again_is_paid_again(restarted: Restart
     assert restarted.spent() == Fraction(1, 2)
 
 
+@pytest.mark.slow
 def test_a_draw_whose_result_was_lost_is_charged_twice(restarted: Restarted) -> None:
     store, collection = restarted.spender.service.running.store, restarted.spender.collection
     service = ReleaseWorld(restarted.spender.service, collection, entropy=stream())
@@ -180,6 +184,7 @@ def test_a_draw_whose_result_was_lost_is_charged_twice(restarted: Restarted) -> 
     assert restarted.spent() == Fraction(1, 2)
 
 
+@pytest.mark.slow
 def test_a_gap_longer_than_the_file_costs_the_whole_budget(
     restarted: Restarted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +199,7 @@ def test_a_gap_longer_than_the_file_costs_the_whole_budget(
     assert restarted.refused() == restarted.refused(epoch=LAST) == "budget-exhausted"
 
 
+@pytest.mark.slow
 def test_a_long_past_that_is_there_costs_nothing(
     restarted: Restarted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +227,7 @@ def test_a_backup_without_the_file_is_reconciled_with_everything(
     assert restarted.refused() == restarted.refused(epoch=LAST) == "budget-exhausted"
 
 
+@pytest.mark.slow
 def test_the_operator_may_say_that_nothing_was_released(restarted: Restarted) -> None:
     restarted.release("0.25")
     restarted.save()
@@ -237,6 +244,7 @@ def test_the_operator_may_say_that_nothing_was_released(restarted: Restarted) ->
     restarted.release("0.5")
 
 
+@pytest.mark.slow
 def test_a_session_that_lost_answers_takes_no_more_questions(restarted: Restarted) -> None:
     collection = restarted.spender.collection
     talk = asked("0.25", mechanism="talk", epochs=over(FIRST))
@@ -307,6 +315,7 @@ def test_without_a_file_there_is_nothing_to_reconcile(restarted: Restarted) -> N
     assert restarted.spent() == Fraction(1, 4)
 
 
+@pytest.mark.slow
 def test_a_reconciliation_that_was_interrupted_charges_nothing_twice(
     restarted: Restarted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ def test_the_same_request_again_is_the_same_release_and_free(release_world: Rele
     assert release_world.charges == 1
 
 
+@pytest.mark.slow
 def test_one_request_from_fifty_threads_is_charged_and_shown_once(
     release_world: ReleaseWorld,
 ) -> None:

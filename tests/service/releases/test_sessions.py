@@ -97,6 +97,7 @@ def test_two_processes_in_turn_give_one_history_without_lost_draws(
     assert kept == [True, True]
 
 
+@pytest.mark.slow
 def test_threads_and_processes_that_ask_at_once_never_show_two_answers(
     release_world: ReleaseWorld,
 ) -> None:
@@ -191,6 +192,7 @@ def test_a_session_with_more_answers_than_planned_goes_on_answering_those(
     assert [ask(restarted(release_world), release, label) for label in (0, 1)] == answers
 
 
+@pytest.mark.slow
 def test_concurrent_questions_never_exceed_the_planned_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,6 +145,7 @@ def test_a_report_to_a_replaced_key_still_opens(split: Split) -> None:
     assert split.n() == 1
 
 
+@pytest.mark.slow
 def test_the_consumer_waits_for_enough_reports_or_for_its_time(split: Split) -> None:
     limits = {"min_reports": 3, "interval_seconds": 600}
     split.new_consumer(**limits).run_once()  # there was no consumer before
@@ -181,6 +182,7 @@ def test_a_consumer_that_is_to_count_at_once_does_not_wait(split: Split) -> None
     assert [consumer.run_once(), consumer.run_once(at_once=True)] == [0, 1]
 
 
+@pytest.mark.slow
 def test_an_epoch_closes_only_after_all_that_was_taken_in_time_is_counted(split: Split) -> None:
     closes = (TODAY + 1) * DAY + split.collection.manifest.grace_seconds
     consumer = split.new_consumer(min_reports=1_000, interval_seconds=3 * DAY)
@@ -221,6 +223,7 @@ def test_an_intake_without_notices_asks_devices_to_come_later(tmp_path: Path) ->
         KeylessIntake(IntakeOptions(str(tmp_path / "nowhere")))
 
 
+@pytest.mark.slow
 @EACH_FORMAT
 def test_whatever_kills_the_intake_what_it_acknowledged_is_in_whole_blocks(split: Split) -> None:
     for step in count():
@@ -259,6 +262,7 @@ def test_whatever_kills_the_consumer_the_next_one_counts_each_report_once(split:
             return
 
 
+@pytest.mark.slow
 def test_a_database_that_refuses_loses_nothing(
     split: Split, monkeypatch: pytest.MonkeyPatch
 ) -> None:

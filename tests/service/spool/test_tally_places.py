@@ -49,6 +49,7 @@ def filled(bare_service: World, place: Place) -> None:
     fill(place.address, [records[at::4] for at in range(2, 4)], "parquet")
 
 
+@pytest.mark.slow
 def test_every_place_and_both_formats_give_the_integers_of_uploads(
     bare_service: World, place: Place
 ) -> None:
@@ -60,6 +61,7 @@ def test_every_place_and_both_formats_give_the_integers_of_uploads(
     assert (again.blocks, again.before) == (0, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", grid(KINDS, by_default=["directory", "database"]), indirect=True)
 def test_damaged_blocks_are_named_kept_and_tried_again(bare_service: World, place: Place) -> None:
     filled(bare_service, place)
@@ -80,6 +82,7 @@ def test_damaged_blocks_are_named_kept_and_tried_again(bare_service: World, plac
     assert cells(bare_service.running, bare_service.manifest.collection) == expected_of(40)
 
 
+@pytest.mark.slow
 def test_a_worker_without_pyarrow_stops_the_job_with_the_cure(
     bare_service: World, tmp_path: Path
 ) -> None:

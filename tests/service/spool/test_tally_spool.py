@@ -71,6 +71,7 @@ def four_blocks(bare_service: World, folder: Path, count: int = 40) -> tuple[Pat
     return made, expected_of(count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("either", ["sqlite", "postgres"], indirect=True)
 def test_a_spool_counts_what_uploads_would_have_counted(either: World, tmp_path: Path) -> None:
     made, expected = four_blocks(either, tmp_path)
@@ -80,6 +81,7 @@ def test_a_spool_counts_what_uploads_would_have_counted(either: World, tmp_path:
     assert counted(either) == expected
 
 
+@pytest.mark.slow
 def test_a_repeated_job_does_nothing_and_another_job_changes_nothing(
     either: World, tmp_path: Path
 ) -> None:
@@ -92,6 +94,7 @@ def test_a_repeated_job_does_nothing_and_another_job_changes_nothing(
     assert counted(either) == expected
 
 
+@pytest.mark.slow
 def test_what_came_by_upload_before_is_taken_off_the_partial_tallies(
     either: World, tmp_path: Path
 ) -> None:
@@ -111,6 +114,7 @@ def test_an_id_twice_in_one_block_counts_once(bare_service: World, tmp_path: Pat
     assert (summary.records, summary.counted, summary.duplicates) == (4, 3, 1)
 
 
+@pytest.mark.slow
 def test_a_transaction_holds_an_eighth_of_what_the_job_has_counted(
     bare_service: World, tmp_path: Path
 ) -> None:
@@ -149,6 +153,7 @@ def test_every_refusal_is_the_one_an_upload_gets(bare_service: World, tmp_path: 
     assert rejections == {reason: n for (_, reason), n in expected.items()}
 
 
+@pytest.mark.slow
 def test_an_epoch_closed_while_blocks_are_opened_stays_as_it_is(
     either: World, tmp_path: Path
 ) -> None:
@@ -167,6 +172,7 @@ def test_an_epoch_closed_while_blocks_are_opened_stays_as_it_is(
     assert [key[0] for key in counted(either)] == [TODAY - 1]
 
 
+@pytest.mark.slow
 def test_a_collection_that_has_ended_takes_nothing(bare_service: World, tmp_path: Path) -> None:
     made, _ = four_blocks(bare_service, tmp_path)
     bare_service.running.registry.close(bare_service.manifest.collection, audit=None)
@@ -175,6 +181,7 @@ def test_a_collection_that_has_ended_takes_nothing(bare_service: World, tmp_path
     assert counted(bare_service) == {}
 
 
+@pytest.mark.slow
 def test_cohorts_are_those_of_uploads(tmp_path: Path) -> None:
     with service_world.opened(tmp_path / "world") as bare_service:
         manifest = service_world.authored(COHORTS.replace('name = "settings"', 'name = "split"'))
@@ -195,6 +202,7 @@ def test_cohorts_are_those_of_uploads(tmp_path: Path) -> None:
     assert len(parts) > 1
 
 
+@pytest.mark.slow
 def test_a_damaged_block_counts_nothing_and_is_tried_again(
     bare_service: World, tmp_path: Path
 ) -> None:
@@ -210,6 +218,7 @@ def test_a_damaged_block_counts_nothing_and_is_tried_again(
     assert counted(bare_service) == expected
 
 
+@pytest.mark.slow
 def test_a_block_with_vouchers_is_left_to_those_who_redeem_them(
     bare_service: World, tmp_path: Path
 ) -> None:
@@ -230,6 +239,7 @@ def test_a_block_with_vouchers_is_left_to_those_who_redeem_them(
     assert counted(bare_service) == expected
 
 
+@pytest.mark.slow
 def test_counted_blocks_are_deleted_when_asked_and_damaged_ones_stay(
     bare_service: World, tmp_path: Path
 ) -> None:
@@ -245,6 +255,7 @@ def test_counted_blocks_are_deleted_when_asked_and_damaged_ones_stay(
     assert counted(bare_service) == expected
 
 
+@pytest.mark.slow
 def test_a_worker_without_the_right_keys_refuses_instead_of_losing_reports(
     bare_service: World, tmp_path: Path
 ) -> None:
@@ -306,6 +317,7 @@ def test_processes_count_the_same_and_killed_ones_lose_and_double_nothing(
     assert counted(bare_service) == expected_of(160)
 
 
+@pytest.mark.slow
 def test_a_clock_that_has_passed_the_grace_closes_epochs_for_spools_too(
     bare_service: World, tmp_path: Path
 ) -> None:

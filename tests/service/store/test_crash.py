@@ -86,6 +86,7 @@ def killed_at(statement: int, database: Database, action: Action) -> tuple[Datab
     return left, not alive
 
 
+@pytest.mark.slow
 def test_a_commit_that_is_killed_counts_everything_or_nothing(every_kill: EveryKill) -> None:
     for left, killed in every_kill(lambda store: store.commit(BATCH, sums)):
         store = left.open()
@@ -96,6 +97,7 @@ def test_a_commit_that_is_killed_counts_everything_or_nothing(every_kill: EveryK
         assert untouched if killed else whole
 
 
+@pytest.mark.slow
 def test_a_retry_after_any_kill_counts_every_report_once(every_kill: EveryKill) -> None:
     for left, _ in every_kill(lambda store: store.commit(BATCH, sums)):
         store = left.open()
@@ -118,6 +120,7 @@ def test_a_kill_leaves_ids_and_vouchers_together(
         assert (ids_kept(left), rows(left, "vouchers")) == ((5, 0) if killed else (9, 4))
 
 
+@pytest.mark.slow
 def test_after_any_kill_each_voucher_counts_one_report(
     every_kill: EveryKill, redeemed: list[AcceptedReport]
 ) -> None:
@@ -131,6 +134,7 @@ def test_after_any_kill_each_voucher_counts_one_report(
         assert (ids_kept(left), rows(left, "vouchers")) == (9, 4)
 
 
+@pytest.mark.slow
 def test_a_block_and_its_mark_appear_together_and_a_retry_counts_it_once(
     every_kill: EveryKill,
 ) -> None:

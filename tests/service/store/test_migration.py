@@ -111,6 +111,7 @@ def test_a_database_of_the_first_schema_keeps_every_row_and_gets_a_ledger(tmp_pa
     assert kept_database <= set(content(old))
 
 
+@pytest.mark.slow
 def test_an_upgraded_database_has_the_schema_of_a_new_one(tmp_path: Path) -> None:
     old = of_the_first_schema(tmp_path)
     schema.migrate(old)
@@ -157,6 +158,7 @@ def test_a_new_database_has_the_schema_that_alembic_made(
     assert definitions(other_database) == definitions(kept_database)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", grid(VERSIONS, by_default=[VERSIONS[0], HEAD]))
 def test_a_database_of_every_version_keeps_rows_and_gets_one_schema(
     kept_database: Database, other_database: Database, version: str

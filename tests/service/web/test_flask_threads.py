@@ -125,6 +125,7 @@ def test_estimates_that_take_long_hold_neither_sign_in_nor_probes() -> None:
     assert asyncio.run(asking()) == [b"passwords", b"probes", *[b"long"] * 20]
 
 
+@pytest.mark.slow
 def test_that_the_process_runs_is_said_on_the_loop_and_counted(tmp_path: Path) -> None:
     """Flask answers the first of these requests; the others are equal and wait for no thread."""
     with opened(tmp_path) as world:

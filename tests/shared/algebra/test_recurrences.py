@@ -51,6 +51,7 @@ def test_after_all_points_the_sequence_goes_on_as_a_multiple_of_itself(q: int, t
     assert terms[codes:] == again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", grid(ORDERS, by_default=[2, 9, 128, 2039]))
 @given(data=st.data())
 def test_sums_of_products_are_those_of_the_field(q: int, data: st.DataObject) -> None:

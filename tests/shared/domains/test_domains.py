@@ -55,6 +55,7 @@ def answers(domain: Bits) -> st.SearchStrategy[list[bool]]:
     return places.map(lambda yes: [place in yes for place in range(domain.size)])
 
 
+@pytest.mark.slow
 @settings(max_examples=by_tier(8, 100))
 @given(bit_domains(), st.data())
 def test_mapping_and_sequence_of_one_answer_are_encoded_alike(
@@ -69,6 +70,7 @@ def test_mapping_and_sequence_of_one_answer_are_encoded_alike(
     assert domain.encode(encoded) == encoded
 
 
+@pytest.mark.slow
 @given(labels(2, 50).map(Choice), st.data())
 def test_label_and_index_of_one_choice_are_encoded_alike(
     domain: Choice, data: st.DataObject
@@ -77,6 +79,7 @@ def test_label_and_index_of_one_choice_are_encoded_alike(
     assert domain.encode(domain.labels[index]) == domain.encode(index) == index
 
 
+@pytest.mark.slow
 @given(domains, junk)
 def test_whatever_is_encoded_is_valid_and_everything_else_a_domain_error(
     domain: Domain, value: object
@@ -192,6 +195,7 @@ def test_parsing_undoes_to_json(domain: Domain) -> None:
     assert parse_domain(json.loads(json.dumps(domain.to_json()))) == domain
 
 
+@pytest.mark.slow
 @given(junk)
 def test_documents_that_are_no_domain_are_refused(document: object) -> None:
     with pytest.raises(ManifestError):

@@ -167,6 +167,7 @@ def test_three_of_a_thousand_buckets_link_more_than_their_public_choice(
     assert math.log2(comb(1000, 3)) < linkage(chain) < math.log2(comb(1000, 3)) + 3
 
 
+@pytest.mark.slow
 def test_a_window_of_1000_values_links_less_than_uniform_outputs() -> None:
     chain = build("square-wave/1", domain_size=1000, epsilon="1", permanent="2")
     assert isinstance(chain, MemoizedChain)

@@ -302,6 +302,7 @@ def test_the_tallies_of_all_open_epochs_have_a_limit() -> None:
     assert manifest_with(changes | {"grace_seconds": 160_000}).mechanism().tally_size == 97
 
 
+@pytest.mark.slow
 def test_cohorts_count_towards_the_limit() -> None:
     labels = [str(each) for each in range(60_000)]
     changes: dict[str, object] = {

@@ -266,6 +266,7 @@ VALUES = SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(KEYS, SCALARS
 LINKED = memoized("linkable = true\n" + SAMPLED)
 
 
+@pytest.mark.slow
 @given(path=st.sampled_from(sorted(LINKED.values)), value=VALUES, honest=st.booleans())
 def test_any_value_in_any_field_is_read_or_refused(path: str, value: object, honest: bool) -> None:
     try:

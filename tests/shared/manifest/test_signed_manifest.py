@@ -26,6 +26,7 @@ def test_a_signed_manifest_reads_back() -> None:
     assert verify(signed) == EXAMPLE
 
 
+@pytest.mark.slow
 def test_the_longest_body_fits_an_envelope() -> None:
     signed = dsse.sign(bytes(MAX_BODY_BYTES), payload_type=MANIFEST_TYPE, seed=SEED)
     with pytest.raises(ManifestError, match="not JSON"):

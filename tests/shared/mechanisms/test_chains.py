@@ -79,6 +79,7 @@ def reported(t: int, a: int, messages: int, scale: int = 2**64) -> Fraction:
     return (kept * true + drawn) / (kept * other + drawn)
 
 
+@pytest.mark.slow
 @given(epsilons, st.data(), st.integers(2, 65_536), st.sampled_from([16, 64, 128]))
 def test_renewal_threshold_keeps_epsilon_and_one_more_would_not(
     epsilon: Fraction, data: st.DataObject, messages: int, size: int

@@ -105,6 +105,7 @@ def test_the_worst_variance_bounds_that_of_every_answer_and_little_more(
     assert max(variances) <= bound <= max(variances) + Fraction(2, outputs - window) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "hybrid"),
     rows([("3", 0.432), ("4", 0.219), ("6", 0.0704)], by_default=[("3", 0.432)]),

@@ -96,6 +96,7 @@ def test_a_constraint_reaches_the_mechanism_as_its_distance() -> None:
     )
 
 
+@pytest.mark.slow
 def test_importing_the_mechanisms_loads_only_light_modules() -> None:
     heavy = {
         "asyncio",

@@ -173,6 +173,7 @@ def test_payloads_of_two_of_200_bits_that_cannot_be_are_refused(payload: str) ->
         mechanism.validate(bytes.fromhex(payload))
 
 
+@pytest.mark.slow
 def test_pmf_is_for_small_spaces_only() -> None:
     sampled(16, 4).pmf((0,) * 16)
     with pytest.raises(ParameterError, match="at most 65,536 for a pmf, got 4368 sets of 5 bits"):

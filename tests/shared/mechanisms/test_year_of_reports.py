@@ -155,6 +155,7 @@ def test_the_attacker_of_large_domains_is_the_one_of_the_definition(id: str) -> 
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", VECTORS)
 def test_the_attacker_of_vectors_is_the_one_of_the_definition(id: str) -> None:
     chain = chain_of(id, *SMALL[id])

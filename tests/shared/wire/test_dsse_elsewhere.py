@@ -53,6 +53,7 @@ def test_it_reads_the_payload_and_the_type_that_we_wrote() -> None:
     assert (envelope.payload, envelope.payload_type) == (BODY, MANIFEST_TYPE)
 
 
+@pytest.mark.slow
 def test_it_refuses_a_payload_with_one_bit_flipped() -> None:
     envelope = read(DELEGATION)
     for payload in single_bit_flips(envelope.payload):
@@ -60,6 +61,7 @@ def test_it_refuses_a_payload_with_one_bit_flipped() -> None:
         assert refused(envelope)
 
 
+@pytest.mark.slow
 def test_it_refuses_a_signature_with_one_bit_flipped() -> None:
     envelope = read(DELEGATION)
     for flipped in single_bit_flips(bytes.fromhex(envelope.signatures[KEY].signature)):

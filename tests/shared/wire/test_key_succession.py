@@ -48,6 +48,7 @@ def histories(draw: st.DrawFn) -> list[KeyList]:
     return lists
 
 
+@pytest.mark.slow
 @given(histories())
 def test_every_later_list_of_an_aggregator_may_follow_every_earlier_one(
     lists: list[KeyList],

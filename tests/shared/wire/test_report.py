@@ -100,11 +100,13 @@ def test_the_binding_is_four_length_prefixed_parts() -> None:
     assert report.seal_info("lunch", b"\xab" * 32, HEADER) == wire
 
 
+@pytest.mark.slow
 @given(st.lists(reports(), min_size=1, max_size=5))
 def test_an_upload_reads_back(sent: list[Report]) -> None:
     assert report.decode_upload(report.encode_upload(sent)) == sent
 
 
+@pytest.mark.slow
 @given(st.lists(reports(), min_size=1, max_size=5))
 def test_an_upload_is_split_into_ids_terms_and_sealed_bytes(sent: list[Report]) -> None:
     frames = report.split_upload(report.encode_upload(sent))

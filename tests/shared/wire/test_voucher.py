@@ -67,6 +67,7 @@ def test_a_text_that_is_no_voucher_is_refused(case: dict[str, Any]) -> None:
         decode_voucher(case["text"])
 
 
+@pytest.mark.slow
 @given(people, people, epochs, epochs)
 def test_one_serial_a_person_and_epoch_and_no_other(
     person: str, other: str, epoch: int, later: int

@@ -211,6 +211,7 @@ def test_findings_are_plain_data() -> None:
     assert Finding("note", "read", "x") == Finding("note", "read", "x")
 
 
+@pytest.mark.slow
 def test_no_module_of_the_wire_computes_with_floats() -> None:
     package = Path(deniable_shared.__file__).parent
     for path in package.rglob("*.py"):
@@ -230,6 +231,7 @@ def test_mechanisms_of_a_mean_and_of_labels_are_not_compared() -> None:
     assert "mechanism.id" not in {each.field for each in lint(number("duchi/1"), now=NOW)}
 
 
+@pytest.mark.slow
 def test_it_accepts_read_releases_with_every_mechanism() -> None:
     """`tests/service/collections/test_without_structure.py` has one that no release reads."""
     body = '[domain]\ntype = "number"\nlow = "0"\nhigh = "99"\nstep = "1"\n'

@@ -200,6 +200,7 @@ def test_a_baseline_would_never_be_recommended(
         assert (every.id, every.reason) == (without.id, without.reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("linkable", [False, True])
 @pytest.mark.parametrize(
     "epsilon", grid(["0.1", "0.5", "1", "2", "3", "4", "6"], by_default=["0.5", "3"])

@@ -70,6 +70,7 @@ def test_the_reports_that_a_choice_needs_are_those_of_the_table(epsilon: str) ->
         assert found.users_needed == pytest.approx(result, rel=0.003)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unshuffled")
 @pytest.mark.parametrize("epsilon", grid(OF_A_BIT, by_default=["0.25", "3"]))
 def test_the_reports_that_a_bit_needs_are_those_of_the_table(epsilon: str) -> None:
@@ -212,6 +213,7 @@ def test_shuffling_helps_and_more_people_help_more() -> None:
     assert many == pytest.approx(0.0085, abs=5e-4)
 
 
+@pytest.mark.slow
 def test_the_document_is_json_with_what_planners_read() -> None:
     result = json.loads(json.dumps(plan(16, "1", 1000).to_json()))
     wanted = {

@@ -135,6 +135,7 @@ def test_the_error_planned_for_texts_is_that_of_many_reports() -> None:
     assert np.std(seen) == pytest.approx(found.std_error, rel=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("domain", "more"),
     [

@@ -40,6 +40,7 @@ def test_a_batch_is_passed_on_in_one_request_and_counted(
     assert relay.running.queue.counts() == {"accepted": BATCH, "forwarded": BATCH}
 
 
+@pytest.mark.slow
 def test_reports_beyond_a_batch_go_with_it_and_a_rest_waits(
     relay: RelayWorld, collection: Collection
 ) -> None:
@@ -50,6 +51,7 @@ def test_reports_beyond_a_batch_go_with_it_and_a_rest_waits(
     assert [len(post.reports) for post in relay.wiretap.posts] == [BATCH + 2]
 
 
+@pytest.mark.slow
 def test_batches_do_not_mix_epochs_versions_keys_sizes_or_collections(
     relay: RelayWorld, collection: Collection
 ) -> None:
@@ -94,6 +96,7 @@ def test_a_large_batch_goes_in_requests_of_at_most_a_thousand_and_256_kib(
         assert relay.n(small.id) == 1_003
 
 
+@pytest.mark.slow
 def test_a_retry_is_no_second_member_of_a_batch_nor_of_a_later_one(
     relay: RelayWorld, collection: Collection
 ) -> None:
@@ -137,6 +140,7 @@ def test_a_batch_that_could_not_be_delivered_in_time_is_counted_apart(
     assert relay.running.queue.counts() == {"accepted": BATCH, "too-late": BATCH}
 
 
+@pytest.mark.slow
 def test_nothing_of_a_device_reaches_the_service(relay: RelayWorld, collection: Collection) -> None:
     reports = []
     for _ in range(30):
@@ -157,6 +161,7 @@ def test_nothing_of_a_device_reaches_the_service(relay: RelayWorld, collection: 
     assert post.at == relay.clock()
 
 
+@pytest.mark.slow
 def test_orders_of_two_runs_over_the_same_reports_differ(
     relay: RelayWorld, collection: Collection
 ) -> None:
@@ -169,6 +174,7 @@ def test_orders_of_two_runs_over_the_same_reports_differ(
     assert first.reports != second.reports
 
 
+@pytest.mark.slow
 def test_the_service_sees_the_same_requests_whether_devices_ask_or_not(
     relay: RelayWorld, collection: Collection
 ) -> None:
@@ -203,6 +209,7 @@ def test_devices_get_from_the_relay_what_the_service_publishes(
         )
 
 
+@pytest.mark.slow
 def test_an_archived_collection_is_not_listed_and_still_relayed(
     relay: RelayWorld, collection: Collection
 ) -> None:

@@ -35,6 +35,7 @@ def test_a_busy_service_is_left_alone_for_as_long_as_it_asks(
     assert relay.running.queue.counts()["forwarded"] == BATCH
 
 
+@pytest.mark.slow
 def test_waits_grow_while_nothing_answers(relay: RelayWorld, collection: Collection) -> None:
     relay.wiretap.outage = ("500 Internal Server Error", [])
     sent(relay, collection, BATCH)
@@ -89,6 +90,7 @@ def test_what_does_not_open_is_counted_with_the_services_reason(
     }
 
 
+@pytest.mark.slow
 def test_reports_of_a_collection_that_was_closed_meanwhile_are_let_go(
     relay: RelayWorld, collection: Collection
 ) -> None:
@@ -113,6 +115,7 @@ def test_only_the_owner_reads_the_file_and_sent_reports_are_deleted(
     assert not wal.exists() or not any(each.sealed in wal.read_bytes() for each in reports)
 
 
+@pytest.mark.slow
 def test_a_second_relay_on_the_directory_is_refused(relay: RelayWorld) -> None:
     from deniable_gateway.errors import LockedError
     from deniable_gateway.relay.asgi import Relay

@@ -26,6 +26,7 @@ def clock(relay: RelayWorld, collection: Collection) -> Moment:
     return clock
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [400 * DAY, -10 * DAY])
 def test_reports_that_wait_are_kept_and_new_ones_come_back(
     relay: RelayWorld, collection: Collection, clock: Moment, step: float

@@ -92,6 +92,7 @@ def test_a_block_that_is_being_written_is_none_yet(tmp_path: Path) -> None:
     assert names() == [name]
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_refused_by_name(tmp_path: Path) -> None:
     spool = open_spool(tmp_path)
     for format, records in (("block", TWO), ("parquet", REPORTS)):

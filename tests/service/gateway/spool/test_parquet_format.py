@@ -45,12 +45,14 @@ def read(data: bytes) -> Any:
     return parquet.read_table(io.BytesIO(data))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(records, min_size=1, max_size=6))
 def test_a_block_reads_back_as_it_was_written(given_records: list[SpooledReport]) -> None:
     assert decode_parquet(encode_parquet(given_records)) == given_records
 
 
+@pytest.mark.slow
 def test_what_is_in_the_open_has_a_column_each() -> None:
     table = read(encode_parquet(REPORTS))
     assert table.column_names == [

@@ -176,6 +176,7 @@ def granted(role: str) -> list[str]:
     return [statement for statement in statements if statement.strip()]
 
 
+@pytest.mark.slow
 def test_an_intake_s_role_can_put_and_read_notices_and_nothing_else(tmp_path: Path) -> None:
     with place_of("database", tmp_path) as place:
         for statement in granted("intake_of_test"):

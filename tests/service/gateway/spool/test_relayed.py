@@ -57,6 +57,7 @@ def asked_of_both(split: Split, sent: list[Report], role: str | None) -> list[li
     return [split.upload(*sent, role=role).codes, codes]
 
 
+@pytest.mark.slow
 def test_a_batch_with_a_relay_token_is_one_block_counted_once(
     split: Split,
 ) -> None:
@@ -123,6 +124,7 @@ def test_an_intake_with_relays_only_takes_no_single_report_without_a_token(tmp_p
         assert split.consumer.run_once() == 1
 
 
+@pytest.mark.slow
 def test_limits_count_reports_and_spare_a_relay_that_of_its_network(tmp_path: Path) -> None:
     with split_service.opened(tmp_path, intake_options=LIMITS) as split:
         assert [split.upload(*reports(split, 1)).status for _ in range(11)] == [200] * 10 + [429]

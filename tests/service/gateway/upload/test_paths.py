@@ -175,6 +175,7 @@ def test_such_requests_are_counted(tmp_path: Path) -> None:
         assert counted._value.get() == 2.0
 
 
+@pytest.mark.slow
 def test_pages_and_the_files_they_load_are_where_they_were(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
         page = world.page("/", "viewer")

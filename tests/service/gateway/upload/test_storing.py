@@ -131,6 +131,7 @@ def test_one_upload_alone_is_tried_once(store: AnyStore) -> None:
     assert storing.batches == [[1]]
 
 
+@pytest.mark.slow
 def test_threads_that_store_the_same_reports_count_each_once(store: AnyStore) -> None:
     storing = Storing(store)
     uploads = [upload(*range(start, start + 7)) for start in range(0, 200, 3)] * 2

@@ -102,6 +102,7 @@ def test_a_stranger_reads_a_public_question_and_that_it_is_simulated(demo: PastD
     assert stranger.get(f"/public/{demo.prepared.collections[1]}").status_code == 404
 
 
+@pytest.mark.slow
 def test_the_link_signs_in_again_and_again_and_says_so(demo: PastDemo) -> None:
     for _ in range(3):
         client = demo.app.test_client()
@@ -111,6 +112,7 @@ def test_the_link_signs_in_again_and_again_and_says_so(demo: PastDemo) -> None:
         assert client.get("/access").status_code == 200
 
 
+@pytest.mark.slow
 def test_another_link_still_works_once(demo: PastDemo) -> None:
     link = demo.service.sessions.make_link("ada", audit=None)
     assert isinstance(demo.service.sessions, DemoSessions)

@@ -196,6 +196,7 @@ def test_a_damaged_entry_of_the_ledger_is_refused(database: Database, store: Any
         store.charges(COLLECTION)
 
 
+@pytest.mark.slow
 def test_counts_that_so_many_reports_cannot_give_are_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
         found = world.register(authored("a", type="choice", more='mechanism = "grr/1"\n'))

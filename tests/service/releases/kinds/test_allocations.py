@@ -124,6 +124,7 @@ def test_prices_follow_the_noisy_demand_and_skip_empty_epochs() -> None:
     assert [row["demand"] for row in result["allocation"]] == pytest.approx(settled["demand"])
 
 
+@pytest.mark.slow
 def test_epoch_by_epoch_gives_the_same_prices_as_all_at_once() -> None:
     built, coins = mechanism("grr/1", 3, "2"), Coins.derive(b"posted")
     more: dict[str, Any] = {"buyers": 600, "rounds": 9, "supply": 100}
@@ -284,6 +285,7 @@ def test_an_allocation_has_one_spelling_that_reads_back_as_itself() -> None:
     assert {parameter.name for parameter in parameters("allocate")} == first.parameters.keys()
 
 
+@pytest.mark.slow
 def test_an_allocation_reads_the_same_coins_whatever_the_tally_holds() -> None:
     release, read = shared(SMALL["grr-4"], 900, epochs=2), set()
     for counts in [(450, 0, 0, 0), (0, 0, 0, 450), (150, 100, 100, 100)]:

@@ -105,6 +105,7 @@ def test_answers_are_within_the_bar_of_the_truth() -> None:
     assert binomial_tail(200, 0.05, missed) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_distribution_is_one_and_answers_are_read_off_it() -> None:
     release = asked(context(mechanism("grr/1", 4, "4"), 10**6), workload="prefixes")
     result: Mapping[str, Any] = release.draw(tallies((70, 10, 10, 10), 10**6)).result

@@ -140,6 +140,7 @@ def test_a_median_nobody_can_turn_is_released_as_it_is() -> None:
     assert release.test.distance_for(0.95) == drawn.result["distance_needed"]
 
 
+@pytest.mark.slow
 def test_a_median_on_the_edge_is_withheld_and_the_bar_does_not_tell() -> None:
     release = request("median", {"epsilon": "1", "delta": "1e-6"}, 4000)
     near = next(

@@ -78,6 +78,7 @@ def test_no_report_replaced_is_told_by_more_than_epsilon(name: str) -> None:
     check_pure(law, neighbours(built, n), session.guarantee)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_a_session_allows_for_what_a_report_moves_the_widest_question_by(name: str) -> None:
     built = CHOICES[name]
@@ -209,6 +210,7 @@ def test_past_the_planned_questions_there_is_an_answer_and_no_bar() -> None:
     json.dumps([dict(one.result) for one in drawn], allow_nan=False)
 
 
+@pytest.mark.slow
 def test_answers_have_both_parts_of_the_error_and_epochs_widen_one() -> None:
     session, drawn = asked().open(SKEWED, list[bytes]().append)
     around, local, central, both = session.ask(question(0)).error_bars

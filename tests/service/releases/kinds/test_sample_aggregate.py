@@ -88,6 +88,7 @@ def law_of(release: PreparedSampleAggregate) -> Callable[[Groups], Pmf[Any]]:
     return lambda groups: release.pmf(parted(groups))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     grid(
@@ -165,6 +166,7 @@ def test_epochs_of_one_cohort_are_one_answer() -> None:
     assert release.proposal(halves).distance == release.proposal(parted(((2, 1),), (3,))).distance
 
 
+@pytest.mark.slow
 def test_neighbours_give_releases_equal_in_every_field_but_the_draw() -> None:
     release, results = asked(world(SMALL["grr-4"])), dict[object, ReleaseResult]()
     for pair in list(pairs(SMALL["grr-4"]))[:60]:

@@ -196,6 +196,7 @@ def test_the_first_crossing_keeps_the_promise_of_propose_test_release(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES)
 def test_without_local_noise_the_first_crossing_is_the_textbook_quantile(share: Fraction) -> None:
     score = Quantile.of(context(TRUTH, 5), share)

@@ -102,6 +102,7 @@ def test_no_report_replaced_is_told_by_more_than_epsilon(name: str, workload: ob
         check_pure(law_of(release, 3), neighbours(SMALL[name], 3), release.guarantee)
 
 
+@pytest.mark.slow
 def test_epsilon_is_reached_so_no_noise_is_wasted() -> None:
     release = asked(context(mechanism("grr/1", 2, "20"), 4000), alpha="0.1", epsilon="1")
     pairs = [((2000, 2000), (2001, 1999)), ((2020, 1980), (2021, 1979))]

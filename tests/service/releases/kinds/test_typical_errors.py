@@ -190,6 +190,7 @@ def test_a_simulation_takes_seconds_of_work_at_most(name: str) -> None:
     assert time.process_time() - before < 6
 
 
+@pytest.mark.slow
 @pytest.mark.deeper
 @pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize("name", grid(sorted(CHOICES), by_default=sorted(CHOICES)[::4]))
@@ -210,6 +211,7 @@ SCORES: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "epsilon"),
     rows(product([300, 100_000], ["0.5", "4"]), by_default=[(100_000, "4")]),

@@ -172,6 +172,7 @@ def test_releases_only_and_too_few_reports_are_refused(service: World) -> None:
     assert [slug.rpartition(":")[2] for slug in slugs] == ["read-refused", "too-few-reports"]
 
 
+@pytest.mark.slow
 def test_the_page_says_no_evidence_and_has_the_numbers_of_the_api(service: World) -> None:
     settings = service.register(authored())
     for epoch in (TODAY - 1, TODAY):

@@ -33,6 +33,7 @@ def test_an_open_epoch_closes_only_when_told_to_close_early(
     assert not service.running.store.is_closed(collection.id, TODAY)
 
 
+@pytest.mark.slow
 def test_closing_early_is_done_once_and_then_nothing(
     service: World, collection: Collection
 ) -> None:
@@ -61,6 +62,7 @@ def test_an_epoch_past_its_grace_closes_without_early(
     assert close(service, TODAY - 3, query="")[0] == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epoch", [TODAY + 1, 4_294_967_295])
 def test_an_epoch_that_has_not_started_cannot_be_closed(
     service: World, collection: Collection, epoch: int

@@ -189,6 +189,7 @@ def test_pages_that_may_upload_are_those_of_the_newest_manifest(service: World) 
     assert service.running.web_origins("unknown") == ()
 
 
+@pytest.mark.slow
 def test_public_answers_do_not_depend_on_cookies(service: World) -> None:
     service.register(authored())
     for path in ("/", "/v1/collections", "/v1/keys", "/v1/collections/settings/manifest"):

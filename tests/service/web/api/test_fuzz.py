@@ -248,6 +248,7 @@ def allowed(document: dict[str, Any], caller: str) -> bool:
     return needs is None or (not scope and allows(role, needs[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "method", "mode"), BOTH)
 def test_a_lesser_caller_is_refused_before_anything_else_is_looked_at(
     service: World, schema: BaseSchema, path: str, method: str, mode: GenerationMode
@@ -268,6 +269,7 @@ def test_a_lesser_caller_is_refused_before_anything_else_is_looked_at(
     assert service.digest() == before
 
 
+@pytest.mark.slow
 def test_every_operation_is_run(schema: BaseSchema) -> None:
     documented = {
         (path, method.upper())

@@ -63,6 +63,7 @@ def document(service: World, collection: Collection, query: str = "") -> dict[st
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", TELL_LABELS + TELL_A_MEAN)
 def test_the_mean_is_told_in_the_units_of_the_domain(service: World, mechanism: str) -> None:
     """At ε = 4 and n = 440 its standard error is at most 1: within 6 of them but for 2e-9."""

@@ -45,6 +45,7 @@ def test_live_reads_open_epochs_and_says_so(service: World) -> None:
     assert (document["epochs"], document["provisional"]) == ([TODAY - 1, TODAY], True)
 
 
+@pytest.mark.slow
 def test_live_is_final_once_its_epochs_are_closed(service: World) -> None:
     collection = filled(service, "live")
     service.running.store.close_epoch(collection.id, TODAY, service.clock(), audit=None)

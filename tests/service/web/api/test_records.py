@@ -79,6 +79,7 @@ def rows(document: dict[str, Any]) -> dict[str, dict[str, float]]:
 IDS = ("pairs/1", "fourier/1", "subset/1", "hadamard/1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "repeat"),
     tiers.rows(
@@ -106,6 +107,7 @@ def test_a_table_of_two_attributes_is_near_the_truth_and_found_associated(
     assert test["p_value"] < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["affine/1", "cyclic/1", "projective/1"])
 def test_a_table_from_a_design_has_intervals_and_is_found_associated(
     service: World, mechanism: str
@@ -143,6 +145,7 @@ def test_product_coding_shows_all_combinations_unless_tables_are_asked_for(servi
     assert whole["os=mac, browser=firefox"]["std_error"] > 0
 
 
+@pytest.mark.slow
 def test_intervals_of_several_tables_hold_together(service: World) -> None:
     collection = asked(service, "pairs/1")
     alone = rows(estimates(service, collection, "?marginal=os,browser&family=all"))
@@ -153,6 +156,7 @@ def test_intervals_of_several_tables_hold_together(service: World) -> None:
     )
 
 
+@pytest.mark.slow
 def test_projections_are_taken_table_by_table(service: World) -> None:
     collection = asked(service, "fourier/1")
     query = "?marginal=os,browser&marginal=os&projection=simplex"
@@ -200,6 +204,7 @@ def test_tables_of_what_is_no_record_are_refused(service: World) -> None:
     assert "only records have one" in answer.get_json()["detail"]
 
 
+@pytest.mark.slow
 def test_a_sealed_report_of_a_record_is_counted(service: World) -> None:
     collection = asked(service, "pairs/1", "fresh")
     before = estimates(service, collection)["n"]
@@ -222,6 +227,7 @@ def test_the_list_of_collections_shows_the_attributes(service: World) -> None:
     assert "labels" not in domain
 
 
+@pytest.mark.slow
 def test_forty_attributes_are_never_written_out_as_combinations(service: World) -> None:
     """2^40 combinations: applied, linted, counted, listed and estimated at once."""
     names = [f"a{place}" for place in range(40)]

@@ -49,6 +49,7 @@ def rows(found: dict[str, object]) -> list[dict[str, float]]:
     return listed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MORE)
 def test_the_numbers_are_the_estimators_over_as_many_epochs(
     service: World, collections: dict[str, Collection], name: str

@@ -156,6 +156,7 @@ def ask(service: World, method: str, template: str, kind: str) -> int:
     return answer.status_code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_public_operations_ask_nobody_who_they_are(service: World, kind: str) -> None:
     statuses = {row: ask(service, *row, kind) for row in PUBLIC}
@@ -196,6 +197,7 @@ def test_a_cookie_is_nobody_under_v1(service: World, caller: str) -> None:
         assert browser.client.open(addressed(path), method=method).status_code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("caller", ["nobody", *SIGNED_IN])
 def test_pages_open_for_whom_they_are(service: World, caller: str) -> None:
     browser = signed_in(service, caller)

@@ -115,6 +115,7 @@ def test_texts_that_were_found_are_not_tested_once_more(
     assert given["estimates"][0]["significant"] is True
 
 
+@pytest.mark.slow
 def test_too_many_candidates_are_refused(service: World, collection: Collection) -> None:
     query = "&".join(f"candidate={number}" for number in range(1_001))
     refused = service.get(f"{path(collection)}?{query}").get_json()
@@ -197,6 +198,7 @@ def test_an_app_gets_a_function_that_takes_any_text(service: World, tmp_path: Pa
     assert "def record_drinks(client: Client, answer: DrinksAnswer) -> Outcome:" in module
 
 
+@pytest.mark.slow
 def test_a_collection_of_texts_is_listed_with_its_length(
     service: World, collection: Collection
 ) -> None:

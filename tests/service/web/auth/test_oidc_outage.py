@@ -96,6 +96,7 @@ def test_a_silent_provider_blocks_one_request_and_others_get_503(
     assert silent.calls == 1
 
 
+@pytest.mark.slow
 def test_a_failure_is_remembered_for_a_minute(
     app: Flask, silent: Silent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_failure_is_remembered_for_a_minute(
     assert begin(app).status_code == 303
 
 
+@pytest.mark.slow
 def test_a_clock_that_went_back_does_not_keep_a_failure(app: Flask, silent: Silent) -> None:
     silent.released.set()
     begin(app)

@@ -55,6 +55,7 @@ def test_the_right_password_leads_to_the_page_that_was_wanted(browser: Browser) 
     assert browser.client.get("/for-viewer").text == "ana analyst"
 
 
+@pytest.mark.slow
 def test_the_page_says_where_a_link_comes_from(
     service: World, browser: Browser, tmp_path: Path
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_form_token_of_another_browser_is_refused(service: World, browser: Bro
     assert browser.client.post("/sign-in", data=form).status_code == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_what_the_browser_says_another_site_sent_is_refused(browser: Browser, site: str) -> None:
     form = {"name": "ana", "password": PASSWORD, "csrf_token": browser.form_token()}
@@ -133,6 +135,7 @@ def test_nobody_is_told_to_sign_in_before_a_change(browser: Browser) -> None:
     assert browser.post("/change").status_code == 401
 
 
+@pytest.mark.slow
 def test_the_cookie_is_of_no_use_to_scripts_and_other_sites(service: World) -> None:
     answer = Browser.at(service.app).sign_in("ana")
     [cookie] = [c for c in answer.headers.getlist("Set-Cookie") if "session=" in c]
@@ -228,6 +231,7 @@ def test_a_refused_password_is_not_repeated(service: World, password: object) ->
     assert "swordfish" not in answer.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("passwords", [["swordfish"], ["swordfish", "swordfish 2"]])
 def test_a_form_repeats_no_refused_password(service: World, passwords: list[str]) -> None:
     admin = Browser.signed_in(service.app, service.running, "admin")
@@ -289,6 +293,7 @@ def test_signing_in_never_leads_to_another_site(browser: Browser, wanted: str) -
     assert "x=y" not in str(answer.headers)
 
 
+@pytest.mark.slow
 def test_whoever_guesses_at_one_name_is_slowed_down_and_a_link_gets_in(
     service: World, browser: Browser
 ) -> None:

@@ -157,6 +157,7 @@ def test_a_refused_form_marks_its_field_and_keeps_what_was_written(admin: Browse
     assert 'value="Ada"' in text
 
 
+@pytest.mark.slow
 def test_the_newest_entries_come_first_and_every_one_is_on_some_page(
     service: World, admin: Browser
 ) -> None:
@@ -170,6 +171,7 @@ def test_the_newest_entries_come_first_and_every_one_is_on_some_page(
     assert seen == list(range(size, 0, -1))
 
 
+@pytest.mark.slow
 def test_verify_holds_the_log_against_a_head_noted_before(service: World, admin: Browser) -> None:
     size, head = service.running.store.audit_head()
     service.send("POST", "/v1/tokens", json={"role": "viewer", "label": "later"})

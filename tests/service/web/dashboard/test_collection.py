@@ -50,6 +50,7 @@ def api(service: World, query: str = "") -> dict[str, dict[str, float]]:
     return {row["label"]: row for row in found["estimates"]}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collection")
 def test_every_number_of_the_table_is_the_api_s(service: World) -> None:
     result = api(service, "?confidence=0.8")
@@ -61,6 +62,7 @@ def test_every_number_of_the_table_is_the_api_s(service: World) -> None:
     assert values(text_of(service, "?confidence=0.8")) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collection")
 def test_a_table_view_has_no_picture_and_a_chart_view_has_both(service: World) -> None:
     chart, table = text_of(service), text_of(service, "?view=table")
@@ -69,6 +71,7 @@ def test_a_table_view_has_no_picture_and_a_chart_view_has_both(service: World) -
     assert values(chart) == values(table)
 
 
+@pytest.mark.slow
 def test_files_are_byte_for_byte_what_the_api_answers(
     service: World, collection: Collection
 ) -> None:
@@ -81,6 +84,7 @@ def test_files_are_byte_for_byte_what_the_api_answers(
     assert service.page(f"/collections/{collection.id}?format=json&by=epoch").data == by_epoch.data
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collection")
 def test_looking_changes_nothing_and_charges_nothing(service: World) -> None:
     service.page("/", "admin")  # a session is written, once
@@ -90,6 +94,7 @@ def test_looking_changes_nothing_and_charges_nothing(service: World) -> None:
     assert service.digest() == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collection")
 def test_only_what_somebody_has_is_significant(service: World) -> None:
     result = api(service, "?significant=holm")
@@ -98,6 +103,7 @@ def test_only_what_somebody_has_is_significant(service: World) -> None:
         assert (f">{label}</a></th>" in page) == row["significant"]
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_called_mean_is_followed_over_time_like_others(service: World) -> None:
     collection = service.register(authored(type="choice", labels=("mean", "mode")))
     for epoch in (TODAY - 1, TODAY):
@@ -110,6 +116,7 @@ def test_an_answer_that_is_called_mean_is_followed_over_time_like_others(service
     assert values(text_of(service, "?label=mean"), "over-time") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collection")
 def test_the_page_says_what_one_report_reveals_and_never_rounds_it_down(service: World) -> None:
     page = text_of(service)
@@ -195,6 +202,7 @@ def test_usual_spans_are_offered_and_each_begins_on_its_day(service: World) -> N
     assert f"from={_day(TODAY - 6)}" in text_of(service)
 
 
+@pytest.mark.slow
 def test_a_span_leads_to_those_before_and_after_it_while_there_are_reports(service: World) -> None:
     collection = service.register(authored())
     for epoch in (TODAY - 9, TODAY - 4, TODAY):
@@ -209,6 +217,7 @@ def test_a_span_leads_to_those_before_and_after_it_while_there_are_reports(servi
     assert "data-key" not in text_of(service)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collection")
 def test_days_that_cross_change_places(service: World) -> None:
     crossed = text_of(service, f"?from={_day(TODAY)}&to={_day(TODAY - 1)}")
@@ -248,6 +257,7 @@ def test_the_first_tile_is_the_top_answer_with_its_interval(service: World) -> N
     assert [name for name, _ in tiles[1:4]] == ["Second", "Margin of error", "Reports"]
 
 
+@pytest.mark.slow
 def test_a_second_answer_whose_interval_reaches_the_first_may_be_the_first(service: World) -> None:
     collection = service.register(authored(type="choice", labels=("tea", "coffee", "milk")))
     service.count_payloads(collection, [b"\x00"] * 30 + [b"\x01"] * 29)
@@ -265,6 +275,7 @@ def test_the_tiles_of_numbers_are_mean_and_median(service: World) -> None:
     assert '"names": ["Answer", "Share of people"]' in page
 
 
+@pytest.mark.slow
 def test_of_many_answers_the_first_ten_are_shown_until_all_are_asked_for(service: World) -> None:
     labels = tuple(f"label {place:02}" for place in range(40))
     collection = service.register(authored(type="choice", labels=labels))
@@ -284,6 +295,7 @@ def test_the_period_that_is_not_over_is_dotted_and_says_so_far(service: World) -
     assert "so far</small></dd>" in page
 
 
+@pytest.mark.slow
 def test_a_question_without_reports_shows_what_to_copy_and_looks_again(service: World) -> None:
     collection = service.register(authored())
     page = text_of(service)
@@ -295,6 +307,7 @@ def test_a_question_without_reports_shows_what_to_copy_and_looks_again(service: 
     assert "Waiting for" not in text_of(service)
 
 
+@pytest.mark.slow
 def test_a_number_is_followed_by_its_mean_or_its_median(service: World) -> None:
     _numbers(service)
     service.count(service.running.registry.get("settings"), ["7"] * 40, epoch=TODAY - 1)

@@ -47,6 +47,7 @@ def _day(epoch: int) -> str:
     return when(epoch * DAY)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collection")
 def test_closed_periods_are_compared_unless_others_are_asked_for(service: World) -> None:
     page = text_of(service)
@@ -84,6 +85,7 @@ def test_both_periods_are_drawn_with_the_estimates_of_the_api(
     assert values(page, "levels") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collection")
 def test_days_of_a_period_that_cross_change_places(service: World) -> None:
     straight = f"?before_from={_day(TODAY - 4)}&before_to={_day(TODAY - 3)}&from={_day(TODAY - 2)}"
@@ -93,6 +95,7 @@ def test_days_of_a_period_that_cross_change_places(service: World) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collection")
 @pytest.mark.parametrize(
     ("query", "field", "said"),

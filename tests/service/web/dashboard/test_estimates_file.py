@@ -97,6 +97,7 @@ def digits(rows: Sequence[dict[str, Any]], names: Sequence[str] = FIGURES) -> li
     return [repr(row[name]) for row in rows for name in names if row[name] is not None]
 
 
+@pytest.mark.slow
 def test_every_figure_is_the_apis_to_the_last_digit(service: World, hostile: Collection) -> None:
     path = f"/v1/collections/{hostile.id}"
     tables = Page(page_of(service, hostile.id)).tables
@@ -123,6 +124,7 @@ def test_numbers_have_mean_and_quantiles_in_their_units(
     assert page.tables["estimates"] == digits(answer["estimates"])
 
 
+@pytest.mark.slow
 def test_ranges_and_sets_that_are_asked_for_are_shown(
     service: World, hostile: Collection, minutes: Collection
 ) -> None:
@@ -139,6 +141,7 @@ def test_ranges_and_sets_that_are_asked_for_are_shown(
     assert "it's or a & b" in page.text
 
 
+@pytest.mark.slow
 def test_a_table_of_two_attributes_is_also_a_cross_tabulation(service: World) -> None:
     collection = service.register(manifest_from_toml(DEVICES, ingest=INGEST))
     for epoch in (TODAY - 2, TODAY - 1):

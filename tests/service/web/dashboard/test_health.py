@@ -101,6 +101,7 @@ def test_the_hours_show_the_gain_of_each_ten_minutes() -> None:
     assert [(status, n) for status, n, _ in refused_requests(looks)] == [("503", 7)]
 
 
+@pytest.mark.slow
 def test_refused_requests_are_on_the_page_with_what_they_mean(service: World) -> None:
     collection = service.register(authored())
     minute(service)
@@ -133,6 +134,7 @@ def test_before_two_looks_nothing_is_called_a_rate(service: World) -> None:
     assert "measuring" in service.page("/health").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", ["closed", "releases"])
 def test_rates_of_hidden_reports_are_hidden(service: World, read: str) -> None:
     collection = service.register(authored(read=read))

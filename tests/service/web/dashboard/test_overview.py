@@ -71,6 +71,7 @@ def test_a_page_may_load_what_is_ours_and_nothing_else(unchanged_service: World)
     assert headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.slow
 def test_everything_the_page_refers_to_is_there(service: World) -> None:
     service.register(authored())
     page = service.page("/", None).text
@@ -150,6 +151,7 @@ def test_a_viewer_sees_what_came_in_today(service: World) -> None:
     assert "Reports today</dt><dd>1\u202f234" in page
 
 
+@pytest.mark.slow
 def test_an_expired_collection_is_an_alert(service: World) -> None:
     service.register(authored(expires="2027-01-20"))
     assert "takes reports until 2027-01-20" in service.page("/").text
@@ -184,6 +186,7 @@ def test_many_questions_are_paged_and_found_by_words(service: World) -> None:
     assert names(service.page("/?q=nothing").text) == []
 
 
+@pytest.mark.slow
 def test_questions_are_sorted_by_what_is_asked_for(service: World) -> None:
     for name, month, reports in (("b", 3, 9), ("a", 5, 5), ("c", 6, 7)):
         found = service.register(authored(name, expires=f"2027-0{month}-01"))
@@ -221,6 +224,7 @@ def test_a_state_lists_the_questions_that_are_in_it(service: World) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_public_question_leads_everyone_to_its_results(service: World) -> None:
     found = service.register(authored("open-data", more="public = true\n"))
     service.register(authored())
@@ -250,6 +254,7 @@ def test_a_line_has_the_answer_of_the_closed_days_with_its_interval(service: Wor
     assert service.page("/", None).text.count("<polyline") == 0
 
 
+@pytest.mark.slow
 def test_a_line_is_kept_until_another_epoch_closes(
     service: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +302,7 @@ def test_where_there_is_no_answer_the_line_says_why(
     assert said in service.page("/").text
 
 
+@pytest.mark.slow
 def test_an_administrator_archives_a_question_and_puts_it_back(service: World) -> None:
     found = service.register(authored("mistake"))
     admin = Browser.signed_in(service.app, service.running, "admin")
@@ -325,6 +331,7 @@ def menus(page: str) -> list[list[str]]:
     return [re.findall(r">([A-Z][^<]*)</a>", each) for each in found]
 
 
+@pytest.mark.slow
 def test_the_menu_is_of_the_person_who_looks(service: World) -> None:
     reading = ["Questions", "Releases", "Budgets", "Set up"]
     assert menus(service.page("/", None).text) == [["Questions"]]
@@ -338,6 +345,7 @@ def test_the_menu_is_of_the_person_who_looks(service: World) -> None:
     assert menus(service.page("/health", "viewer").text) == [reading, ["Health", "Log"]]
 
 
+@pytest.mark.slow
 def test_every_release_is_listed_with_its_question(service: World) -> None:
     found = service.register(
         authored(

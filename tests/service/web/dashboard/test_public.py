@@ -82,6 +82,7 @@ def test_a_question_that_was_withdrawn_is_unknown_at_once(service: World) -> Non
         assert service.get(path, None).status_code == 404
 
 
+@pytest.mark.slow
 def test_browsers_keep_an_answer_until_a_period_is_finished(service: World) -> None:
     collection = asked(service, "live")
     for path in ("/public/live", "/public/live?format=csv", "/embed/live"):

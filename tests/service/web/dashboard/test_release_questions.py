@@ -84,6 +84,7 @@ def test_a_request_is_recognized_as_the_question_that_makes_it(question: Any) ->
     assert question_for("mwem", asked) == OTHER
 
 
+@pytest.mark.slow
 def test_the_form_offers_what_fits_and_a_tenth_of_the_budget(release_world: ReleaseWorld) -> None:
     text = page(release_world)
     assert offered(text) == ["shares", "top", "top-k", "other"]
@@ -92,6 +93,7 @@ def test_the_form_offers_what_fits_and_a_tenth_of_the_budget(release_world: Rele
     assert '<progress value="0.5" max="0.5"' in text
 
 
+@pytest.mark.slow
 def test_a_question_shows_its_own_fields_and_other_kinds_all(
     release_world: ReleaseWorld,
 ) -> None:
@@ -102,6 +104,7 @@ def test_a_question_shows_its_own_fields_and_other_kinds_all(
     assert '<select id="mechanism"' not in page(release_world)
 
 
+@pytest.mark.slow
 def test_a_price_is_a_sentence_and_its_form_names_the_kind(release_world: ReleaseWorld) -> None:
     text = page(release_world, "?cost=true&question=top&epsilon=0.2")
     assert "The price is ε = 0.2" in text

@@ -62,6 +62,7 @@ def acts(release_world: ReleaseWorld) -> list[dict[str, object]]:
     return [entry for entry in entries if entry["act"] == "release-asked"]
 
 
+@pytest.mark.slow
 def test_a_form_sent_twice_makes_one_release_and_one_charge(
     release_world: ReleaseWorld,
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_form_sent_twice_makes_one_release_and_one_charge(
     assert release_world.service.page(first.location).status_code == 200
 
 
+@pytest.mark.slow
 def test_the_audit_log_has_it_once_as_it_has_the_api_s(release_world: ReleaseWorld) -> None:
     form = form_of(release_world)
     confirm(release_world, form)
@@ -85,6 +87,7 @@ def test_the_audit_log_has_it_once_as_it_has_the_api_s(release_world: ReleaseWor
     assert str(by_page["actor"]).startswith("analyst (")
 
 
+@pytest.mark.slow
 def test_what_was_priced_is_charged_though_an_epoch_closed_since(
     release_world: ReleaseWorld,
 ) -> None:
@@ -97,6 +100,7 @@ def test_what_was_priced_is_charged_though_an_epoch_closed_since(
     assert charged.epochs == (FIRST, LAST)
 
 
+@pytest.mark.slow
 def test_looking_spends_and_writes_nothing(release_world: ReleaseWorld) -> None:
     page(release_world)
     before = release_world.service.digest()
@@ -120,6 +124,7 @@ def test_a_form_from_elsewhere_is_refused(release_world: ReleaseWorld) -> None:
     assert release_world.charges == 0
 
 
+@pytest.mark.slow
 def test_a_spent_budget_is_said_with_what_was_asked_and_what_is_left(
     release_world: ReleaseWorld,
 ) -> None:
@@ -145,6 +150,7 @@ def test_nothing_is_confirmed_that_was_not_priced(release_world: ReleaseWorld) -
     assert release_world.charges == 0
 
 
+@pytest.mark.slow
 def test_a_release_s_page_has_the_numbers_of_its_document(release_world: ReleaseWorld) -> None:
     where = confirm(release_world, form_of(release_world)).location
     text = release_world.service.page(where).text
@@ -167,6 +173,7 @@ def test_the_price_and_the_release_show_the_typical_error(release_world: Release
         assert error["population"] in html.unescape(text)
 
 
+@pytest.mark.slow
 def test_a_release_s_files_are_its_document_and_its_table(release_world: ReleaseWorld) -> None:
     where = confirm(release_world, form_of(release_world)).location
     document = release_world.service.get("/v1" + where).get_json()
@@ -180,6 +187,7 @@ def test_a_release_s_files_are_its_document_and_its_table(release_world: Release
     assert "attachment" in table.headers["Content-Disposition"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["", "&table=nothing", "&table=<b>"])
 def test_a_table_that_a_release_has_not_is_refused(release_world: ReleaseWorld, table: str) -> None:
     where = confirm(release_world, form_of(release_world)).location

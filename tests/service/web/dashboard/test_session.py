@@ -129,6 +129,7 @@ def test_an_answer_on_the_page_is_the_api_s_and_the_same_when_asked_again(sessio
     assert "dark or auto" in re.sub(r"<[^>]+>", "", first.text)
 
 
+@pytest.mark.slow
 def test_asking_costs_nothing_and_is_an_act_of_the_audit_log(session: Session) -> None:
     before = len(session.acts())
     session.ask(label="light")
@@ -139,6 +140,7 @@ def test_asking_costs_nothing_and_is_an_act_of_the_audit_log(session: Session) -
     assert len(session.service.store.charges(session.collection)) == 1
 
 
+@pytest.mark.slow
 def test_what_was_chosen_stays_chosen_beside_the_answer(session: Session) -> None:
     boxes = re.findall(r'name="label" value="(\w+)"( checked)?', session.ask(label="dark").text)
     assert boxes == [("light", ""), ("dark", " checked"), ("auto", "")]
@@ -161,6 +163,7 @@ def test_a_question_that_is_none_is_refused_in_a_sentence(
     assert "data-answer" not in refused.text
 
 
+@pytest.mark.slow
 def test_the_page_counts_the_questions_left_and_refuses_one_more(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

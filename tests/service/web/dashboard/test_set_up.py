@@ -85,6 +85,7 @@ def test_every_price_makes_a_text_that_means_it(repeat: str, epsilon: str) -> No
         assert manifest.epsilon_permanent == 2 * report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -133,6 +134,7 @@ ANSWERED = [
 READ = ("live", "releases")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "read"),
     rows(product(ANSWERED, READ), by_default=list(zip(ANSWERED, READ * 2, strict=True))),
@@ -201,6 +203,7 @@ def test_a_warning_leads_to_its_field(unchanged_service: World) -> None:
     assert "Above 4 people can hardly deny their answer" in field
 
 
+@pytest.mark.slow
 def test_the_file_can_be_saved_as_it_is_shown(unchanged_service: World) -> None:
     fields = {"name": "lunch", "labels": "soup\nsalad"}
     answer = unchanged_service.page("/set-up?" + urlencode({**fields, "format": "toml"}))
@@ -208,6 +211,7 @@ def test_the_file_can_be_saved_as_it_is_shown(unchanged_service: World) -> None:
     assert answer.headers["Content-Disposition"] == 'attachment; filename="lunch.toml"'
 
 
+@pytest.mark.slow
 def test_texts_of_a_form_stay_texts_in_page_file_and_snippet(unchanged_service: World) -> None:
     fields = {"name": "x", "labels": f"{HOSTILE}\nb", "purpose": HOSTILE, "owner": HOSTILE}
     text = page(unchanged_service, **fields)
