@@ -33,7 +33,8 @@ MAY_LOOK = {
 def bare(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """An environment of this checkout without tools; the programs that it starts."""
     started: list[tuple[str, ...]] = []
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    for name in ("PYTEST_XDIST_WORKER", "UV_PROJECT_ENVIRONMENT"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("UV", "/bin/uv")
     monkeypatch.setattr(sys, "prefix", str(ROOT / ".venv"))
     monkeypatch.setattr(bootstrap, "missing", lambda: [] if started else ["hypothesis"])
