@@ -44,6 +44,7 @@ def asking_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
         yield web
 
 
+@pytest.mark.long
 def test_visitors_are_counted_as_devices_with_the_same_keys(other_tab: Tab, tmp_path: Path) -> None:
     """One after the other; each finds the storage empty, as `forget` left it."""
     for each in ("visitors", "devices"):

@@ -107,6 +107,7 @@ def test_it_says_where_to_look_and_stays_until_ctrl_c(deniable: Deniable, tempor
     rows(
         [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, -9)],
         by_default=[(signal.SIGKILL, -9)],
+        long=[(signal.SIGINT, 0), (signal.SIGTERM, 0)],
     ),
 )
 def test_whatever_ends_it_while_clients_send_nothing_is_left(

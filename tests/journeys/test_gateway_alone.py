@@ -81,7 +81,7 @@ def test_what_is_missing_is_named(python: Path, tmp_path: Path) -> None:
         assert f'pip install "deniable-gateway[{extra}]"' in answer.stderr
 
 
-@pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.processes
 def test_a_relay_passes_reports_of_real_devices_to_a_real_service(
     python: Path, way: LongWay
@@ -97,6 +97,7 @@ def test_a_relay_passes_reports_of_real_devices_to_a_real_service(
     assert json.loads(run(*status)) == {"accepted": BATCH, "forwarded": BATCH}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.processes
 def test_an_intake_writes_reports_of_real_devices_into_a_spool(python: Path, way: LongWay) -> None:
     spool = way.folder / "spool"

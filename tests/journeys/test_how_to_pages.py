@@ -17,7 +17,7 @@ from deniable_shared.wire.voucher import issue
 from support.builders import readme_releases
 from support.builders.guided_service import Guided, command_lines, needs_more, with_recent_days
 from support.processes.published_service import published
-from support.tiers import thorough
+from support.tiers import grid, thorough
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def code(page: str) -> str:
 
 
 @pytest.mark.deeper
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", grid(PAGES, by_default=list(PAGES)[::3]))
 def test_every_line_does_what_the_page_says(page: str, guided: Guided) -> None:
     lines = [line for line in command_lines(path(page)) if line and not needs_more(line)]
     assert lines

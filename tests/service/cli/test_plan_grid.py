@@ -99,7 +99,7 @@ def test_what_may_be_linked_is_chosen_from_more(deniable: Deniable) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "asks"), rows(ASKED, by_default=ASKED[:1]))
+@pytest.mark.parametrize(("kind", "asks"), rows(ASKED, by_default=ASKED[:1], long=ASKED[1::2]))
 def test_plot_draws_a_tile_for_every_size_and_epsilon(
     deniable: Deniable, tmp_path: Path, kind: str, asks: str
 ) -> None:

@@ -106,6 +106,7 @@ def released(made: ReleaseWorld, patch: pytest.MonkeyPatch, mechanism: str) -> I
     yield Answer("the list", listed.status_code, listed.text)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", grid(sorted(REQUESTS), by_default=["hcms/1"], long=["fourier/1", "square-wave/1"])

@@ -72,7 +72,7 @@ TOO_RARE = {
 }
 """What parts neighbours the most is too rare to be seen in so many draws; the laws show it."""
 SEEN = [each for each in AUDITS if each not in TOO_RARE]
-SOME_SEEN = ["exponential, mode", "histogram", "median", "price", "shares"]
+SOME_SEEN = ["exponential, mode", "median", "shares"]
 MORE = {"mean of waves": 8_000, "noisy-max, geometric": 100_000, "shares": 10_000}
 """Draws that show half a sensitivity: fewer may miss it by chance."""
 
@@ -121,7 +121,7 @@ def test_the_exact_audit_finds_half_a_sensitivity(
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     "name",
-    grid(AUDITS, by_default=[n for n in ONE_OF_EACH_KIND if n not in SLOW], long=AUDITS),
+    grid(AUDITS, by_default=[n for n in ONE_OF_EACH_KIND if n not in SLOW][::2], long=AUDITS),
 )
 def test_draws_prove_no_more_than_the_price(name: str) -> None:
     """n = 100,000 reports, 3,000 draws or more of both; false alarm ≤ 1e-6 over all kinds."""
