@@ -46,7 +46,7 @@ test *arguments:
 fast *arguments:
     uv run pytest -m fast "$@"
 
-# Run whole grids, storms, histories of years and audits of samples: 25 minutes.
+# Run whole grids, storms, histories of years and audits of samples: half an hour.
 exhaustive *arguments:
     uv run pytest -m exhaustive "$@"
 
