@@ -21,7 +21,7 @@ from support.processes.web_client import node
 from support.tiers import grid
 
 START = datetime(2026, 12, 13, 6, tzinfo=UTC).timestamp()
-HISTORIES = 130
+HISTORIES = 134
 """For each seed."""
 ACTS = 24
 HEAD = """

@@ -20,7 +20,7 @@ from support.processes.web_client import FOLDER, build, evaluate, node, npm_scri
 from support.tiers import by_tier
 
 COLLECTION = "settings-qgd4v4"
-DRAWS = by_tier(1_600, 40_000)
+DRAWS = by_tier(1_600, 100_000)
 """Random (key, value, epoch) in all."""
 
 

@@ -27,7 +27,7 @@ from support.builders.api_world import DSSE, TODAY, World, authored, opened
 from support.tiers import by_tier, rows
 
 pytestmark = pytest.mark.deeper
-EXAMPLES = by_tier(1, 6)
+EXAMPLES = by_tier(1, 12)
 FEW = by_tier(1, 3)
 REFUSED = by_tier(1, 6)
 """Examples of requests of which the document says that who asks is no one who may."""
