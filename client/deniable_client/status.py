@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TROUBLE", "Status", "read_status"]
 
-TROUBLE = frozenset({"log-forked", "misconfigured", "policy-unreadable", "storage"})
+TROUBLE = frozenset({"log-forked", "misconfigured", "over-ceiling", "policy-unreadable", "storage"})
 """Reasons that no person chose: something is broken."""
 
 _CONSENT = {
@@ -30,7 +30,8 @@ class Status:
     """`consent` is the person's decision. `silences` are all reasons why nothing is recorded now.
 
     The code of a reason is one of: misconfigured, closed, storage, log-forked, declined, not-asked,
-    do-not-track, deniable-disable, app-switch, ci, policy, policy-unreadable, no-questions.
+    do-not-track, deniable-disable, app-switch, ci, policy, policy-unreadable, no-questions,
+    over-ceiling.
     """
 
     consent: Consent
@@ -84,6 +85,16 @@ def read_status(
     if gate.word in _CONSENT:
         silences.append(_CONSENT[gate.word])
     silences += gate.opt_outs.denials()
-    if gate.fault is None and not any(each.live(now) for each in collections.prepared):
-        silences.append(Denial("no-questions", "this app asks nothing now"))
+    if gate.fault is None:
+        silences += _without_a_question(collections, now)
     return Status(gate.word, tuple(silences))
+
+
+def _without_a_question(collections: KnownCollections, now: float) -> list[Denial]:
+    """Why no question can be answered now; empty if one can."""
+    live = [each for each in collections.prepared if each.live(now)]
+    if not live:
+        return [Denial("no-questions", "this app asks nothing now")]
+    if not any(each.admitted for each in live):
+        return [Denial("over-ceiling", "its questions cost more privacy than this app allows")]
+    return []

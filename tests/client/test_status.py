@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deniable_client import Client, Outcome, opt_outs
+from deniable_client import Ceiling, Client, Outcome, opt_outs
 from deniable_client.opt_outs import CI_MARKERS, OFF, ON, OptOuts
 from deniable_client.testing import RecordingTransport
 from support.builders.client_world import (
@@ -168,6 +168,11 @@ CASES: dict[str, tuple[Callable[[InstalledApp], Client], str, str]] = {
     ),
     "a client that was closed": (closed, "closed", "the app has closed it"),
     "no question now": (years_later, "no-questions", "this app asks nothing now"),
+    "an app that allows less than its questions cost": (
+        lambda installed: installed.open(ceiling=Ceiling("0.1", "0.1", "0.1")),
+        "over-ceiling",
+        "its questions cost more privacy than this app allows",
+    ),
 }
 
 
