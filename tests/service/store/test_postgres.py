@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,10 @@ from deniable_aggregator.base.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.operations.doctor import checkup
 from deniable_aggregator.store.postgres import rollup
-from deniable_aggregator.store.postgres.pool import Lock, connect
+from deniable_aggregator.store.postgres.pool import WAIT_SECONDS, Lock, connect
 from deniable_aggregator.store.postgres.store import PostgresStore
 from deniable_aggregator.store.rows import CommitStatus
+from deniable_client.transport import HttpTransport
 from support.builders import databases
 from support.builders.databases import COLLECTION, Postgres, register
 from support.builders.ledgers import admitted, charge_row, result_row
@@ -299,6 +301,11 @@ def test_a_server_that_is_not_there_is_told_in_one_line() -> None:
         PostgresStore("postgresql://nobody:secret@127.0.0.1:1/nothing")
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_upload_without_a_connection_is_answered_before_devices_hang_up() -> None:
+    devices_wait = signature(HttpTransport.request).parameters["timeout"].default
+    assert devices_wait > WAIT_SECONDS
 
 
 def test_an_older_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 MOST_CONNECTIONS = 12
 """Connections of one process. Uploads share one commit at a time; the others serve readers."""
 
-WAIT_SECONDS = 15.0
+WAIT_SECONDS = 8.0
+"""Longest wait for a connection, in seconds. Devices wait 10: they get an answer before that."""
+
 DEFAULTS: dict[str, str | int] = {
     "application_name": "deniable",
     "connect_timeout": 10,
