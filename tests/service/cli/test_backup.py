@@ -56,6 +56,18 @@ def test_a_directory_that_is_in_use_is_not_restored_into(
     assert "exists already" in deniable.refused("store", "backup", tmp_path / "b.zip")
 
 
+@pytest.mark.parametrize(
+    ("place", "missing"),
+    [("backups", "backups"), ("backups/", "backups"), ("backups/b.zip", "backups")],
+)
+def test_a_disk_that_is_not_mounted_gets_no_backup(
+    deniable: Deniable, tmp_path: Path, place: str, missing: str
+) -> None:
+    said = deniable.refused("store", "backup", f"{tmp_path}/{place}")
+    assert f"there is no directory {tmp_path / missing}: create it, or mount its disk" in said
+    assert not (tmp_path / missing).exists()
+
+
 @pytest.mark.processes
 def test_a_store_moves_to_postgresql_and_the_service_finds_everything(
     deniable: Deniable,

@@ -53,8 +53,9 @@ def store() -> None:
 def backup(
     place: Path, keys: bool, passphrase_file: Path | None, data: Path | None, as_json: bool
 ) -> None:
-    """Back up everything into one file. The service may keep running.
+    """Back up everything into one new file. The service may keep running.
 
+    Name a FILE that ends in .zip, or a DIRECTORY that is there: it gets a file with date and time.
     The file is one snapshot of the database, in the same format for SQLite and PostgreSQL. It
     contains tallies and hashes of tokens, so only you can read it. It contains private keys only
     with --keys. Give - to write to standard output.

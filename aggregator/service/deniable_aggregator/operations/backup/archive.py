@@ -87,10 +87,20 @@ class Archive:
 
 
 def archive_path(place: Path, now: float) -> Path:
-    """`place`; if it is a directory, a name in it with date and time."""
-    if not place.is_dir():
-        return place
-    return place / f"deniable-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}.zip"
+    """`place`; if it is a directory, a name in it with date and time.
+
+    Raises StoreError if the directory is missing. A name without `.zip` means a directory: a disk
+    that is not mounted must not become a file in its place.
+    """
+    if place.is_dir():
+        return place / f"deniable-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}.zip"
+    folder = place.parent if place.suffix == ".zip" else place
+    if not folder.is_dir():
+        raise StoreError(
+            f"there is no directory {folder}: create it, or mount its disk. "
+            "A backup is a new file that ends in .zip, or a directory"
+        )
+    return place
 
 
 @contextmanager
