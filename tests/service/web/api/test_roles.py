@@ -265,6 +265,21 @@ def test_401_says_which_scheme_is_spoken(service: World) -> None:
     assert answer.get_json()["type"] == "urn:deniable:problem:unauthorized"
 
 
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({}, "send the header “Authorization: Bearer dn_…”"),
+        ({"Authorization": "Basic ZGVu"}, "send the header “Authorization: Bearer dn_…”"),
+        ({"Authorization": "Bearer dn_other"}, "is unknown here, was revoked or has expired"),
+    ],
+    ids=["none", "another scheme", "wrong"],
+)
+def test_401_tells_a_wrong_token_from_none(service: World, sent: dict[str, str], said: str) -> None:
+    answer = service.get("/v1/tokens", None, **sent)
+    assert answer.status_code == 401
+    assert said in answer.get_json()["detail"]
+
+
 def test_403_says_which_role_is_needed_and_which_there_is(service: World) -> None:
     document = service.get("/v1/tokens", "analyst").get_json()
     assert document["type"] == "urn:deniable:problem:forbidden"

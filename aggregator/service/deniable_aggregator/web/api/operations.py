@@ -20,6 +20,7 @@ from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.web import arguments
 from deniable_aggregator.web.application import Answers, service
 from deniable_gateway.problem import Problem
+from deniable_gateway.upload.bearer import presented_hash
 
 if TYPE_CHECKING:
     from deniable_aggregator.base.spans import SpanName
@@ -129,12 +130,15 @@ def operation_of(view: object) -> Operation | None:
 
 def require(role: str) -> Identity:
     """The identity of the token. Raises unauthorized or forbidden unless it covers `role`."""
-    token = service().tokens.authenticate(request.headers.get("Authorization"))
+    header = request.headers.get("Authorization")
+    token = service().tokens.authenticate(header)
     if token is None:
+        wanted = f"this needs a valid token of role {role} or above"
         raise Problem(
             "unauthorized",
-            f"this needs a valid token of role {role} or above: "
-            "send the header “Authorization: Bearer dn_…”",
+            f"{wanted}: send the header “Authorization: Bearer dn_…”"
+            if presented_hash(header) is None
+            else f"{wanted}, and the one that was sent is unknown here, was revoked or has expired",
         )
     if not allows(token.role, role):
         raise Problem("forbidden", f"this needs role {role} or above, the token has {token.role}")
