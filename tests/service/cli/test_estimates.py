@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,8 @@ def test_a_comparison_shows_what_changed(deniable: Deniable) -> None:
     (line,) = (line for line in shown.splitlines() if "dark_mode" in line)
     assert line.split()[-1] == "changed"
     assert "1 of 2 changed." in shown
+    today = datetime.fromtimestamp(TODAY * 86_400, UTC)
+    assert f"after:  {today:%Y-%m-%d} (epoch {TODAY}), n = 400" in shown
 
 
 def test_a_comparison_names_both_periods_or_neither(deniable: Deniable) -> None:

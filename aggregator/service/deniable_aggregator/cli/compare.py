@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +19,7 @@ from deniable_aggregator.cli.options import (
 )
 from deniable_aggregator.cli.output import escape_control_characters, plain_table, show
 from deniable_aggregator.client.usual_periods import usual_periods
-from deniable_aggregator.documents.describe import epochs_words
+from deniable_aggregator.documents.describe import days_of, epochs_words
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.connection import Arguments
@@ -105,19 +106,21 @@ def compare(  # noqa: PLR0913  (click passes each option by name)
         "candidate": list(candidates) or None,
     }
     with target.connect() as client:
+        known = client.epochs(collection).document
         if usual:
-            periods = usual_periods(client.epochs(collection).document)
+            periods = usual_periods(known)
         answer = client.comparison(
             collection, {**periods, **further}, accept=media_type(as_csv=as_csv)
         )
-    show(answer, _print_comparison, as_json=as_json, as_csv=as_csv)
+    table = partial(_print_comparison, epoch_seconds=known.epoch_seconds)
+    show(answer, table, as_json=as_json, as_csv=as_csv)
 
 
-def _print_comparison(document: ComparisonDocument) -> None:
+def _print_comparison(document: ComparisonDocument, *, epoch_seconds: int) -> None:
     shares = document.unit == "share"
     click.echo(f"{document.collection}: {document.mechanism}")
-    click.echo(f"before: {_period_text(document.before)}")
-    click.echo(f"after:  {_period_text(document.after)}")
+    click.echo(f"before: {_period_text(document.before, epoch_seconds)}")
+    click.echo(f"after:  {_period_text(document.after, epoch_seconds)}")
     plain_table(
         [
             "label",
@@ -132,10 +135,11 @@ def _print_comparison(document: ComparisonDocument) -> None:
     click.echo(f"{document.changed} of {len(document.differences)} changed.")
 
 
-def _period_text(period: PeriodDocument) -> str:
+def _period_text(period: PeriodDocument, epoch_seconds: int) -> str:
+    days = days_of(period.epochs, epoch_seconds)
     state = ", provisional: an epoch is open" if period.provisional else ""
     plural = "" if len(period.epochs) == 1 else "s"
-    return f"epoch{plural} {epochs_words(period.epochs)}, n = {period.n:,}{state}"
+    return f"{days} (epoch{plural} {epochs_words(period.epochs)}), n = {period.n:,}{state}"
 
 
 def _row(row: DifferenceDocument, *, shares: bool) -> list[str]:

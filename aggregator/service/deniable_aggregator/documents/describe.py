@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from deniable_shared.manifest.epochs import epoch_start
+
 if TYPE_CHECKING:
     from deniable_aggregator.documents.releases import CostDocument, PlannedDocument, ReleaseSummary
 
@@ -42,6 +44,20 @@ def epoch_runs(epochs: Iterable[int]) -> list[tuple[int, int]]:
         else:
             runs.append((epoch, epoch))
     return runs
+
+
+def days_of(epochs: Iterable[int], epoch_seconds: int) -> str:
+    """Runs of epochs by the days, or times, on which their ends begin."""
+    return ", ".join(
+        " to ".join(when(epoch_start(end, epoch_seconds)) for end in dict.fromkeys(run))
+        for run in epoch_runs(epochs)
+    )
+
+
+def when(second: float) -> str:
+    """2027-01-15, or with the time where it is no midnight."""
+    moment = datetime.fromtimestamp(second, UTC)
+    return f"{moment:%Y-%m-%d}" if second % 86_400 == 0 else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def moment(seconds: int) -> str:

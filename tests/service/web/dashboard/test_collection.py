@@ -390,6 +390,6 @@ def test_every_kind_of_question_has_a_page_in_every_view(
 
 
 def _day(epoch: int) -> str:
-    from deniable_aggregator.web.dashboard.formatting import when
+    from deniable_aggregator.documents.describe import when
 
     return when(epoch * DAY)

@@ -12,8 +12,8 @@ from deniable_aggregator.documents.comparison import (
     DifferenceDocument,
     PeriodDocument,
 )
+from deniable_aggregator.documents.describe import when
 from deniable_aggregator.web.dashboard.comparison_charts import people_needed
-from deniable_aggregator.web.dashboard.formatting import when
 from support.builders.api_world import DAY, TODAY, World, authored
 
 BOTH = {"dark_mode": True, "beta": True}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.documents.describe import days_of, when
 from deniable_aggregator.documents.estimates import LabelEstimate
 from deniable_aggregator.web.dashboard import svg
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
@@ -19,13 +20,11 @@ from deniable_aggregator.web.dashboard.formatting import (
     digits_for,
     plural,
     share,
-    when,
 )
 from deniable_aggregator.web.dashboard.guarantees import _times, _up
 from deniable_aggregator.web.dashboard.page import Page
 from deniable_aggregator.web.dashboard.pages import menu, pages
 from deniable_aggregator.web.dashboard.paging import paginate
-from deniable_aggregator.web.dashboard.release_charts import days_of
 from deniable_shared.domains import Choice, Record
 
 THIN = "\u202f"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from werkzeug.test import TestResponse
 
+from deniable_aggregator.documents.describe import when
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
-from deniable_aggregator.web.dashboard.formatting import when
 from deniable_aggregator.web.dashboard.release_form import (
     ReleasesArguments,
     ReleasesQuery,

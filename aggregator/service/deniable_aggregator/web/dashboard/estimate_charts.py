@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
 
+from deniable_aggregator.documents.describe import when
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
 from deniable_aggregator.web.dashboard.estimate_tables import (
     INTERVAL,
@@ -24,7 +25,6 @@ from deniable_aggregator.web.dashboard.formatting import (
     digits_for,
     plural,
     share,
-    when,
 )
 from deniable_shared.manifest.epochs import epoch_at
 

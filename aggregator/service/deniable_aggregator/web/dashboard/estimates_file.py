@@ -18,6 +18,7 @@ from flask import Flask
 from msgspec import UnsetType
 
 from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.documents.describe import when
 from deniable_aggregator.web.dashboard import formatting
 from deniable_aggregator.web.dashboard.assets import STATIC
 from deniable_aggregator.web.dashboard.estimate_charts import bar_chart, cross_table
@@ -130,7 +131,7 @@ def _over_time(collection: Collection, series: Sequence[SeriesRow]) -> Context:
     seconds = collection.manifest.epoch_seconds
 
     def starts(epoch: int) -> str:
-        return formatting.when(epoch_start(epoch, seconds))
+        return when(epoch_start(epoch, seconds))
 
     axis = axis_of(series, shares=not has_numbers(series))
     return {

@@ -6,6 +6,7 @@ import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.documents.describe import when
 from deniable_shared.manifest.epochs import period_name
 
 if TYPE_CHECKING:
@@ -48,12 +49,6 @@ def digits_for(widths: Iterable[float]) -> int:
     return min(
         max(-math.floor(math.log10(finite_widths[len(finite_widths) // 2] / 2)), 1), _MOST_DIGITS
     )
-
-
-def when(second: float) -> str:
-    """2027-01-15, or with the time where it is no midnight."""
-    moment = datetime.fromtimestamp(second, UTC)
-    return f"{moment:%Y-%m-%d}" if second % 86_400 == 0 else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def moment(second: float, between: str = " ") -> str:

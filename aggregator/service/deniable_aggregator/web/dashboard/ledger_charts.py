@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from flask import url_for
 
-from deniable_aggregator.documents.describe import cost_words
+from deniable_aggregator.documents.describe import cost_words, when
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
-from deniable_aggregator.web.dashboard.formatting import plural, when
+from deniable_aggregator.web.dashboard.formatting import plural
 from deniable_aggregator.web.dashboard.release_charts import short_price
 from deniable_shared.manifest.epochs import epoch_start
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.web.dashboard.formatting import when
+from deniable_aggregator.documents.describe import when
 from deniable_shared.manifest.epochs import epoch_start, period_name
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from deniable_aggregator.documents.describe import (
     cost_words,
-    epoch_runs,
+    days_of,
     epochs_words,
     request_text,
 )
@@ -25,9 +25,7 @@ from deniable_aggregator.web.dashboard.formatting import (
     count,
     digits_for,
     share,
-    when,
 )
-from deniable_shared.manifest.epochs import epoch_start
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.releases import (
@@ -58,14 +56,6 @@ Rows = Sequence[Mapping[str, Any]]
 def short_price(cost: CostDocument) -> str:
     """Without ρ where there is an ε: it is in the document, and there is seldom a limit to it."""
     return cost_words(cost if cost.epsilon is None else replace(cost, rho=None))
-
-
-def days_of(epochs: Sequence[int], seconds: int) -> str:
-    """Runs of epochs of so many seconds by the days, or times, on which the ends begin."""
-    return ", ".join(
-        " to ".join(when(epoch_start(end, seconds)) for end in dict.fromkeys(run))
-        for run in epoch_runs(epochs)
-    )
 
 
 def budget_rows(quote: QuoteDocument) -> list[tuple[str, str, str, str, str]]:

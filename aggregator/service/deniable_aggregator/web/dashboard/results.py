@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.documents.describe import when
 from deniable_aggregator.web.dashboard.answer_tiles import answer_tiles
 from deniable_aggregator.web.dashboard.estimate_tables import shares_table
-from deniable_aggregator.web.dashboard.formatting import when
 from deniable_aggregator.web.dashboard.guarantees import (
     excess_error,
     fabrication_limits,

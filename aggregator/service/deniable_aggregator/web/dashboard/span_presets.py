@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
+from deniable_aggregator.documents.describe import when
 from deniable_aggregator.queries.epoch_ranges import epoch_range
-from deniable_aggregator.web.dashboard.formatting import when
 from deniable_shared.manifest.epochs import epoch_start, period_name
 
 if TYPE_CHECKING:

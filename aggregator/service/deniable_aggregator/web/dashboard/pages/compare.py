@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.documents.describe import when
 from deniable_aggregator.queries.comparison import comparison
 from deniable_aggregator.queries.pooled_tallies import readable_rows
 from deniable_aggregator.web.application import CSV, answer, service
@@ -24,7 +25,7 @@ from deniable_aggregator.web.dashboard.comparison_view import (
     comparison_arguments,
     period_pairs,
 )
-from deniable_aggregator.web.dashboard.formatting import count, digits_for, when
+from deniable_aggregator.web.dashboard.formatting import count, digits_for
 from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.web.dashboard.paging import paginate
 from deniable_aggregator.web.formats import as_table
