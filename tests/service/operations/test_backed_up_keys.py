@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Callable
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -40,6 +43,37 @@ def test_a_restored_directory_with_keys_serves_at_once(tmp_path: Path) -> None:
     service = Service.open(target, clock=Moment())
     service.tick()
     service.close()
+
+
+@pytest.mark.slow
+def test_a_restore_that_is_interrupted_among_the_keys_is_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealed_keys, "_N", 1 << 10)
+    old = prepared(tmp_path / "old")
+    path = copying.back_up(old, tmp_path, PASSPHRASE, NOON)
+    target = Settings(data=tmp_path / "new" / "data")
+    with monkeypatch.context() as full:
+        full.setattr("os.fsync", disk_that_fills_up(after=2))
+        with pytest.raises(OSError, match="No space left"):
+            restored(target, path)
+    assert not (target.data / "keys").exists()
+    assert restored(target, path).has_keys
+    files = {each.name: each.read_bytes() for each in (old.data / "keys").iterdir()}
+    assert {each.name: each.read_bytes() for each in (target.data / "keys").iterdir()} == files
+    assert len(files) > 3
+    assert not (target.data / sealed_keys.DRAFT).exists()
+
+
+def disk_that_fills_up(*, after: int) -> Callable[[int], None]:
+    """An fsync that fails, once, after so many calls."""
+    calls = count()
+
+    def fsync(descriptor: int) -> None:
+        if next(calls) == after:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    return fsync
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from deniable_gateway.directory_sync import sync_directory
 from deniable_gateway.errors import SpoolError
 from deniable_gateway.spool.protocol import DAMAGED, NOTICES, SpoolFile, is_file_of_spool
 
@@ -91,16 +92,8 @@ class DirectorySpool:
         except BaseException:  # an incomplete file must not fill a full disk
             draft.unlink(missing_ok=True)
             raise
-        _sync(self._path)
+        sync_directory(self._path)
 
 
 def _is_draft(name: str) -> bool:
     return name.startswith(".") and name.endswith(".draft")
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

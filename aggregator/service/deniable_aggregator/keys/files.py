@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.base.errors import KeyFileError
+from deniable_gateway.directory_sync import sync_directory
 from deniable_gateway.errors import DataDirectoryError
 from deniable_shared.wire import dsse
 
@@ -49,7 +50,7 @@ def write_private(path: Path, raw: bytes, *, kind: str) -> None:
         os.link(draft, path)  # unlike a rename, a link never replaces a file
     finally:
         draft.unlink()
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def read_private(path: Path, *, kind: str) -> bytes:
@@ -112,7 +113,7 @@ def destroy(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         path.unlink()
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
 
 
 def write_public(path: Path, content: bytes) -> None:
@@ -128,13 +129,3 @@ def _write(path: Path, content: str, mode: int) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync_directory(path: Path) -> None:
-    """Sync the names in a directory to disk. Windows cannot, and does it automatically."""
-    if os.name == "posix":
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -13,6 +13,7 @@ manifest comes last: a truncated archive has none.
 from __future__ import annotations
 
 import os
+import secrets
 import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from deniable_aggregator.store.portable.integrity import (
 )
 from deniable_aggregator.store.portable.snapshot import Snapshot, TableDigest
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
+from deniable_gateway.directory_sync import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,19 +107,36 @@ def archive_path(place: Path, now: float) -> Path:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """A new file, 0600 and complete on disk, or none. Raises StoreError if `path` exists."""
+    """A new file, 0600 and complete on disk, or none. Raises StoreError if `path` exists.
+
+    Each writer has its own draft, so with two writers one writes the complete file.
+    """
+    taken = StoreError(f"{path} exists already: choose another name")
     if path.exists():
-        raise StoreError(f"{path} exists already: choose another name")
-    draft = path.with_name(path.name + ".new")
-    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        raise taken
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.link(draft, path)  # unlike a rename, a link never replaces a file
+        _publish(draft, path)
+    except FileExistsError:
+        raise taken from None
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+def _publish(draft: Path, path: Path) -> None:
+    """Give the file its name. Raises FileExistsError if another has it."""
+    try:
+        os.link(draft, path)  # unlike a rename, a link never replaces a file
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links, as on memory sticks
+        draft.rename(path)
 
 
 def write(

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.epochs import Clock
 
 _ALLOWED_FILES = {
-    *("trust", "keys", "deniable.toml", "lock", "lost+found"),
+    *("trust", "keys", sealed_keys.DRAFT, "deniable.toml", "lock", "lost+found"),
     *(heads_file.NAME, "heads.lock", "deniable.db.filling"),
     *(clock_record.NAME, clock_record.CONFIRMED),
 }
@@ -134,7 +134,7 @@ def restore(  # noqa: PLR0913  (each is an option of the command)
             else:
                 _restore_keys(settings.data / "keys", backup, passphrase)
                 behind = _restore(target, backup, watch, clock(), nothing_released_since)
-            return RestoreResult(backup.manifest, (settings.data / "keys").is_dir(), behind)
+            return RestoreResult(backup.manifest, _has_files(settings.data / "keys"), behind)
     finally:
         lock.release()
 
@@ -196,8 +196,12 @@ def _require_same(settings: Settings, manifest: Manifest, watch: Watch) -> None:
 
 
 def _restore_keys(folder: Path, backup: Archive, passphrase: Callable[[], str]) -> None:
-    if backup.sealed_keys is not None and not folder.exists():
+    if backup.sealed_keys is not None and not _has_files(folder):
         sealed_keys.restore_keys(folder, backup.sealed_keys, passphrase())
+
+
+def _has_files(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
 
 
 @contextmanager

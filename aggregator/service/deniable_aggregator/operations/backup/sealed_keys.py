@@ -10,18 +10,21 @@ import os
 import re
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
+from shutil import rmtree
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from deniable_aggregator.base.errors import KeyFileError
 from deniable_aggregator.keys.files import make_directory
+from deniable_gateway.directory_sync import sync_directory
 from deniable_gateway.errors import DataDirectoryError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SPEC = b"deniable/keys/1"
+DRAFT = "keys.restoring"
 LEAST_CHARACTERS = 12
 _N, _R, _P = 1 << 17, 8, 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}")
@@ -56,21 +59,26 @@ def seal_keys(folder: Path, passphrase: str) -> bytes:
 
 
 def restore_keys(folder: Path, data: bytes, passphrase: str) -> list[str]:
-    """Write the files into a new directory; returns their names.
+    """Write the files into a new directory, all or none; returns their names.
 
     Raises KeyFileError for a wrong passphrase.
     """
     files = _decrypt(data, passphrase)
     if folder.exists() and any(folder.iterdir()):
         raise DataDirectoryError(f"{folder} is not empty: keys are never overwritten")
-    make_directory(folder)
+    draft = folder.with_name(DRAFT)
+    rmtree(draft, ignore_errors=True)  # of a run that was interrupted
+    make_directory(draft)
     for name, content in files.items():
         mode = 0o600 if name.endswith(".key") else 0o644
-        descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        descriptor = os.open(draft / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+    sync_directory(draft)
+    draft.rename(folder)  # an empty directory may be there
+    sync_directory(folder.parent)
     return sorted(files)
 
 

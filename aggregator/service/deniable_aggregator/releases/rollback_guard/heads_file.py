@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.rollback_guard.heads import Heads, parse
+from deniable_gateway.directory_sync import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,8 +52,4 @@ def write(data: Path, heads: Heads) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(data / NAME)
-    folder = os.open(data, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_directory(data)

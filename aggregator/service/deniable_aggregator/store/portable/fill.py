@@ -6,7 +6,6 @@ in one transaction, so a failure leaves it empty.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -25,6 +24,7 @@ from deniable_aggregator.store.portable.snapshot import (
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
 from deniable_aggregator.store.postgres.opening import require_driver
 from deniable_aggregator.store.sqlite import schema as sqlite_schema
+from deniable_gateway.directory_sync import sync_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,7 @@ def _new_file(path: Path) -> Iterator[_New]:
             yield _New(insert, lambda: SqliteSnapshot(connection))
             connection.execute("commit")
         draft.replace(path)
-        _sync(path.parent)
+        sync_directory(path.parent)
     except sqlite3.Error as error:
         raise StoreError(f"the database refuses: {error}") from error
     finally:
@@ -117,11 +117,3 @@ def _require_empty(db: Statements) -> None:
     for name in ("log", "collections", "tokens"):
         if db.execute(f"select 1 from {name} limit 1").fetchall():  # noqa: S608  (the names in it are fixed)
             raise StoreError("the database is in use already: choose an empty one")
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
