@@ -223,8 +223,14 @@ def test_two_collections_of_one_name_in_python_are_refused() -> None:
         render([signed("plan2"), signed("plan-2")])
 
 
+def test_two_questions_that_had_one_name_are_told_apart_by_id() -> None:
+    old, new = signed(), signed(domain=CHOICE)
+    with pytest.raises(ManifestError, match=r"have one name: choose by id.*export --app ID"):
+        render([old, new])
+
+
 def test_a_collection_is_given_once() -> None:
-    with pytest.raises(ManifestError, match="settings must be given once"):
+    with pytest.raises(ManifestError, match="must be given once, in one version"):
         render([signed(), signed()])
 
 

@@ -100,8 +100,13 @@ def _require_different(ordered: Sequence[SignedManifest]) -> None:
         other = taken.setdefault(each.answer, each.manifest)
         if other is each.manifest:
             continue
+        if other.collection == each.manifest.collection:
+            raise ManifestError(f"{other.collection} must be given once, in one version")
         if other.name == each.manifest.name:
-            raise ManifestError(f"{other.name} must be given once, in one version")
+            raise ManifestError(
+                f"{other.collection} and {each.manifest.collection} have one name: choose by id, "
+                "as in `deniable collections export --app ID`"
+            )
         raise ManifestError(
             f"{other.name} and {each.manifest.name} would both be {each.answer}: "
             "write them into different modules"

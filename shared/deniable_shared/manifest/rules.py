@@ -75,6 +75,20 @@ def check_successor(old: Manifest, new: Manifest, first: Manifest) -> None:
         )
 
 
+def check_takes_name(old: Manifest, new: Manifest) -> None:
+    """Raises ManifestError unless `new`, another collection, may take the name of `old`.
+
+    Of the collections of one name, devices answer the one that started last. If two started on one
+    day, the order of their ids would decide, which is chance.
+    """
+    if new.valid_from <= old.valid_from:
+        raise ManifestError(
+            f"valid_from must be after {old.valid_from}, the first day of {old.collection}, got "
+            f"{new.valid_from}: devices answer the question of a name that started last, so set "
+            f"it to {old.valid_from + timedelta(days=1)} or a later day"
+        )
+
+
 def _check_chain(old: Manifest, new: Manifest, first: Manifest) -> None:
     if not first.collection == old.collection == new.collection:
         raise ManifestError(

@@ -117,6 +117,11 @@ def test_what_may_not_change_takes_replace(deniable: Deniable) -> None:
     said = deniable.refused(*arguments)
     assert "domain may not change" in said
     assert "--replace" in said
+    for more in ([], ["--dry-run"]):
+        said = deniable.refused(*arguments, "--replace", *more)
+        assert "valid_from must be after 2026-01-01" in said
+        assert "set it to 2026-01-02 or a later day" in said
+    other.write_text(other.read_text().replace("= 2026-01-01", "= 2026-01-02"))
     deniable.done(*arguments, "--replace")
     listed = deniable.json("collections", "list")["collections"]
     assert len(listed) == 2

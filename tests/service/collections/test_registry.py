@@ -15,7 +15,7 @@ from deniable_shared.wire.canonical import canonical_json, strict_json
 from support.builders.service_world import TOML, World, authored
 
 OTHER = TOML.replace('name = "settings"', 'name = "colours"')
-SAME_NAME = TOML.replace('epsilon = "1"', 'epsilon = "2"')
+SAME_NAME = TOML.replace('epsilon = "1"', 'epsilon = "2"').replace("= 2027-01-01", "= 2027-01-02")
 
 
 def next_version(old: Manifest, min_batch: int = 5) -> Manifest:
@@ -157,6 +157,17 @@ def test_a_name_moves_to_another_collection_only_on_request(bare_service: World)
     assert registry.apply(bare_service.signed(other), replace=True, audit=None).created
     assert registry.get("settings").id == other.collection
     assert registry.get(bare_service.manifest.collection).manifest == bare_service.manifest
+
+
+def test_a_question_takes_a_name_only_if_devices_answer_it(bare_service: World) -> None:
+    registry = bare_service.running.registry
+    other = authored(TOML.replace('epsilon = "1"', 'epsilon = "2"'))
+    wanted = (
+        f"after 2027-01-01, the first day of {bare_service.manifest.collection}, got 2027-01-01"
+    )
+    with pytest.raises(ManifestError, match=f"valid_from must be {wanted}.*2027-01-02"):
+        registry.apply(bare_service.signed(other), replace=True, audit=None)
+    assert registry.get("settings").id == bare_service.manifest.collection
 
 
 def test_after_a_move_the_old_collection_needs_replace_to_return(

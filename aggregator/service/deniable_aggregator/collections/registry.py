@@ -15,7 +15,7 @@ from deniable_shared.errors import DeniableError, ManifestError
 from deniable_shared.manifest.epochs import Clock, closes_at, epoch_at, epoch_start
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest.parser import parse_manifest
-from deniable_shared.manifest.rules import check_successor
+from deniable_shared.manifest.rules import check_successor, check_takes_name
 from deniable_shared.wire import dsse
 
 if TYPE_CHECKING:
@@ -149,9 +149,9 @@ class Registry:
         """Register a signed manifest. Registering it again changes nothing.
 
         Raises DecodeError or SignatureError for bytes the operator did not sign, ManifestError for
-        a manifest that may not follow, Problem("conflict") for a closed collection, for a version
-        that was deleted with another body and, without `replace`, for a name that belongs to
-        another collection.
+        a manifest that may not follow or may not take a name, Problem("conflict") for a closed
+        collection, for a version that was deleted with another body and, without `replace`, for a
+        name that belongs to another collection.
         """
         body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=self._trusted)
         manifest = parse_manifest(body)
@@ -353,6 +353,8 @@ class Registry:
                 "or replace it (its reports stay readable by id)",
                 collection=owner,
             )
+        if owner != manifest.collection and manifest.collection not in self._collections:
+            check_takes_name(self._collections[owner].manifest, manifest)
 
     def _remember(self, manifest: Manifest, envelope: bytes) -> None:
         registered = self._collections.get(manifest.collection)

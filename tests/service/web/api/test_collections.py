@@ -121,7 +121,7 @@ def test_an_address_that_is_not_the_manifests_own_is_refused(unchanged_service: 
 
 def test_a_taken_name_moves_only_when_told(service: World) -> None:
     put(service, authored())
-    other = authored(labels=["dark_mode", "beta", "notifications"])
+    other = authored(labels=["dark_mode", "beta", "notifications"], valid_from="2027-01-02")
     status, document = put(service, other)
     assert (status, document["type"]) == (409, "urn:deniable:problem:conflict")
     assert put(service, other, query="?replace=true")[0] == 201

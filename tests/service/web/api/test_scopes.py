@@ -59,7 +59,8 @@ def test_the_ledger_shows_a_limited_token_its_own(service: World) -> None:
 def test_a_name_that_moves_to_another_collection_takes_no_token_along(service: World) -> None:
     here = service.running.registry.get("settings")
     viewer = service.limit("viewer", here.id)
-    newer = authored("settings", labels=("dark_mode", "beta", "more"))
+    labels = ("dark_mode", "beta", "more")
+    newer = authored("settings", labels=labels, valid_from="2027-01-02")
     service.running.registry.apply(service.signed(newer), replace=True, audit=None)
     assert service.running.registry.get("settings").id == newer.collection != here.id
     assert service.get("/v1/collections/settings/estimates", viewer).status_code == 403

@@ -10,6 +10,7 @@ from deniable_shared.errors import ManifestError
 from deniable_shared.manifest.ingest_origins import is_loopback
 from deniable_shared.manifest.model import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest.parser import parse_manifest
+from deniable_shared.manifest.rules import check_takes_name
 from deniable_shared.wire import dsse
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def next_manifest(
     if previous is not None and replace:
         fresh = manifest_from_toml(text, ingest=ingest)
         if fresh.collection != previous.collection:
+            check_takes_name(previous, fresh)
             return fresh
     try:
         return manifest_from_toml(text, ingest=ingest, previous=previous, move=replace)
