@@ -70,7 +70,8 @@ class Bits:
             raise DomainError(f"value must have {self.size} items, one a label, got {len(items)}")
         for item in items:
             if type(item) not in (bool, int) or not 0 <= item <= 1:
-                raise DomainError("value must hold only True, False, 1 and 0")
+                kind = "another int" if type(item) is int else type(item).__name__
+                raise DomainError(f"value must hold only True, False, 1 and 0, got {kind}")
         self._check_constraint(sum(items))
         return tuple(map(int, items))
 

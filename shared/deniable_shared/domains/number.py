@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains.choice import MAX_CHOICES
@@ -80,8 +81,8 @@ class Number:
     def encode(self, value: object) -> int:
         """Return the index of the nearest step.
 
-        Takes int, float, Decimal, Fraction and decimal text. Raises DomainError for anything that
-        is no finite number.
+        Takes int, float, Decimal, Fraction, whole numbers of other libraries and decimal text.
+        Raises DomainError for anything that is no finite number.
         """
         steps = (_number(value) - self.low) / self.step
         return min(max(math.floor(steps + Fraction(1, 2)), 0), self.size - 1)
@@ -138,6 +139,8 @@ def _number(value: object) -> Fraction:
             return Fraction(value)
         raise DomainError("value must be a number, or the text of a decimal of at most six places")
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
+        if isinstance(value, Integral) and not isinstance(value, bool):  # as numpy's
+            return Fraction(int(value))
         raise DomainError(f"value must be a number, got {type(value).__name__}")
     if isinstance(value, float) and not math.isfinite(value):
         raise DomainError("value must be finite")

@@ -92,6 +92,13 @@ def test_whatever_is_encoded_is_valid_and_everything_else_a_domain_error(
     assert domain.canonical(encoded)  # type: ignore[arg-type]  # a value of this domain
 
 
+def test_a_refused_bit_is_told_by_its_type_not_by_its_value() -> None:
+    domain = Bits(("a", "b"))
+    for item, kind in ((2, "another int"), (0.5, "float"), ("secret", "str"), (None, "NoneType")):
+        with pytest.raises(DomainError, match=f"True, False, 1 and 0, got {kind}$"):
+            domain.encode([True, item])
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Integral
 
 import pytest
 from hypothesis import given
@@ -57,6 +58,20 @@ def test_what_is_told_is_no_further_than_half_a_step_once_clipped(
 )
 def test_halves_round_upwards_and_ends_clip(value: object, index: int) -> None:
     assert HALVES.encode(value) == index
+
+
+class Int64:
+    """A whole number that is no int, as numpy's."""
+
+    def __int__(self) -> int:
+        return 1
+
+
+Integral.register(Int64)
+
+
+def test_whole_numbers_of_other_libraries_are_taken() -> None:
+    assert HALVES.encode(Int64()) == HALVES.encode(1)
 
 
 @pytest.mark.parametrize(
