@@ -137,6 +137,8 @@ class KnownCollections:
 
     def find(self, name_or_id: str, now: float) -> PreparedCollection | Outcome:
         """The newest collection of that name that runs now, or the outcome if there is none."""
+        if not isinstance(name_or_id, str):  # the arguments were swapped: a value may be unhashable
+            return Outcome.UNKNOWN_COLLECTION
         candidates = self._by_name_or_id.get(name_or_id, ())
         for prepared in candidates:
             if prepared.live(now):
