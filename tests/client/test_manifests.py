@@ -250,6 +250,20 @@ def test_a_shipped_second_body_is_a_fork_too(device: Device) -> None:
     assert device.open().record("settings", SETTINGS) is Outcome.LOG_FORKED
 
 
+def test_a_service_with_another_key_is_no_fork(device: Device) -> None:
+    """The same question on a test service and then on the real one, with one state file."""
+    device.granted().close()
+    first, device.aggregator.operator = device.aggregator.operator, Operator()
+    questions, device.shipped = device.shipped, [manifest(purpose='"Something else"')]
+    with device.open() as client:
+        assert client.record("settings", SETTINGS) is Outcome.UNKNOWN_COLLECTION
+        assert client.status().silences[0].reason == "no-questions"
+        [problem] = client.health().problems[:1]
+    assert "from a service with another key: give each service a state of its own" in problem
+    device.aggregator.operator, device.shipped = first, questions
+    assert device.open().record("settings", SETTINGS) is Outcome.QUEUED
+
+
 def test_another_collection_than_the_one_asked_for_is_refused(device: Device) -> None:
     device.aggregator.manifests["wanted"] = manifest()
     result = device.granted().refresh(names=["wanted"])

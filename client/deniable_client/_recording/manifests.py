@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Sequence
 
-_BODY = "SELECT body FROM manifest WHERE collection = ? AND version = ?"
+_BODY = "SELECT body, trust FROM manifest WHERE collection = ? AND version = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,19 @@ def read_offer(
 def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes, now: float) -> None:
     """Store a manifest, in the caller's transaction, and start its keys.
 
-    Raises RefusedError for a rollback or a change that is not allowed, and LogForkedError for a
-    second body of a known version.
+    Raises RefusedError for a rollback, a change that is not allowed, or a known version of another
+    operator, and LogForkedError for a second body of a known version.
     """
     manifest = offer.manifest
-    stored_body = _read_body(db, manifest.collection, manifest.version)
-    if stored_body is None:
+    stored = db.execute(_BODY, (manifest.collection, manifest.version)).fetchone()
+    if stored is None:
         _check_order(db, manifest)
-    elif stored_body != manifest.body:
+    elif bytes(stored["body"]) != manifest.body:
+        if bytes(stored["trust"]) != trust:
+            raise RefusedError(
+                f"{manifest.collection}: this state file has it from a service with another key: "
+                "give each service a state of its own (`state=`), or delete that of a test"
+            )
         raise LogForkedError(
             f"{manifest.collection} version {manifest.version} was signed with two different bodies"
         )
@@ -176,11 +181,6 @@ def _is_verified(db: sqlite3.Connection, envelope: bytes, trust: bytes) -> bool:
     return bool(row[0])
 
 
-def _read_body(db: sqlite3.Connection, collection: str, version: int) -> bytes | None:
-    row = db.execute(_BODY, (collection, version)).fetchone()
-    return row and bytes(row[0])
-
-
 def _is_whole(copy: sqlite3.Row) -> bool:
     if sha256(copy["body"]).digest() != copy["digest"]:
         return False
@@ -199,7 +199,7 @@ def _parse_or_none(body: bytes) -> Manifest | None:
 
 
 def _read_stored(db: sqlite3.Connection, collection: str, version: int) -> Manifest:
-    [(body,)] = db.execute(_BODY, (collection, version))
+    [(body, _trust)] = db.execute(_BODY, (collection, version))
     return _parse(bytes(body))
 
 

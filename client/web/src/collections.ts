@@ -124,8 +124,14 @@ async function enroll(tx: Tx, manifest: Manifest, trust: string, now: number): P
   const { collection, version, body } = manifest;
   const known = await tx.get("manifests", [collection, version]);
   if (!known) await checkOrder(tx, manifest);
-  else if (!equal(known.body, body))
+  else if (!equal(known.body, body)) {
+    if (known.trust !== trust) {
+      throw new ManifestError(
+        `${collection}: this database has it from a service with another key: give each service a \`state\` of its own`,
+      );
+    }
     throw new ForkError(`${collection} version ${version} was signed with two different bodies`);
+  }
   await tx.put("manifests", { collection, version, trust, body });
   await joinAccount(tx, manifest.name, manifest.ledgerGroup);
   await join(tx, manifest, now);

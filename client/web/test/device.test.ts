@@ -414,6 +414,20 @@ test("a rollback and a second body are refused; the second stops everything", as
   assert.equal(await client.record("settings", YES), "log-forked");
 });
 
+test("a service with another key is no fork", async () => {
+  const { client, open } = await agreed();
+  const stranger = await Aggregator.create();
+  const again = await stranger.signed(
+    manifest("settings", { purpose: "Another purpose, on a test service?" }),
+  );
+  const other = open({ trust: stranger.operator.key, manifests: [again] });
+  assert.match(
+    (await other.flush()).problems[0],
+    /from a service with another key: give each service a `state`/,
+  );
+  assert.equal(await client.record("settings", YES), "queued");
+});
+
 test("forget deletes the database, and a new one begins without consent", async () => {
   const { client, open } = await agreed();
   await client.record("settings", YES);
