@@ -383,9 +383,8 @@ class Registry:
 
     def _forget(self, collection_id: str) -> None:
         """Remove a collection from memory; its name returns to its previous owner."""
-        self._envelopes = {
-            key: each for key, each in self._envelopes.items() if key[0] != collection_id
-        }
+        kept = (each for each in self._envelopes.items() if each[0][0] != collection_id)
+        self._envelopes = dict(kept)
         self._names = {
             self._collections[owner].versions[version].name: owner
             for owner, version in self._envelopes
