@@ -43,7 +43,7 @@ def assert_sane(result: Result) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", IN_PROCESS)
+@pytest.mark.parametrize("name", grid(IN_PROCESS, by_default=[], long=["error", "typical"]))
 def test_a_benchmark_of_ours_returns_figures_for_every_line(name: str) -> None:
     result = importlib.import_module(f"benchmarks.{name}").run(SMOKE)
     assert_sane(result)

@@ -48,7 +48,7 @@ from support.builders.client_world import (
 from support.builders.manifest_text import manifest_of
 from support.doubles.dying_connections import Fuse, Killed, mortal_clients
 from support.oracles.coin_witness import Witness, watched
-from support.tiers import by_tier
+from support.tiers import by_tier, grid
 
 pytestmark = pytest.mark.slow
 
@@ -354,8 +354,15 @@ def broken(mutant: str) -> Iterator[None]:
         yield
 
 
+LONG_HUNTS = (
+    "a key depends on when the device was last used",
+    "the device forgets its coins",
+    "the second round is drawn again",
+)
+
+
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.parametrize("mutant", grid(MUTANTS, by_default=[], long=LONG_HUNTS))
 def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with broken(mutant), pytest.raises(AssertionError):
         run_state_machine_as_test(Year, settings=HUNTING)

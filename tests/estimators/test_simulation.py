@@ -17,7 +17,7 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
 from support.oracles.likelihood_ratio import likelihood_ratio
 from support.oracles.privacy_checks import by_size
-from support.tiers import rows
+from support.tiers import grid, rows
 
 special = import_module("scipy.special")
 
@@ -157,7 +157,7 @@ def test_texts_give_every_message_as_often_as_the_pmf_says(
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("id", by_size())
+@pytest.mark.parametrize("id", grid(by_size(), by_default=by_size()[::2], long=by_size()))
 def test_the_law_of_another_epsilon_is_told_apart(id: str) -> None:
     """n = 3,000 tallies at ε = 3 against the law of ε = 1, all other parameters the same."""
     one = built(id)

@@ -68,10 +68,13 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
 }
 
 
+LONG_HUNTS = ("a report is acknowledged before it is committed", "an answer costs nothing")
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "mutant",
-    grid(MUTANTS, by_default=[], long=["a report is acknowledged before it is committed"]),
+    grid(MUTANTS, by_default=[], long=LONG_HUNTS),
 )
 def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with ExitStack() as stack:

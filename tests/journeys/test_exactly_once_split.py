@@ -21,7 +21,7 @@ from support.builders.devices_and_spool import (
     StoredSplitExactlyOnce,
 )
 from support.builders.exactly_once_machine import HUNTING
-from support.tiers import by_tier
+from support.tiers import by_tier, grid
 
 TestSplitExactlyOnce = SplitExactlyOnce.TestCase
 TestSplitExactlyOnce.settings = settings(
@@ -64,7 +64,7 @@ MUTANTS: dict[str, tuple[object, str, object]] = {
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.parametrize("mutant", grid(MUTANTS, by_default=[], long=list(MUTANTS)[1:]))
 def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with patch.object(*MUTANTS[mutant]), pytest.raises(AssertionError):
         run_state_machine_as_test(SplitExactlyOnce, settings=HUNTING)

@@ -15,7 +15,7 @@ from support.processes.tutorial import NOTEBOOK, PAGE, PICTURES, PLOT, Reader, b
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.exhaustive
+@pytest.mark.long
 def test_the_tutorials_lead_from_an_empty_directory_to_a_chart(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -144,11 +144,11 @@ def line(
     return f"{payload.hex()} {report_id.hex()} {keychain.advance(key, 3).hex()} {sampling}"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.slow
 def test_its_own_tests_pass_the_vectors_among_them() -> None:
-    """`just web` runs them, too; by default a browser does what they do."""
+    """CI runs them by `just web`; by default a browser does what they do."""
     npm_script("test")
 
 

@@ -73,6 +73,11 @@ def is_long(case: tuple[str, str, str]) -> bool:
     return local == "4"
 
 
+def is_long_or_odd(case: tuple[str, str, str]) -> bool:
+    """Or every second question."""
+    return is_long(case) or (case in CASES and CASES.index(case) % 4 > 1)
+
+
 @cache
 def law_of(id: str, local: str) -> MessageLaw:
     if id in OF_RECORDS:
@@ -167,7 +172,7 @@ def shares(release: PreparedSums, law: MessageLaw, people: Floats, n: int) -> Fl
     rows(SIZES, by_default=SIZES[:1], long=lambda size: size != (3_000, "4")),
 )
 @pytest.mark.parametrize(
-    ("id", "local", "sum_"), rows([*CASES, *LISTED], by_default=USUAL[::4], long=is_long)
+    ("id", "local", "sum_"), rows([*CASES, *LISTED], by_default=USUAL[::4], long=is_long_or_odd)
 )
 def test_intervals_cover_as_they_say_at_every_n(
     id: str, local: str, sum_: str, n: int, epsilon: str

@@ -55,7 +55,7 @@ def test_what_messages_support_adds_up_to_what_their_tally_does() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("law", grid(SAMPLED, by_default=SAMPLED[::2], long=SAMPLED), ids=label)
+@pytest.mark.parametrize("law", grid(SAMPLED, by_default=SAMPLED[::4], long=SAMPLED), ids=label)
 def test_estimates_vary_as_their_standard_errors_say(law: MessageLaw) -> None:
     check_variance(law, law.channel.frequencies, law.channel.std_errors)
 

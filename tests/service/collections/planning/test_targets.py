@@ -119,7 +119,7 @@ def test_a_record_is_planned_by_the_error_of_a_cell_of_two_attributes(
 
 
 @pytest.mark.usefixtures("unshuffled")
-@pytest.mark.statistical
+@pytest.mark.long
 def test_the_error_planned_for_texts_is_that_of_many_reports() -> None:
     """n = 300 runs of 20,000: the spread is within 20% of the plan but for 1e-6."""
     from deniable_estimators.inference.texts import TextTally, estimate_texts

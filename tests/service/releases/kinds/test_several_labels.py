@@ -96,7 +96,7 @@ def test_a_share_up_to_a_label_is_moved_as_far_as_any_two_messages_move_it(name:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("id", sorted(SIXTEEN))
+@pytest.mark.parametrize("id", grid(sorted(SIXTEEN), by_default=["affine/1"], long=["subset/1"]))
 def test_the_local_part_of_a_bar_holds_for_sums_of_many_labels(id: str) -> None:
     """At β = 0.05 of 4,000 collections 273 or more miss with a chance below 1e-6."""
     n, beta = 3200, 0.05
