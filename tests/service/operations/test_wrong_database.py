@@ -17,9 +17,11 @@ import psycopg
 import pytest
 
 from deniable_aggregator.collections.registry import Collection
+from deniable_aggregator.operations.doctor.audit_view import audit_check
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.guard import BEHIND
+from deniable_aggregator.releases.rollback_guard.heads import Heads
 from deniable_aggregator.spool.consumer import SpoolConsumer
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_aggregator.web.app import create_app
@@ -219,6 +221,38 @@ def test_a_lost_database_is_noticed_without_heads_json(wrong_site: Site) -> None
     with wrong_site.closed():
         pass
     assert wrong_site.upload() == 503
+
+
+@pytest.mark.slow
+def test_a_database_that_cannot_be_compared_with_heads_json_takes_nothing(wrong_site: Site) -> None:
+    """As after a command of root: then the service may not read the file."""
+    heads, settings = wrong_site.database.parent / "heads.json", wrong_site.world.running.settings
+    kept = heads.rename(heads.with_name("kept"))
+    with wrong_site.closed():
+        heads.mkdir()
+    assert wrong_site.upload() == 503
+    assert "cannot be compared with heads.json" in wrong_site.ready()
+    assert [wrong_site.world.get(path, None).status_code for path in SIGNED] == [503] * 3
+    [check] = audit_check(settings)
+    assert (check.level, f"{heads} cannot be read" in check.message) == ("fail", True)
+    heads.rmdir()
+    kept.rename(heads)
+    wrong_site.world.running.tick()
+    assert wrong_site.upload() == 200
+    heads.rename(kept)
+    heads.mkdir()
+    wrong_site.world.running.tick()
+    assert wrong_site.upload() == 200  # it is the database that was compared
+
+
+def test_heads_json_belongs_to_the_owner_of_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[int, int]] = []
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("os.fchown", lambda _file, *owner: given.append(owner))
+    heads_file.write(tmp_path, Heads())
+    assert given == [(tmp_path.stat().st_uid, tmp_path.stat().st_gid)]
 
 
 def test_a_database_replaced_while_it_is_open_takes_nothing_more(wrong_site: Site) -> None:

@@ -35,6 +35,13 @@ def audit_check(settings: Settings) -> Iterator[Check]:
         require_end(rows, noted_end(settings.data))
     except DeniableError as error:
         yield Check("fail", "audit log", str(error))
+    except OSError as error:
+        yield Check(
+            "fail",
+            "audit log",
+            f"{error.filename} cannot be read ({error.strerror}): it must belong to the user that "
+            "runs the service",
+        )
     else:
         yield Check("ok", "audit log", f"{size:,} entries, unbroken")
 

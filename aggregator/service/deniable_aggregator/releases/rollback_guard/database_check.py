@@ -79,6 +79,8 @@ class DatabaseCheck:
         except StoreError as error:
             logger.error("the database cannot be compared with heads.json: %s", error)  # noqa: TRY400  (the error says all)
             return UNREADABLE
+        if self._guard.never_compared:
+            return UNREADABLE
         if self._guard.behind and self._was_right:
             # Its collections may have other row numbers than this process has cached.
             self._replaced = True

@@ -87,13 +87,14 @@ class FileRollbackGuard:
         self._store = store
         self._lock = threading.Lock()
         self._verified = False
+        self._compared = False
         self._logged = False
         self._behind = False
         self._collection_ids: frozenset[str] = frozenset()
         self._owed: frozenset[str] = frozenset()
 
     def advance(self) -> None:
-        with self._lock, _writable(), heads_file.exclusive(self._data):
+        with self._lock, _usable(), heads_file.exclusive(self._data):
             heads = heads_file.read(self._data)
             if heads is None and not self._store.tokens():
                 heads = Heads(unknown=True)  # `deniable init` made a token, which is lost
@@ -101,6 +102,7 @@ class FileRollbackGuard:
             self._collection_ids = frozenset() if heads is None else heads.collection_ids
             self._owed = frozenset() if heads is None else frozenset(heads.owed)
             self._behind = heads is not None and not self._continues(heads)
+            self._compared = True
             if self._behind:
                 self._verified = False
                 raise Problem("ledger-behind", BEHIND)
@@ -131,6 +133,11 @@ class FileRollbackGuard:
         return self._behind
 
     @property
+    def never_compared(self) -> bool:
+        """Whether this process could not yet compare the database with the file."""
+        return not self._compared
+
+    @property
     def collection_ids(self) -> frozenset[str]:
         """Ids of all collections that were ever registered here, from the file."""
         return self._collection_ids
@@ -145,7 +152,7 @@ class FileRollbackGuard:
         return 0 if heads is None else heads.sessions.get(release, 0)
 
     def advance_session(self, release: str, records: int) -> None:
-        with self._lock, _writable(), heads_file.exclusive(self._data):
+        with self._lock, _usable(), heads_file.exclusive(self._data):
             heads = heads_file.read(self._data) or initial_heads(self._store)
             longest = max(records, heads.sessions.get(release, 0))
             heads_file.write(
@@ -159,11 +166,14 @@ class FileRollbackGuard:
 
 
 @contextmanager
-def _writable() -> Iterator[None]:
+def _usable() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        detail = f"heads.json in the data directory cannot be written: {error.strerror}"
+        detail = (
+            f"heads.json in the data directory cannot be read or written: {error.strerror}. It "
+            "must belong to the user that runs the service"
+        )
         raise Problem("unavailable", detail, retry_after=30) from error
 
 

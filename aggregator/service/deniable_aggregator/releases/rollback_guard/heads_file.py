@@ -44,10 +44,12 @@ def remove(data: Path) -> None:
 
 
 def write(data: Path, heads: Heads) -> None:
-    """Write the file atomically and sync it to disk."""
+    """Write the file atomically and sync it to disk. It belongs to the directory's owner."""
     draft = data / f"{NAME}.new"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
+        if os.geteuid() == 0:  # of a command that root runs, beside a service that is not root
+            os.fchown(descriptor, data.stat().st_uid, data.stat().st_gid)
         file.write(heads.encode())
         file.flush()
         os.fsync(file.fileno())
