@@ -10,9 +10,11 @@ import pytest
 from deniable_aggregator.base.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.operations.process.wait_for_database import (
     FIRST_PAUSE_SECONDS,
+    LOCKED_SECONDS,
     LONGEST_PAUSE_SECONDS,
     open_when_available,
 )
+from deniable_gateway.errors import LockedError
 
 
 def opening(*errors: Exception) -> Callable[[], str]:
@@ -52,6 +54,23 @@ def test_pauses_grow_to_a_longest_one_and_waiting_never_ends_by_itself() -> None
     assert open_when_available(opening(*away), pause=pauses.append) == "open"
     assert pauses == sorted(pauses)
     assert pauses[-90:] == [LONGEST_PAUSE_SECONDS] * 90
+
+
+def test_a_command_that_has_the_directory_for_a_moment_is_waited_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pauses: list[float] = []
+    locked = LockedError("process 7 has data open")
+    assert open_when_available(opening(locked, locked), pause=pauses.append) == "open"
+    assert pauses == [FIRST_PAUSE_SECONDS, 2 * FIRST_PAUSE_SECONDS]
+    assert caplog.messages == ["process 7 has data open. This process waits for it"] * 2
+
+
+def test_a_service_that_keeps_the_directory_is_not_waited_for_long() -> None:
+    pauses: list[float] = []
+    with pytest.raises(LockedError):
+        open_when_available(opening(*[LockedError("in use")] * 100), pause=pauses.append)
+    assert LOCKED_SECONDS <= sum(pauses) <= LOCKED_SECONDS + LONGEST_PAUSE_SECONDS
 
 
 @pytest.mark.parametrize("error", [StoreError("of a newer program"), OSError("read-only")])
