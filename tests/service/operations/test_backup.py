@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import stat
 import threading
 import zipfile
@@ -321,32 +320,6 @@ def test_private_keys_are_in_a_backup_only_when_asked_for(
         assert secrets
         assert all(secret not in whole for secret in secrets)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-def test_two_writers_of_one_name_make_one_whole_file(tmp_path: Path) -> None:
-    path = tmp_path / "b.zip"
-    late = archive.new_file(path)
-    late.__enter__().write(b"late, and longer")
-    with archive.new_file(path) as early:
-        early.write(b"early")
-    with pytest.raises(StoreError, match="exists already"):
-        late.__exit__(None, None, None)
-    assert path.read_bytes() == b"early"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_disk_without_links_gets_its_backup(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_links(source: Path, target: Path) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr("os.link", no_links)
-    path = tmp_path / "b.zip"
-    with archive.new_file(path) as file:
-        file.write(b"whole")
-    assert path.read_bytes() == b"whole"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_nothing_is_restored_over_what_is_there(settings: Settings, tmp_path: Path) -> None:

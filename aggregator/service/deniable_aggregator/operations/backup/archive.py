@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import secrets
 import zipfile
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 SPEC = "deniable/backup/1"
 LONGEST_FILE = 1 << 24
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError)
+"""What zipfile raises for a member that is missing, cut off or changed."""
+
 _ADDED_SINCE = {
     "0010": frozenset({"notes", "alerts", "deliveries"}),
     "0011": frozenset({"alerts", "deliveries"}),
@@ -84,7 +88,7 @@ class Archive:
             with self.zipped.open(_member(table)) as lines:
                 for line in lines:
                     yield decode(line)
-        except (msgspec.DecodeError, zipfile.BadZipFile, KeyError) as error:
+        except (msgspec.DecodeError, *_DAMAGE) as error:
             raise StoreError(f"the archive is damaged in {table.name}: {error}") from error
 
 
@@ -179,10 +183,10 @@ def open_archive(source: Path | IO[bytes]) -> Iterator[Archive]:
         try:
             manifest = msgspec.json.decode(_read(zipped, _MANIFEST), type=Manifest)
             trust = _read(zipped, _TRUST)
-        except (KeyError, msgspec.DecodeError, zipfile.BadZipFile) as error:
+            sealed = _read(zipped, _KEYS) if _KEYS in zipped.namelist() else None
+        except (msgspec.DecodeError, *_DAMAGE) as error:
             raise StoreError(f"{name} is no backup, or was cut off: {error}") from error
         _require_readable(manifest, name)
-        sealed = _read(zipped, _KEYS) if _KEYS in zipped.namelist() else None
         yield Archive(manifest, trust, sealed, zipped)
 
 
