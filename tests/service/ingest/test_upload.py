@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deniable_aggregator.base.errors import StoreUnavailableError
 from deniable_aggregator.collections.registry import UnknownCollection
 from deniable_gateway.problem import Problem
 from deniable_shared.wire.problems import ReportError
@@ -160,6 +161,20 @@ def test_an_unknown_collection_is_refused_whole(bare_service: World) -> None:
     refusal = problem(bare_service, encode_upload([bare_service.report()]), "nothing-here")
     assert isinstance(refusal, UnknownCollection)
     assert refusal.status == 404
+
+
+def test_an_unknown_collection_waits_for_a_database_that_is_away(
+    bare_service: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may have registered it: the device sends its reports again."""
+
+    def away() -> None:
+        raise StoreUnavailableError("the database refuses: connection failed")
+
+    monkeypatch.setattr(bare_service.running.registry, "refresh", away)
+    refusal = problem(bare_service, encode_upload([bare_service.report()]), "nothing-here")
+    assert (refusal.slug, refusal.status) == ("unavailable", 503)
+    assert refusal.retry_after
 
 
 def test_a_closed_collection_is_gone(bare_service: World) -> None:

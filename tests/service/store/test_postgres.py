@@ -8,18 +8,26 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from psycopg_pool import PoolTimeout
 
 from deniable_aggregator.base.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.operations.doctor import checkup
 from deniable_aggregator.store.postgres import rollup
-from deniable_aggregator.store.postgres.pool import WAIT_SECONDS, Lock, connect
+from deniable_aggregator.store.postgres.pool import (
+    BEGIN_READING,
+    WAIT_SECONDS,
+    Lock,
+    PostgresPool,
+    connect,
+)
 from deniable_aggregator.store.postgres.store import PostgresStore
 from deniable_aggregator.store.rows import CommitStatus
 from deniable_client.transport import HttpTransport
@@ -306,6 +314,34 @@ def test_a_server_that_is_not_there_is_told_in_one_line() -> None:
 def test_an_upload_without_a_connection_is_answered_before_devices_hang_up() -> None:
     devices_wait = signature(HttpTransport.request).parameters["timeout"].default
     assert devices_wait > WAIT_SECONDS
+
+
+def test_after_a_wait_in_vain_the_next_callers_wait_shortly_until_one_gets_a_connection(
+    server_database: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Uploads wait one after the other: each that waits long makes the next ones late."""
+    with closing(PostgresPool(server_database.address)) as pool:
+        waits: list[float] = []
+        usual, away = pool._pool.getconn, [True]
+
+        def getconn(seconds: float) -> psycopg.Connection[Any]:
+            waits.append(seconds)
+            if away[0]:
+                raise PoolTimeout("no connection")
+            return usual(seconds)
+
+        def asked(seconds: float | None = None) -> None:
+            with pool.begin(BEGIN_READING, seconds):
+                pass
+
+        monkeypatch.setattr(pool._pool, "getconn", getconn)
+        for seconds in (0.1, None, None, 0.1, None):  # a short wait in vain says little
+            with pytest.raises(StoreUnavailableError):
+                asked(seconds)
+        away[0] = False
+        asked()
+        asked()
+    assert waits == [0.1, 8.0, 0.5, 0.1, 0.5, 0.5, 8.0]
 
 
 def test_an_older_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

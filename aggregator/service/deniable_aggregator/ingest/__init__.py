@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from deniable_aggregator.base.errors import StoreUnavailableError
 from deniable_aggregator.ingest.checks import HeaderGroups, Upload, UploadContext, check_reports
 from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKey
 from deniable_gateway.problem import Problem
 from deniable_gateway.upload.gate import Arrival, Sender
 from deniable_gateway.upload.limiter import CollectionLimiter, PrefixLimiter
 from deniable_gateway.upload.storing import Checked, store_together
+from deniable_gateway.upload.upload_queue import not_stored
 from deniable_shared.errors import DecodeError
 from deniable_shared.manifest.epochs import Clock, closes_at
 from deniable_shared.wire.problems import ReportError
@@ -166,7 +168,10 @@ class Ingest:
         """Run the checks of PROTOCOL §4 in order. Raises Problem to refuse the whole request."""
         sender = arrival.sender
         decoded = self._decode(arrival.body, sender.prefix)
-        registered = self.registry.get(arrival.collection, version=decoded.newest)
+        try:
+            registered = self.registry.get(arrival.collection, version=decoded.newest)
+        except StoreUnavailableError as error:  # another process may have registered it
+            raise not_stored() from error
         now = self._clock()
         _require_open(registered, now)
         self._shares.admit(registered.id, len(decoded.frames))

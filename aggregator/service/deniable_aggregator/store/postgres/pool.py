@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg_pool import ConnectionPool, PoolClosed
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from deniable_aggregator.base.errors import StoreError, StoreUnavailableError
 
@@ -30,6 +30,9 @@ MOST_CONNECTIONS = 12
 
 WAIT_SECONDS = 8.0
 """Longest wait for a connection, in seconds. Devices wait 10: they get an answer before that."""
+
+WAIT_AGAIN_SECONDS = 0.5
+"""Longest wait after one that was in vain, until a connection is there: callers wait in a row."""
 
 DEFAULTS: dict[str, str | int] = {
     "application_name": "deniable",
@@ -92,6 +95,7 @@ class PostgresPool:
 
     def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
         self._writing = threading.Lock()
+        self._waited_in_vain = False
         self._pool = ConnectionPool(
             conninfo(url),
             connection_class=factory,
@@ -100,7 +104,6 @@ class PostgresPool:
             check=ConnectionPool.check_connection,
             min_size=1,
             max_size=MOST_CONNECTIONS,
-            timeout=WAIT_SECONDS,
             reconnect_timeout=WAIT_SECONDS,  # afterwards the next caller tries at once
             name="deniable",
             open=False,
@@ -146,10 +149,15 @@ class PostgresPool:
 
     @contextmanager
     def _lent(self, seconds: float | None) -> Iterator[Connection]:
+        usual = WAIT_AGAIN_SECONDS if self._waited_in_vain else WAIT_SECONDS
         try:
-            connection = self._pool.getconn(seconds)
+            connection = self._pool.getconn(usual if seconds is None else seconds)
         except PoolClosed:
             raise StoreError("the store is closed") from None
+        except PoolTimeout:
+            self._waited_in_vain = self._waited_in_vain or seconds is None
+            raise
+        self._waited_in_vain = False
         try:
             yield connection
         finally:
