@@ -64,6 +64,29 @@ def test_what_is_no_plain_https_address_is_refused(url: str) -> None:
         place_of(url)
 
 
+BAD_HOSTS = ["hooks..example.org", ".example.org", f"{'a' * 64}.example.org"]
+"""Names that getaddrinfo refuses with UnicodeError."""
+
+
+@pytest.mark.parametrize("host", BAD_HOSTS)
+def test_a_host_name_with_an_empty_or_too_long_part_is_refused(host: str) -> None:
+    with pytest.raises(ValueError, match="host name has 1 to 63 characters between its dots"):
+        place_of(f"https://{host}/")
+
+
+@pytest.mark.parametrize("host", ["example.org.", "a" * 63 + ".org", "my_hook.example.org"])
+def test_a_host_name_that_can_be_resolved_is_accepted(host: str) -> None:
+    assert place_of(f"https://{host}/").host == host
+
+
+@pytest.mark.parametrize("host", BAD_HOSTS)
+def test_a_host_name_that_cannot_be_resolved_is_a_failed_call(host: str) -> None:
+    with pytest.raises(WebhookError, match="has no address"):
+        webhooks.resolved(host, 443)
+    with pytest.raises(WebhookError, match="url must be an https address whose host name"):
+        WebhookSender().send(f"https://{host}/", b"", secret=SECRET, now=0)
+
+
 def refused(*addresses: str) -> str:
     def connect(address: str, port: int, seconds: float) -> socket:
         raise AssertionError(f"connected to {address}")

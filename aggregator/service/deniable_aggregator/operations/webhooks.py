@@ -49,10 +49,23 @@ def place_of(url: str) -> Place:
     plain = url.isascii() and url.isprintable() and " " not in url and len(url) <= MAX_URL
     if not plain or parts.scheme != "https" or not parts.hostname:
         raise ValueError(f"must be an https address of at most {MAX_URL} ASCII characters")
+    if not _is_host_name(parts.hostname):
+        raise ValueError(
+            "must be an https address whose host name has 1 to 63 characters between its dots"
+        )
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise ValueError("must have no user name, password or fragment")
     path = parts.path or "/"
     return Place(parts.hostname, parts.port or 443, path + (f"?{parts.query}" * bool(parts.query)))
+
+
+def _is_host_name(host: str) -> bool:
+    """Whether `getaddrinfo` takes this name: for others it raises UnicodeError."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def is_public(address: str) -> bool:
@@ -70,7 +83,7 @@ def resolved(host: str, port: int) -> list[str]:
     """The IP addresses of a name. Raises WebhookError if there are none."""
     try:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise WebhookError(f"{host} has no address") from error
     return list(dict.fromkeys(str(row[4][0]) for row in rows))
 
@@ -108,7 +121,10 @@ class WebhookSender:
 
     def send(self, url: str, body: bytes, *, secret: bytes, now: float) -> None:
         """Raises WebhookError unless the answer is 2xx, in SECONDS."""
-        place = place_of(url)
+        try:
+            place = place_of(url)
+        except ValueError as error:  # stored before this form was refused
+            raise WebhookError(f"url {error}") from error
         address = public_address(place, self._resolve(place.host, place.port))
         until = self._monotonic() + SECONDS
         try:
