@@ -7,10 +7,12 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from socket import create_connection, create_server, socket
+from typing import Self
 
 import pytest
 from cryptography import x509
@@ -236,3 +238,74 @@ def test_a_server_that_drips_is_given_up() -> None:
     with pytest.raises(TimeoutError):
         sender._status(slow, webhooks.SECONDS)  # type: ignore[arg-type]  # a double of a socket
     assert slow.now <= webhooks.SECONDS + 3
+
+
+@dataclass
+class Stepwise:
+    """A connection, its TLS context and its clock: each step takes seconds, or all it is given."""
+
+    takes: dict[str, float]
+    now: float = 0.0
+    timeout: float = webhooks.SECONDS
+
+    def step(self, name: str) -> None:
+        seconds = self.takes[name]
+        self.now += min(seconds, self.timeout)
+        if seconds > self.timeout:
+            raise TimeoutError
+
+    def connect(self, address: str, port: int, seconds: float) -> Self:
+        self.timeout = seconds
+        self.step("connect")
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closing takes no time."""
+
+    def settimeout(self, seconds: float) -> None:
+        assert seconds > 0
+        self.timeout = seconds
+
+    def wrap_socket(self, plain: Self, *, server_hostname: str) -> Self:
+        self.step("handshake")
+        return self
+
+    def sendall(self, data: bytes) -> None:
+        self.step("send")
+
+    def recv(self, most: int) -> bytes:
+        self.step("answer")
+        return b"HTTP/1.1 204 No Content\r\n"
+
+
+STEPS = ("connect", "handshake", "send", "answer")
+
+
+def send_by_steps(**takes: float) -> Stepwise:
+    """Send one call whose steps take so many seconds, by default two each."""
+    hook = Stepwise(dict.fromkeys(STEPS, 2.0) | takes)
+    sender = WebhookSender(
+        resolve=lambda host, port: [PUBLIC],
+        connect=hook.connect,  # type: ignore[arg-type]  # a double of a socket
+        context=hook,  # type: ignore[arg-type]  # a double of a context
+        monotonic=lambda: hook.now,
+    )
+    if sum(hook.takes.values()) < webhooks.SECONDS:
+        sender.send(f"https://{NAME}/", b"{}", secret=SECRET, now=0)
+    else:
+        with pytest.raises(WebhookError, match="did not answer: TimeoutError"):
+            sender.send(f"https://{NAME}/", b"{}", secret=SECRET, now=0)
+    return hook
+
+
+def test_a_call_whose_steps_take_less_than_the_limit_together_is_sent() -> None:
+    assert send_by_steps().now == 8
+
+
+@pytest.mark.parametrize("hanging", STEPS)
+def test_one_limit_holds_for_all_steps_together(hanging: str) -> None:
+    hook = send_by_steps(**{hanging: 1e9})
+    assert hook.now == webhooks.SECONDS

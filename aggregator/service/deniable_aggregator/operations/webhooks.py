@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 MAX_URL = 500
 SECONDS = 10.0
-"""Seconds for connecting, sending and the first line of the answer together."""
+"""Seconds for connecting, the TLS handshake, sending and the first line of the answer together.
+
+The name is resolved before: the system's resolver takes no limit.
+"""
 
 MAX_STATUS_LINE = 1_024
 SIGNATURE = "Deniable-Signature"
@@ -120,7 +123,7 @@ class WebhookSender:
         self._monotonic = monotonic
 
     def send(self, url: str, body: bytes, *, secret: bytes, now: float) -> None:
-        """Raises WebhookError unless the answer is 2xx, in SECONDS."""
+        """Raises WebhookError unless the answer is 2xx, in SECONDS after the name is resolved."""
         try:
             place = place_of(url)
         except ValueError as error:  # stored before this form was refused
@@ -128,12 +131,12 @@ class WebhookSender:
         address = public_address(place, self._resolve(place.host, place.port))
         until = self._monotonic() + SECONDS
         try:
-            with (
-                self._connect(address, place.port, SECONDS) as plain,
-                self._context.wrap_socket(plain, server_hostname=place.host) as connection,
-            ):
-                connection.sendall(_request(place, body, signature(secret, body, now)))
-                status = self._status(connection, until)
+            with self._connect(address, place.port, SECONDS) as plain:
+                plain.settimeout(self._left(until))
+                with self._context.wrap_socket(plain, server_hostname=place.host) as connection:
+                    connection.settimeout(self._left(until))
+                    connection.sendall(_request(place, body, signature(secret, body, now)))
+                    status = self._status(connection, until)
         except (OSError, ValueError) as error:
             raise WebhookError(f"{place.host} did not answer: {type(error).__name__}") from error
         if not 200 <= status < 300:
@@ -143,10 +146,7 @@ class WebhookSender:
         """The status of an HTTP answer. Raises ValueError for no answer, TimeoutError if late."""
         line = b""
         while b"\n" not in line and len(line) < MAX_STATUS_LINE:
-            left = until - self._monotonic()
-            if left <= 0:
-                raise TimeoutError
-            connection.settimeout(left)
+            connection.settimeout(self._left(until))
             part = connection.recv(MAX_STATUS_LINE)
             if not part:
                 break
@@ -155,6 +155,13 @@ class WebhookSender:
         if not version.startswith(b"HTTP/1."):
             raise ValueError("not an HTTP/1 answer")
         return int(rest[:3])
+
+    def _left(self, until: float) -> float:
+        """Seconds until the deadline. Raises TimeoutError if it is over."""
+        left = until - self._monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
 
 
 def _connect(address: str, port: int, seconds: float) -> socket.socket:
