@@ -36,5 +36,6 @@ def test_a_command_is_one_file_and_a_line(tmp_path: Path) -> None:
         entry='        "hello": Entry(f"{HERE}.hello", "hello", "Say good day."),',
     )
     assert tree.changes() == {f"{CLI}/__init__.py": "names one more", f"{CLI}/hello.py": "added"}
+    tree.lint(f"{CLI}/hello.py")
     assert "Say good day." in tree.run("-m", "deniable_aggregator", "--help")
     assert tree.run("-m", "deniable_aggregator", "hello", "Ada") == "Good day, Ada.\n"
