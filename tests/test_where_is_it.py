@@ -10,6 +10,20 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/explanation/where-is-it.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+LISTS = {
+    "kind of release": [
+        *("docs/reference/topics.md", "docs/reference/releases.md"),
+        *("tests/service/releases/kinds/test_audit.py", "tests/service/releases/test_surfaces.py"),
+        *("tests/support/oracles/release_audit.py", "tests/service/cli/test_releases.py"),
+        *("tests/support/builders/release_requests.py", "AUDITS", "ONE_OF_EACH_KIND"),
+    ],
+    "command": [
+        *("tests/service/cli/test_help.py", "tests/service/web/test_surfaces.py"),
+        *("tests/support/oracles/read_surfaces.py", "OTHER_COMMANDS", "COMMANDS"),
+    ],
+}
+"""Where a new one must be named, or a test fails."""
 SUPPORT = ROOT / "tests" / "support"
 
 
@@ -17,6 +31,15 @@ def test_every_path_is_there() -> None:
     paths = re.findall(r"`([^`]*/[^`]*)`", PAGE)
     assert len(paths) > 15
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", [PAGE, CONTRIBUTING], ids=["where-is-it", "contributing"])
+@pytest.mark.parametrize("what", LISTS)
+def test_a_recipe_names_every_list_that_a_test_holds(page: str, what: str) -> None:
+    [row] = re.findall(rf"^\| (?:add )?a {what} \|.*$", page, re.M)
+    named = set(re.findall(r"`([^`]+)`", row))
+    assert set(LISTS[what]) <= named
+    assert all((ROOT / path).exists() for path in LISTS[what] if "/" in path)
 
 
 def first_line(module: Path) -> str:

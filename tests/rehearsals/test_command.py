@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import click
 
+from deniable_aggregator.cli.options import example
 
-@click.command()
+
+@click.command(epilog=example("deniable hello Ada"))
 @click.argument("name")
 def hello(name: str) -> None:
     """Say good day."""
@@ -36,5 +38,7 @@ def test_a_command_is_one_file_and_a_line(tmp_path: Path) -> None:
         entry='        "hello": Entry(f"{HERE}.hello", "hello", "Say good day."),',
     )
     assert tree.changes() == {f"{CLI}/__init__.py": "names one more", f"{CLI}/hello.py": "added"}
+    tree.lint(f"{CLI}/hello.py")
+    assert "deniable hello Ada" in tree.run("-m", "deniable_aggregator", "hello", "--help")
     assert "Say good day." in tree.run("-m", "deniable_aggregator", "--help")
     assert tree.run("-m", "deniable_aggregator", "hello", "Ada") == "Good day, Ada.\n"

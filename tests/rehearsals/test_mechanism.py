@@ -53,6 +53,8 @@ def test_a_mechanism_is_two_files_its_name_in_two_registries_and_a_vector(tmp_pa
         f"{MECHANISMS}/toy.py": "added",
         "tests/vectors/toy.json": "added",
     }
+    tree.lint(f"{MECHANISMS}/toy.py")
+    tree.lint(f"{ESTIMATORS}/toy.py")
     tree.run(str(USES))
     vectors = "tests/shared/test_payload_vectors.py"
     assert "1 passed" in tree.run("-m", "pytest", "-q", "-p", "no:xdist", "-k", "toy", vectors)

@@ -17,8 +17,8 @@ MODULE = '''
 
 from __future__ import annotations
 
-from deniable_aggregator.web.dashboard.page import Context, Page
 from deniable_aggregator.documents.fields import Arguments
+from deniable_aggregator.web.dashboard.page import Context, Page
 
 
 class HelloArguments(Arguments, frozen=True):
@@ -48,4 +48,5 @@ def test_a_page_is_a_module_and_a_template(tmp_path: Path) -> None:
         f"{DASHBOARD}/pages/hello.py": "added",
         f"{DASHBOARD}/templates/pages/hello.html": "added",
     }
+    tree.lint(f"{DASHBOARD}/pages/hello.py")
     tree.run(str(USES))

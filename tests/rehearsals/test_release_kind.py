@@ -27,4 +27,5 @@ def test_a_kind_of_release_is_one_file_and_a_line(tmp_path: Path) -> None:
         f"{KINDS}/__init__.py": "imports and names one more",
         f"{KINDS}/majority.py": "added",
     }
+    tree.lint(f"{KINDS}/majority.py")
     tree.run(str(USES))

@@ -41,8 +41,11 @@ class Hook:
     def __init__(self) -> None:
         self.calls: list[dict[str, object]] = []
         self.refusing = 0
+        self.breaking: set[object] = set()
 
     def send(self, url: str, body: bytes, *, secret: bytes, now: float) -> None:
+        if json.loads(body)["alert"] in self.breaking:
+            raise UnicodeError("label empty or too long")
         assert url == URL
         assert len(secret) == 32
         if self.refusing:
@@ -169,6 +172,26 @@ def test_a_call_is_tried_six_times_and_then_given_up(service: World, hook: Hook)
     assert acts(service) == ["alert-made", "alert-failed"]
 
 
+def test_a_call_that_breaks_is_a_failed_attempt_and_blocks_no_other(
+    service: World, hook: Hook, caplog: pytest.LogCaptureFixture
+) -> None:
+    collection = asked(service)
+    broken, other = made(service), made(service)
+    hook.breaking = {broken["id"]}
+    day(service, collection, TODAY - 3, yes=10, no=190)
+    day(service, collection, TODAY - 2, yes=190, no=10)
+    look(service)
+    assert [call["alert"] for call in hook.calls] == [other["id"]]
+    for pause in PAUSES_SECONDS:
+        service.clock.now += pause
+        look(service)
+    assert service.running.store.due_deliveries(service.clock() + 30 * DAY, 9) == []
+    assert acts(service).count("alert-failed") == 1
+    logged = [each for each in caplog.records if broken["id"] in (each.args or ())]
+    assert len(logged) == 1 + len(PAUSES_SECONDS)
+    assert all(each.exc_info for each in logged)
+
+
 def test_a_call_that_failed_is_made_again_with_the_same_id(service: World, hook: Hook) -> None:
     collection = asked(service)
     made(service)
@@ -201,7 +224,10 @@ def test_releases_are_not_looked_at_either(service: World) -> None:
     assert made(service)["status"] == 403
 
 
-@pytest.mark.parametrize("body", [{"url": "http://a.org/"}, {"risk": 0.5}, {"periods": 0}])
+@pytest.mark.parametrize(
+    "body",
+    [{"url": "http://a.org/"}, {"url": "https://a..org/"}, {"risk": 0.5}, {"periods": 0}],
+)
 def test_what_an_alert_cannot_be_made_of_is_refused(
     service: World, body: dict[str, object]
 ) -> None:

@@ -7,10 +7,12 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from socket import create_connection, create_server, socket
+from typing import Self
 
 import pytest
 from cryptography import x509
@@ -62,6 +64,29 @@ def test_an_address_of_the_internet_is_public(address: str) -> None:
 def test_what_is_no_plain_https_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         place_of(url)
+
+
+BAD_HOSTS = ["hooks..example.org", ".example.org", f"{'a' * 64}.example.org"]
+"""Names that getaddrinfo refuses with UnicodeError."""
+
+
+@pytest.mark.parametrize("host", BAD_HOSTS)
+def test_a_host_name_with_an_empty_or_too_long_part_is_refused(host: str) -> None:
+    with pytest.raises(ValueError, match="host name has 1 to 63 characters between its dots"):
+        place_of(f"https://{host}/")
+
+
+@pytest.mark.parametrize("host", ["example.org.", "a" * 63 + ".org", "my_hook.example.org"])
+def test_a_host_name_that_can_be_resolved_is_accepted(host: str) -> None:
+    assert place_of(f"https://{host}/").host == host
+
+
+@pytest.mark.parametrize("host", BAD_HOSTS)
+def test_a_host_name_that_cannot_be_resolved_is_a_failed_call(host: str) -> None:
+    with pytest.raises(WebhookError, match="has no address"):
+        webhooks.resolved(host, 443)
+    with pytest.raises(WebhookError, match="url must be an https address whose host name"):
+        WebhookSender().send(f"https://{host}/", b"", secret=SECRET, now=0)
 
 
 def refused(*addresses: str) -> str:
@@ -213,3 +238,74 @@ def test_a_server_that_drips_is_given_up() -> None:
     with pytest.raises(TimeoutError):
         sender._status(slow, webhooks.SECONDS)  # type: ignore[arg-type]  # a double of a socket
     assert slow.now <= webhooks.SECONDS + 3
+
+
+@dataclass
+class Stepwise:
+    """A connection, its TLS context and its clock: each step takes seconds, or all it is given."""
+
+    takes: dict[str, float]
+    now: float = 0.0
+    timeout: float = webhooks.SECONDS
+
+    def step(self, name: str) -> None:
+        seconds = self.takes[name]
+        self.now += min(seconds, self.timeout)
+        if seconds > self.timeout:
+            raise TimeoutError
+
+    def connect(self, address: str, port: int, seconds: float) -> Self:
+        self.timeout = seconds
+        self.step("connect")
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closing takes no time."""
+
+    def settimeout(self, seconds: float) -> None:
+        assert seconds > 0
+        self.timeout = seconds
+
+    def wrap_socket(self, plain: Self, *, server_hostname: str) -> Self:
+        self.step("handshake")
+        return self
+
+    def sendall(self, data: bytes) -> None:
+        self.step("send")
+
+    def recv(self, most: int) -> bytes:
+        self.step("answer")
+        return b"HTTP/1.1 204 No Content\r\n"
+
+
+STEPS = ("connect", "handshake", "send", "answer")
+
+
+def send_by_steps(**takes: float) -> Stepwise:
+    """Send one call whose steps take so many seconds, by default two each."""
+    hook = Stepwise(dict.fromkeys(STEPS, 2.0) | takes)
+    sender = WebhookSender(
+        resolve=lambda host, port: [PUBLIC],
+        connect=hook.connect,  # type: ignore[arg-type]  # a double of a socket
+        context=hook,  # type: ignore[arg-type]  # a double of a context
+        monotonic=lambda: hook.now,
+    )
+    if sum(hook.takes.values()) < webhooks.SECONDS:
+        sender.send(f"https://{NAME}/", b"{}", secret=SECRET, now=0)
+    else:
+        with pytest.raises(WebhookError, match="did not answer: TimeoutError"):
+            sender.send(f"https://{NAME}/", b"{}", secret=SECRET, now=0)
+    return hook
+
+
+def test_a_call_whose_steps_take_less_than_the_limit_together_is_sent() -> None:
+    assert send_by_steps().now == 8
+
+
+@pytest.mark.parametrize("hanging", STEPS)
+def test_one_limit_holds_for_all_steps_together(hanging: str) -> None:
+    hook = send_by_steps(**{hanging: 1e9})
+    assert hook.now == webhooks.SECONDS

@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.processes.installed_programs import accepted, program
+
 SUPPORT = Path(__file__).parents[1]
 ROOT = SUPPORT.parent.parent
 SHARED = "shared/deniable_shared"
@@ -54,6 +56,13 @@ class Tree:
         text = text.replace(f"{after}\n", f"{after}\n{entry}\n")
         first = text.index("\nfrom deniable_") + 1
         path.write_text(text[:first] + f"{imported}\n" * bool(imported) + text[first:])
+
+    def lint(self, name: str) -> None:
+        """Check the style of a file as `just lint` does at this path of the project."""
+        text = (self.folder / name).read_text().lstrip()
+        ruff = program("ruff", "just setup")
+        for words in (("check",), ("format", "--check")):
+            accepted(ruff, *words, "--stdin-filename", ROOT / name, "-", given=text)
 
     def changes(self) -> dict[str, str]:
         """Which files differ from the project's, and how."""

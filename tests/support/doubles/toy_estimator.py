@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from deniable_estimators.inference.channel import Counts
 from deniable_estimators.inference.support_counts import HistogramEstimator
-from deniable_shared.mechanisms.protocols import Mechanism
+
+if TYPE_CHECKING:
+    from deniable_estimators.inference.channel import Counts
+    from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
 class ToyEstimator(HistogramEstimator):
+    """One count for each label."""
+
     default_projection: ClassVar[str] = "simplex"
     estimand: ClassVar[str] = "labels"
     mechanism: Mechanism

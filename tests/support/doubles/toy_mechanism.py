@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable_shared.domains import INDEXED
 from deniable_shared.mechanisms.structure import OneOf
 from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
-from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from deniable_shared.randomness.coins import Coins
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -20,11 +19,16 @@ from deniable_aggregator.releases.kinds.contract import (
     Tallies,
 )
 from deniable_central.guarantee import Adjacency, Guarantee
-from deniable_central.release import ErrorBar
 from deniable_shared.domains import Choice
 from deniable_shared.errors import ParameterError
 from deniable_shared.randomness.coins import Coins
 from deniable_shared.randomness.dyadic import threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from deniable_central.release import ErrorBar
 
 PARAMETERS = (EPSILON, Parameter("contender", "a label of the collection"))
 

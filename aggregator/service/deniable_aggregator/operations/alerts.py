@@ -2,8 +2,9 @@
 
 `queries.alerts` has the comparison and its guarantee. This module makes and ends alerts, and has
 the work of the leading process at each tick. A call is stored in the same transaction as the check
-that caused it. It is tried six times within 15 hours, with the same `id`. Each tick makes only one
-call, so that a hanging webhook delays little else.
+that caused it. It is tried six times within 15 hours, with the same `id`. An attempt that
+raises any exception is logged and counts as failed, so that one call never blocks another. Each
+tick makes only one call, so that a hanging webhook delays little else.
 """
 
 from __future__ import annotations
@@ -147,17 +148,24 @@ class AlertWatch:
         return DeliveryRow(call_id, alert.id, alert.url, alert.secret, encoded, int(now))
 
     def _attempt(self, call: DeliveryRow, now: float) -> None:
-        if self.sender is None:
-            self.sender = WebhookSender()
         details = {"alert": call.alert, "call": call.id}
         try:
-            self.sender.send(call.url, call.body, secret=call.secret, now=now)
+            self._send(call, now)
         except WebhookError as error:
             logger.warning("alert %s: %s", call.alert, error)
             self._failed(call, now, {**details, "reason": str(error)})
             return
+        except Exception as error:  # this call would stay the most overdue and block all others
+            logger.exception("alert %s: the call failed", call.alert)
+            self._failed(call, now, {**details, "reason": type(error).__name__})
+            return
         entry = AuditEntry.of("alert-sent", actor=ACTOR, at=now, **details)
         self._store.record_attempt(call, following=None, sent=int(now), audit=entry)
+
+    def _send(self, call: DeliveryRow, now: float) -> None:
+        if self.sender is None:
+            self.sender = WebhookSender()
+        self.sender.send(call.url, call.body, secret=call.secret, now=now)
 
     def _failed(self, call: DeliveryRow, now: float, details: dict[str, str]) -> None:
         if call.attempts < len(PAUSES_SECONDS):

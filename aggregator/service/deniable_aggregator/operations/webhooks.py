@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 MAX_URL = 500
 SECONDS = 10.0
-"""Seconds for connecting, sending and the first line of the answer together."""
+"""Seconds for connecting, the TLS handshake, sending and the first line of the answer together.
+
+The name is resolved before: the system's resolver takes no limit.
+"""
 
 MAX_STATUS_LINE = 1_024
 SIGNATURE = "Deniable-Signature"
@@ -49,10 +52,23 @@ def place_of(url: str) -> Place:
     plain = url.isascii() and url.isprintable() and " " not in url and len(url) <= MAX_URL
     if not plain or parts.scheme != "https" or not parts.hostname:
         raise ValueError(f"must be an https address of at most {MAX_URL} ASCII characters")
+    if not _is_host_name(parts.hostname):
+        raise ValueError(
+            "must be an https address whose host name has 1 to 63 characters between its dots"
+        )
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise ValueError("must have no user name, password or fragment")
     path = parts.path or "/"
     return Place(parts.hostname, parts.port or 443, path + (f"?{parts.query}" * bool(parts.query)))
+
+
+def _is_host_name(host: str) -> bool:
+    """Whether `getaddrinfo` takes this name: for others it raises UnicodeError."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def is_public(address: str) -> bool:
@@ -70,7 +86,7 @@ def resolved(host: str, port: int) -> list[str]:
     """The IP addresses of a name. Raises WebhookError if there are none."""
     try:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise WebhookError(f"{host} has no address") from error
     return list(dict.fromkeys(str(row[4][0]) for row in rows))
 
@@ -107,17 +123,20 @@ class WebhookSender:
         self._monotonic = monotonic
 
     def send(self, url: str, body: bytes, *, secret: bytes, now: float) -> None:
-        """Raises WebhookError unless the answer is 2xx, in SECONDS."""
-        place = place_of(url)
+        """Raises WebhookError unless the answer is 2xx, in SECONDS after the name is resolved."""
+        try:
+            place = place_of(url)
+        except ValueError as error:  # stored before this form was refused
+            raise WebhookError(f"url {error}") from error
         address = public_address(place, self._resolve(place.host, place.port))
         until = self._monotonic() + SECONDS
         try:
-            with (
-                self._connect(address, place.port, SECONDS) as plain,
-                self._context.wrap_socket(plain, server_hostname=place.host) as connection,
-            ):
-                connection.sendall(_request(place, body, signature(secret, body, now)))
-                status = self._status(connection, until)
+            with self._connect(address, place.port, SECONDS) as plain:
+                plain.settimeout(self._left(until))
+                with self._context.wrap_socket(plain, server_hostname=place.host) as connection:
+                    connection.settimeout(self._left(until))
+                    connection.sendall(_request(place, body, signature(secret, body, now)))
+                    status = self._status(connection, until)
         except (OSError, ValueError) as error:
             raise WebhookError(f"{place.host} did not answer: {type(error).__name__}") from error
         if not 200 <= status < 300:
@@ -127,10 +146,7 @@ class WebhookSender:
         """The status of an HTTP answer. Raises ValueError for no answer, TimeoutError if late."""
         line = b""
         while b"\n" not in line and len(line) < MAX_STATUS_LINE:
-            left = until - self._monotonic()
-            if left <= 0:
-                raise TimeoutError
-            connection.settimeout(left)
+            connection.settimeout(self._left(until))
             part = connection.recv(MAX_STATUS_LINE)
             if not part:
                 break
@@ -139,6 +155,13 @@ class WebhookSender:
         if not version.startswith(b"HTTP/1."):
             raise ValueError("not an HTTP/1 answer")
         return int(rest[:3])
+
+    def _left(self, until: float) -> float:
+        """Seconds until the deadline. Raises TimeoutError if it is over."""
+        left = until - self._monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
 
 
 def _connect(address: str, port: int, seconds: float) -> socket.socket:

@@ -63,7 +63,10 @@ def public_releases(store: Store, collection: Collection) -> PublicReleasesDocum
 
 
 def public_state(store: Store, collection: Collection) -> str:
-    """A hash of the finished or released results; it changes whenever a public answer does."""
+    """A hash of the manifest and of the finished or released results.
+
+    It changes whenever they do. It does not cover the settings that a public answer also shows.
+    """
     parts: list[object] = [collection.manifest.digest.hex()]
     if collection.manifest.read == "releases":
         for row in store.results(collection.id):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from werkzeug.test import TestResponse
 
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.releases.request import ReleaseRequest
@@ -97,6 +100,39 @@ def test_browsers_keep_an_answer_until_a_period_is_finished(service: World) -> N
     service.running.store.close_epoch(collection.id, TODAY, service.clock(), audit=None)
     after = service.get("/public/live", None, **{"If-None-Match": before.headers["ETag"]})
     assert (after.status_code, after.headers["ETag"] == before.headers["ETag"]) == (200, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "promise"),
+    [("/public/live", "A relay mixes"), ("/public/live?format=json", '"shuffled"')],
+)
+def test_a_browser_gets_no_privacy_of_a_relay_that_was_switched_off(
+    service: World, path: str, promise: str
+) -> None:
+    asked(service, "live")
+    now, before = changed_answer(service, path, relay_batch=1_000)
+    assert promise in before.text
+    assert promise not in now.text
+
+
+def test_a_browser_gets_the_address_of_today_to_embed(service: World) -> None:
+    asked(service, "live")
+    now, before = changed_answer(service, "/public/live", public_url="https://old.example.org")
+    assert "https://old.example.org/embed/live" in before.text
+    assert "https://old.example.org" not in now.text
+
+
+def changed_answer(
+    service: World, path: str, **settings: object
+) -> tuple[TestResponse, TestResponse]:
+    """The answer to a browser that has the one of other settings, and that one."""
+    now = service.running.settings
+    service.running.settings = replace(now, **settings)  # type: ignore[arg-type]  # one dict has values of many types
+    before = service.get(path, None)
+    service.running.settings = now
+    answer = service.get(path, None, **{"If-None-Match": before.headers["ETag"]})
+    assert answer.status_code == 200
+    return answer, before
 
 
 def test_who_is_signed_in_sees_what_anyone_sees_and_no_cookie_is_set(service: World) -> None:

@@ -1,8 +1,9 @@
 """Limits guesses of passwords: by network, by name, and in total. Counts stay in memory.
 
-Like the rate limit of uploads (`ingest.limiter`) it stores no address, only a MAC under a random
-key of the hour. It counts a name even if no user has it. One-time links are 256 random bits, which
-no one can guess; they still work for a person whose name an attacker has blocked.
+Like the rate limit of uploads (`deniable_gateway.upload.limiter`) it stores no address, only a MAC
+under a random key of the hour. It counts a name even if no user has it. One-time links are 256
+random bits, which no one can guess; they still work for a person whose name an attacker has
+blocked.
 """
 
 from __future__ import annotations

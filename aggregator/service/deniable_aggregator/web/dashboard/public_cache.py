@@ -1,7 +1,8 @@
-"""Public answers are made once for each state of the reports, and browsers may keep them.
+"""Public answers are made once for each state of what they show, and browsers may keep them.
 
-The state is a hash of what is finished or released. It is the key here and the ETag outside: an
-answer that a browser still has costs one look at the periods.
+The state is a hash of what is finished or released, of the settings that an answer shows, and of
+the code. It is the key here and the ETag outside: an answer that a browser still has costs one look
+at the periods.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _copy(answer: Response) -> Response:
 
 
 def cached(collection: Collection, make: Callable[[], Response]) -> Response:
-    """What `make` answers to this request, made at most once for each state of the reports."""
+    """What `make` answers to this request, made at most once for each state of what it shows."""
     answers = current_app.extensions.setdefault(EXTENSION, PublicAnswers())
     tag = _tag(collection)
     if request.if_none_match.contains(tag):
@@ -78,7 +79,14 @@ def cached(collection: Collection, make: Callable[[], Response]) -> Response:
 
 
 def _tag(collection: Collection) -> str:
-    """Of this address, what it shows, and the code and files that show it."""
-    state = public_state(service().store, collection)
-    parts = (request.full_path, state, version("deniable-aggregator"), assets.fingerprint())
+    """Of this address, the results and settings that it shows, and the code and files."""
+    running = service()
+    parts = (
+        request.full_path,
+        public_state(running.store, collection),
+        str(running.settings.relay_batch),
+        running.settings.public_url,
+        version("deniable-aggregator"),
+        assets.fingerprint(),
+    )
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
