@@ -18,8 +18,10 @@ import pytest
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.cli.release_kinds import read_labels, read_value
+from deniable_aggregator.cli.release_tables import _print_error_bars
 from deniable_aggregator.cli.releases import releases
 from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.documents.releases import BarDocument
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.kinds.contract import PreparedRelease, ReleaseContext
@@ -300,6 +302,13 @@ def test_a_question_to_a_session_goes_to_its_address_with_its_labels(
         assert refused.exit_code == 1
         assert "label must be a place from 0 to 1" in refused.stderr
         assert world.charges == 1
+
+
+def test_the_error_of_a_price_is_a_number_without_an_exponent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _print_error_bars([BarDocument("cents of revenue", None, 76_980_123.4, 0.95)])
+    assert lines_with(capsys.readouterr().out, "cents of revenue", "–", "76,980,000", "0.95")
 
 
 def test_the_answer_of_a_session_is_shown_with_its_bars(

@@ -16,6 +16,7 @@ from deniable_aggregator.cli.output import console, escape_markup, plain_table
 from deniable_aggregator.documents.describe import (
     cost_words,
     epochs_words,
+    four_digits,
     moment,
     promise_words,
     request_text,
@@ -213,7 +214,7 @@ def _cell(name: str, value: object) -> str:
     if value is None:
         return "none"
     if isinstance(value, float):
-        return f"{value:.1%}" if name in SHARES else f"{value:,.4g}"
+        return f"{value:.1%}" if name in SHARES else four_digits(value)
     if isinstance(value, list):
         return ", ".join(_cell(name, each) for each in value)
     if isinstance(value, bool):
@@ -233,4 +234,4 @@ def _print_error_bars(bars: Sequence[BarDocument]) -> None:
 
 
 def _end(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.4g}"
+    return "–" if value is None else four_digits(value)

@@ -19,6 +19,7 @@ from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.releases import AnswerDocument, BarDocument
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
 from deniable_aggregator.web.dashboard.budget_hint import _suggested
+from deniable_aggregator.web.dashboard.release_charts import error_bar_rows
 from deniable_aggregator.web.dashboard.release_form import (
     ReleasesQuery,
     field_refusal,
@@ -238,6 +239,39 @@ def test_the_error_of_a_quantile_is_one_of_its_place(upper: float, n: Any, said:
     ]:
         sentence = error_sentence([BarDocument(quantity, 0.0, upper, 0.95)], {}, n)
         assert sentence == f"Its place among all people may be off by {said}{more}, {sure}"
+
+
+def _bar(quantity: str, upper: float) -> list[BarDocument]:
+    return [BarDocument(quantity, 0.0, upper, 0.95)]
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    ["cents of revenue below the best price", "cents of revenue below the best price of the grid"],
+)
+def test_the_error_of_a_price_is_revenue_in_the_units_of_the_price(quantity: str) -> None:
+    sentence = error_sentence(_bar(quantity, 76_980_123.4), {}, 107_200)
+    assert sentence == (
+        f"Its revenue may be up to 769{THIN}800 (7.18 a person) below the largest of any price "
+        f"that may be drawn, in 95{THIN}% of cases."
+    )
+    assert f"up to 769{THIN}800 below the largest" in error_sentence(
+        _bar(quantity, 76_980_123.4), {}
+    )
+
+
+def test_no_error_has_an_exponent() -> None:
+    assert f"at most 76{THIN}980{THIN}000," in error_sentence(_bar("error of x", 76_980_123.4), {})
+    assert "at most 0.00001234," in error_sentence(_bar("error of x", 0.000012341), {})
+    assert [each[1:3] for each in error_bar_rows(_bar("x", 76_980_123.4))] == [
+        ("0", f"76{THIN}980{THIN}000")
+    ]
+
+
+def test_the_error_of_a_threshold_is_what_people_it_lacks() -> None:
+    quantity = "true answers from being the first label at or above the level"
+    sentence = error_sentence(_bar(quantity, 296.6), {})
+    assert sentence.startswith("It may be up to 297 people away from being the first answer")
 
 
 def test_a_question_about_a_median_names_no_argument_that_its_form_lacks() -> None:

@@ -11,6 +11,7 @@ from deniable_aggregator.web.dashboard.formatting import (
     chance,
     count,
     digits_for,
+    rounded,
     share,
 )
 
@@ -67,10 +68,22 @@ def _error(quantity: str, upper: float, parameters: Mapping[str, Any], n: int | 
         return f"{each} has an error of at most {share(upper, digits_for([200 * upper]))}"
     if quantity.startswith("true answers from rank"):
         return _rank_error(quantity, upper, n)
+    if quantity.startswith("cents of revenue"):
+        return _revenue_error(upper, n)
+    if quantity.startswith("true answers from being"):
+        people = count(round(upper))
+        return f"It may be up to {people} people away from being the first answer at the level"
     if quantity.startswith("true answers"):
         less = "Each of them" if "k" in parameters else "It"
         return f"{less} may have up to {count(round(upper))} people fewer than the true one"
-    return f"{quantity[:1].upper()}{quantity[1:]}: at most {upper:,.4g}"
+    return f"{quantity[:1].upper()}{quantity[1:]}: at most {rounded(upper)}"
+
+
+def _revenue_error(cents: float, n: int | UnsetType) -> str:
+    """In the units of a price, which are 100 cents."""
+    less = rounded(cents / 100)
+    each = "" if n is UNSET else f" ({amount(cents / 100 / n)} a person)"
+    return f"Its revenue may be up to {less}{each} below the largest of any price that may be drawn"
 
 
 def _rank_error(quantity: str, upper: float, n: int | UnsetType) -> str:
