@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _DECIMAL = re.compile(r"-?[0-9]{1,12}(?:\.[0-9]{1,6})?")
 _MILLIONTHS = 10**6
+_FEW = 4
 _REACH = 18  # digits: beyond all ends, and below half a step of 10^-6
 
 
@@ -86,6 +87,24 @@ class Number:
         """
         steps = (_number(value) - self.low) / self.step
         return min(max(math.floor(steps + Fraction(1, 2)), 0), self.size - 1)
+
+    @property
+    def steps(self) -> str:
+        """All values, as people read them: of many only the first two and the last."""
+        if self.size <= _FEW:
+            return ", ".join(self.labels)
+        first, second, last = map(decimal_text, (self.low, self.value(1), self.high))
+        return f"{first}, {second}, …, {last}"
+
+    def place(self, value: object) -> int:
+        """Return the index of a value that is a step, so without rounding or clipping.
+
+        Raises DomainError, which names the steps, for any other value.
+        """
+        index = self.encode(value)
+        if self.value(index) != _number(value):
+            raise DomainError(f"value must be one of {self.steps}")
+        return index
 
     def canonical(self, encoded: int) -> bytes:
         """Return the index, big-endian, as wide as the last one: the bytes that key the coins."""

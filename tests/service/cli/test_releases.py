@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import shlex
 import shutil
 import tempfile
 import time
@@ -18,13 +19,17 @@ import pytest
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.cli.release_kinds import read_labels, read_value
+from deniable_aggregator.cli.release_tables import _print_error_bars, question_option
 from deniable_aggregator.cli.releases import releases
 from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.documents.releases import BarDocument
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.kinds.contract import PreparedRelease, ReleaseContext
+from deniable_aggregator.releases.kinds.label_workloads import read_label_set
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
 from deniable_shared.randomness.coins import Coins
+from support.builders.record_domains import record
 from support.builders.release_world import ReleaseWorld, opened
 from support.doubles import release_plans
 from support.processes.deniable_command import Deniable
@@ -300,6 +305,34 @@ def test_a_question_to_a_session_goes_to_its_address_with_its_labels(
         assert refused.exit_code == 1
         assert "label must be a place from 0 to 1" in refused.stderr
         assert world.charges == 1
+
+
+@pytest.mark.parametrize("radices", [(2, 3), (2, 2, 2)])
+def test_a_session_over_a_record_says_how_to_ask_about_its_cells(radices: tuple[int, ...]) -> None:
+    domain = record(*radices)
+    option, example = shlex.split(question_option(list(domain.labels)))
+    assert (option, example) == ("--cells", "a=l0, b=l0")
+    assert read_label_set({"cells": [example]}, domain)[0].any()
+
+
+@pytest.mark.parametrize(
+    ("labels", "option"),
+    [
+        (["light", "dark"], "--labels A,B"),
+        (["a=b, c", "d"], """--labels '["a=b, c", "d"]'"""),
+        (3, "--labels A,B"),
+        (["a=x, y, b=z"], "--cells 'a=x, y, b=z'"),
+    ],
+)
+def test_a_session_over_labels_says_how_to_ask_about_them(labels: object, option: str) -> None:
+    assert question_option(labels) == option
+
+
+def test_the_error_of_a_price_is_a_number_without_an_exponent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _print_error_bars([BarDocument("cents of revenue", None, 76_980_123.4, 0.95)])
+    assert lines_with(capsys.readouterr().out, "cents of revenue", "–", "76,980,000", "0.95")
 
 
 def test_the_answer_of_a_session_is_shown_with_its_bars(

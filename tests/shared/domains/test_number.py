@@ -110,6 +110,15 @@ def test_a_float_is_taken_for_the_number_it_is(value: float) -> None:
     assert HALVES.encode(value) == min(max(math.floor(steps + Fraction(1, 2)), 0), 6)
 
 
+def test_a_place_is_of_a_step_and_never_rounded_or_clipped() -> None:
+    assert [HALVES.place(value) for value in ("-1", "0.50", 2)] == [0, 3, 6]
+    for value in ("0.25", "2.5", -2, 0.7):
+        with pytest.raises(DomainError, match=r"value must be one of -1, -0\.5, …, 2$"):
+            HALVES.place(value)
+    with pytest.raises(DomainError, match=r"value must be one of 0, 1$"):
+        Number(Fraction(0), Fraction(1), Fraction(1)).place(2)
+
+
 def test_people_read_what_is_asked() -> None:
     assert HALVES.topics == ("a number from -1 to 2, to the nearest 0.5",)
     assert HALVES.labels == ("-1", "-0.5", "0", "0.5", "1", "1.5", "2")

@@ -6,6 +6,9 @@ each row that has an interval. Everything else becomes a line.
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ from deniable_aggregator.cli.output import console, escape_markup, plain_table
 from deniable_aggregator.documents.describe import (
     cost_words,
     epochs_words,
+    four_digits,
     moment,
     promise_words,
     request_text,
@@ -46,6 +50,8 @@ FIRST = (
 
 CURRENCIES = (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))
 
+_BETWEEN_CELLS = re.compile(r", (?=[^,=]+=)")
+
 
 def release_table(document: ReleaseDocument) -> None:
     """Print the result, its error, its cost and its privacy guarantee."""
@@ -56,7 +62,8 @@ def release_table(document: ReleaseDocument) -> None:
     if document.questions:
         click.echo(
             "It takes questions: "
-            f"deniable releases ask {document.collection} {document.release} --labels A,B"
+            f"deniable releases ask {document.collection} {document.release} "
+            f"{question_option(document.result.get('labels'))}"
         )
     click.echo(
         f"Release {document.release}, charged {moment(document.created)}: "
@@ -99,6 +106,21 @@ def answer_table(document: AnswerDocument) -> None:
     _print_result(document.result)
     _print_error_bars(document.error_bars)
     click.echo(f"New questions left: {document.questions_left:,}")
+
+
+def question_option(labels: object) -> str:
+    """The option of a question to a session over these labels, with an example of them.
+
+    Of a record it names labels of the first two attributes: mechanisms of tables refuse more.
+    """
+    named = [str(label) for label in labels] if isinstance(labels, list) else []
+    cells = _BETWEEN_CELLS.split(named[0]) if named else []
+    attribute, equals, _ = cells[0].partition("=") if cells else ("", "", "")
+    if equals and all(label.startswith(f"{attribute}=") for label in named):
+        return f"--cells {shlex.quote(', '.join(cells[:2]))}"
+    if any("," in label for label in named):
+        return f"--labels {shlex.quote(json.dumps(named[:2], ensure_ascii=False))}"
+    return "--labels A,B"
 
 
 def _epochs_text(document: PlannedDocument) -> str:
@@ -213,7 +235,7 @@ def _cell(name: str, value: object) -> str:
     if value is None:
         return "none"
     if isinstance(value, float):
-        return f"{value:.1%}" if name in SHARES else f"{value:,.4g}"
+        return f"{value:.1%}" if name in SHARES else four_digits(value)
     if isinstance(value, list):
         return ", ".join(_cell(name, each) for each in value)
     if isinstance(value, bool):
@@ -233,4 +255,4 @@ def _print_error_bars(bars: Sequence[BarDocument]) -> None:
 
 
 def _end(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.4g}"
+    return "–" if value is None else four_digits(value)

@@ -107,7 +107,11 @@ releases.add_command(
 )
 @collection_argument
 @click.argument("release")
-@click.option("--labels", metavar="A,B", help="The labels of the question.")
+@click.option(
+    "--labels",
+    metavar="A,B",
+    help="The labels of the question; a JSON list where a label has a comma in it.",
+)
 @click.option(
     "--cells",
     multiple=True,

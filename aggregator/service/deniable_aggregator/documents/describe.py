@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from deniable_shared.manifest.epochs import epoch_start
@@ -60,6 +61,11 @@ def when(second: float) -> str:
     return f"{moment:%Y-%m-%d}" if second % 86_400 == 0 else f"{moment:%Y-%m-%d %H:%M}"
 
 
+def four_digits(number: float) -> str:
+    """769,800 or 0.01183: rounded to four significant digits, without an exponent."""
+    return f"{Decimal(f'{number:.4g}'):,f}"
+
+
 def moment(seconds: int) -> str:
     """Unix seconds as a date and time in UTC."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
@@ -95,8 +101,8 @@ def typical_words(document: PlannedDocument) -> Iterator[str]:
     """The usual errors, one line each; none if the document has none."""
     for error in document.typical_errors or ():
         yield (
-            f"Typical error, for simulated people: {error.median:,.4g} or less in half "
-            f"of {error.runs} runs, {error.p95:,.4g} or less in 95 of 100 "
+            f"Typical error, for simulated people: {four_digits(error.median)} or less in half "
+            f"of {error.runs} runs, {four_digits(error.p95)} or less in 95 of 100 "
             f"({error.quantity}). The people: {error.population}. "
             "No guarantee: your people may be distributed otherwise."
         )

@@ -83,17 +83,11 @@ def _range(domain: Number, text: str) -> tuple[int, int]:
 
 
 def _place(domain: Number, end: str, text: str) -> int:
-    accepted = (
-        f"a..b, values of {decimal_text(domain.low)}, "
-        f"{decimal_text(domain.value(1))}, …, {decimal_text(domain.high)}, both included"
-    )
     try:
-        place = domain.encode(end)
+        return domain.place(end)
     except DeniableError as error:
+        accepted = f"a..b, values of {domain.steps}, both included"
         raise refuse("range", accepted=accepted, given=text) from error
-    if decimal_text(domain.value(place)) != end:
-        raise refuse("range", accepted=accepted, given=text)
-    return place
 
 
 def _refused_argument(collection: Collection, argument: str, given: str) -> Problem:

@@ -141,7 +141,7 @@ def test_a_mean_is_shown_in_the_units_of_its_domain_and_as_a_sum() -> None:
 
 def test_equal_parts_and_ranges_are_one_request_in_two_spellings() -> None:
     parts = sums("shares", RANGES["haar-4"], 100, ranges=2)
-    named = sums("shares", RANGES["haar-4"], 100, ranges=["0..1", "2..3"])
+    named = sums("shares", RANGES["haar-4"], 100, ranges=["0..1", "2.0..3"])
     assert parts.parameters == named.parameters
     assert parts.parameters["ranges"] == "0..1, 2..3"
     counts = np.zeros(RANGES["haar-4"].tally_size, dtype=np.int64)
@@ -198,7 +198,9 @@ WAVE, GRR, PAIRS, HCMS = (
         ("shares", WAVE, {"ranges": []}, "ranges must be 1 to 256 like 10..20"),
         ("shares", WAVE, {"ranges": [7]}, "ranges must be like 10..20, got 7"),
         ("shares", WAVE, {"ranges": "1"+"..2"*2}, "ranges must be like 10..20"),
-        ("shares", WAVE, {"ranges": "a..b"}, "numbers as ends, got 'a..b'"),
+        ("shares", WAVE, {"ranges": "a..b"}, "ends among 0, 1, 2, 3, got 'a..b'"),
+        ("shares", WAVE, {"ranges": "0.5..1"}, "ends among 0, 1, 2, 3, got '0.5..1'"),
+        ("shares", WAVE, {"ranges": "1..4"}, "ends among 0, 1, 2, 3, got '1..4'"),
         ("shares", WAVE, {"ranges": "2..1"}, "must rise and not contain all numbers"),
         ("shares", WAVE, {"ranges": "0..3"}, "the share of all is known without a release"),
         ("shares", WAVE, {"ranges": "0..1, 0..1"}, "ranges must each be named once"),

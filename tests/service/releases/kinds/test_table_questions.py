@@ -261,6 +261,14 @@ def test_other_cells_are_refused_with_an_example(wrong: object) -> None:
         read_label_set({"cells": wrong}, record(2, 3))
 
 
+def test_labels_that_a_record_lacks_are_refused_with_cells_instead() -> None:
+    hint = r"own, got 'a=l0': of a record, use cells \(--cells\), like \"a=l0\"$"
+    with pytest.raises(ParameterError, match=hint):
+        read_label_set({"labels": ["a=l0"]}, record(2, 3))
+    with pytest.raises(ParameterError, match=r"own, got 'a=l0'$"):
+        read_label_set({"labels": ["a=l0"]}, Choice(("x", "y")))
+
+
 REFUSED: list[tuple[str, ReleaseContext, dict[str, object], str]] = [
     (
         "mwem",

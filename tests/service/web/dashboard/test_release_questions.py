@@ -12,13 +12,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from deniable_aggregator.collections.authoring.toml_manifest import manifest_from_toml
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.releases import AnswerDocument, BarDocument
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
 from deniable_aggregator.web.dashboard.budget_hint import _suggested
-from deniable_aggregator.web.dashboard.release_form import field_refusal
+from deniable_aggregator.web.dashboard.release_charts import error_bar_rows
+from deniable_aggregator.web.dashboard.release_form import (
+    ReleasesQuery,
+    field_refusal,
+    form_fields,
+)
 from deniable_aggregator.web.dashboard.release_questions import (
     OTHER,
     QUESTIONS,
@@ -211,6 +217,70 @@ def test_an_error_is_a_sentence_in_people_or_shares() -> None:
     trails = BarDocument("true answers below the most frequent label", 0.0, 296.6, 0.95)
     assert error_sentence([trails], {}).startswith("It may have up to 297 people")
     assert error_sentence([], {}) == ""
+    assert error_sentence([BarDocument("error of the mean", None, None, 0.95)], {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("upper", "n", "said"),
+    [
+        (6381.7, 53_600, f"up to 6{THIN}382 of 53{THIN}600 people"),
+        (6381.7, UNSET, f"up to 6{THIN}382 people"),
+        (612.4, 500, "up to 500 of 500 people"),
+    ],
+)
+def test_the_error_of_a_quantile_is_one_of_its_place(upper: float, n: Any, said: str) -> None:
+    sure = f"in 95{THIN}% of cases."
+    for quantity, more in [
+        ("true answers from rank 1/2 of n", ""),
+        (
+            "true answers from rank 9/10 of n, answers moved by up to 1.5 steps",
+            ", and the number itself by up to 1.5 steps",
+        ),
+    ]:
+        sentence = error_sentence([BarDocument(quantity, 0.0, upper, 0.95)], {}, n)
+        assert sentence == f"Its place among all people may be off by {said}{more}, {sure}"
+
+
+def _bar(quantity: str, upper: float) -> list[BarDocument]:
+    return [BarDocument(quantity, 0.0, upper, 0.95)]
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    ["cents of revenue below the best price", "cents of revenue below the best price of the grid"],
+)
+def test_the_error_of_a_price_is_revenue_in_the_units_of_the_price(quantity: str) -> None:
+    sentence = error_sentence(_bar(quantity, 76_980_123.4), {}, 107_200)
+    assert sentence == (
+        f"Its revenue may be up to 769{THIN}800 (7.18 a person) below the largest of any price "
+        f"that may be drawn, in 95{THIN}% of cases."
+    )
+    assert f"up to 769{THIN}800 below the largest" in error_sentence(
+        _bar(quantity, 76_980_123.4), {}
+    )
+
+
+def test_no_error_has_an_exponent() -> None:
+    assert f"at most 76{THIN}980{THIN}000," in error_sentence(_bar("error of x", 76_980_123.4), {})
+    assert "at most 0.00001234," in error_sentence(_bar("error of x", 0.000012341), {})
+    assert [each[1:3] for each in error_bar_rows(_bar("x", 76_980_123.4))] == [
+        ("0", f"76{THIN}980{THIN}000")
+    ]
+
+
+def test_the_error_of_a_threshold_is_what_people_it_lacks() -> None:
+    quantity = "true answers from being the first label at or above the level"
+    sentence = error_sentence(_bar(quantity, 296.6), {})
+    assert sentence.startswith("It may be up to 297 people away from being the first answer")
+
+
+def test_a_question_about_a_median_names_no_argument_that_its_form_lacks() -> None:
+    for asked, start in [
+        (ReleasesQuery(question="median", mechanism="exponential"), "a share in (0, 1)"),
+        (ReleasesQuery(question=OTHER, mechanism="exponential"), "with score quantile: a share"),
+    ]:
+        helps = {each.name: each.accepted for each in form_fields(asked, suggested="", wrong={})}
+        assert helps["quantile"].startswith(start)
 
 
 def test_only_a_refusal_of_a_field_is_said_at_the_field() -> None:

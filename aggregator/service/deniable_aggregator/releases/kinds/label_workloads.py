@@ -85,11 +85,21 @@ def read_label_set(question: object, domain: Domain) -> tuple[Counts, Name]:
     row = np.zeros(domain.size, dtype=np.int64)
     for label in labels:
         if not isinstance(label, str) or label not in places:
-            raise ParameterError(f"labels must be the collection's own, got {label!r:.80}")
+            raise ParameterError(
+                f"labels must be the collection's own, got {label!r:.80}{_cells_hint(domain)}"
+            )
         row[places[label]] += 1
     if row.max() > 1:
         raise ParameterError(f"labels must each be named once in a query, got {labels!r:.80}")
     return row, {"labels": [domain.labels[place] for place in np.flatnonzero(row).tolist()]}
+
+
+def _cells_hint(domain: Domain) -> str:
+    """The end of a refusal of labels: what to use of a record, whose labels have commas."""
+    if not isinstance(domain, Record):
+        return ""
+    name, labels = domain.attributes[0]
+    return f': of a record, use cells (--cells), like "{name}={labels[0]}"'
 
 
 def _read_cells(cells: object, domain: Record) -> tuple[Counts, Name]:

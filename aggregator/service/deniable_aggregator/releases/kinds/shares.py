@@ -88,9 +88,11 @@ def _range(text: object, domain: Number) -> Range:
     if not isinstance(text, str) or len(ends) != 2:
         raise ParameterError(f"ranges must be like 10..20, got {text!r:.80}")
     try:
-        first, last = (domain.encode(end) for end in ends)
+        first, last = (domain.place(end) for end in ends)
     except DomainError as error:
-        raise ParameterError(f"ranges must have numbers as ends, got {text!r:.80}") from error
+        raise ParameterError(
+            f"ranges must have ends among {domain.steps}, got {text!r:.80}"
+        ) from error
     if first > last or last - first == domain.size - 1:
         raise ParameterError(
             f"ranges must rise and not contain all numbers, got {text!r:.80}: the share of all "

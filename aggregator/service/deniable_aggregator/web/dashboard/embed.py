@@ -86,7 +86,7 @@ def _released(collection: Collection) -> Context:
             {
                 "document": each,
                 "sentence": result_sentence(each),
-                "error": error_sentence(each.error_bars, each.parameters),
+                "error": error_sentence(each.error_bars, each.parameters, each.n),
             }
             for each in newest
         ]

@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.documents.describe import when
+from deniable_aggregator.documents.describe import four_digits, when
 from deniable_shared.manifest.epochs import period_name
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ def chance(value: float) -> str:
 def amount(value: float | None, digits: int = 2) -> str:
     """A number in the units of its domain."""
     return NOTHING if value is None else _round_text(value, digits)
+
+
+def rounded(value: float) -> str:
+    """769 800 or 0.01183: four significant digits, without an exponent."""
+    return _group_digits(four_digits(value))
 
 
 def digits_for(widths: Iterable[float]) -> int:

@@ -20,10 +20,12 @@ from deniable_aggregator.documents.describe import (
 from deniable_aggregator.web.dashboard.addresses import Address, download_links
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
 from deniable_aggregator.web.dashboard.formatting import (
+    NOTHING,
     amount,
     chance,
     count,
     digits_for,
+    rounded,
     share,
 )
 
@@ -89,10 +91,7 @@ def error_bar_rows(bars: Iterable[BarDocument]) -> list[tuple[str, str, str, str
 
 
 def _end(value: float | None) -> str:
-    """Four digits that mean something."""
-    if value is None:
-        return "–"
-    return f"{value:,.4g}".replace(",", "\u202f").replace("-", "−")
+    return NOTHING if value is None else rounded(value)
 
 
 def facts_of(document: ReleaseDocument) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ same request. It is charged once, even if another epoch closed in between.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 USUAL = "histogram"
 MOST_EPOCHS = 1_000
 _LONGEST = 1 << 16
+_WITH_ARGUMENT = re.compile(r"^with \w+(?: \w+)?: ")
 
 
 class ReleasesArguments(Arguments, frozen=True):
@@ -141,7 +143,7 @@ def form_fields(
         FormField(
             each.name,
             FIELD_LABELS.get(each.name, each.name.capitalize()),
-            each.accepted.replace("a decimal text like", "a number like"),
+            _help(each.accepted, fixed=question is not None),
             filled.get(each.name, ""),
             each.default,
             wrong.get(each.name, ""),
@@ -150,6 +152,12 @@ def form_fields(
         if wanted is None or each.name in wanted
     ]
     return sorted(fields, key=lambda each: each.name == "epsilon")
+
+
+def _help(accepted: str, *, fixed: bool) -> str:
+    """What a field takes. A question fixes the argument that decides whether the field counts."""
+    words = _WITH_ARGUMENT.sub("", accepted) if fixed else accepted
+    return words.replace("a decimal text like", "a number like")
 
 
 def field_refusal(problem: Problem, names: Iterable[str]) -> dict[str, str]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET, UnsetType
+
 from deniable_aggregator.web.dashboard.formatting import (
     amount,
     chance,
     count,
     digits_for,
+    rounded,
     share,
 )
 
@@ -46,23 +49,49 @@ def result_sentence(document: ReleaseDocument) -> str:
     return ""
 
 
-def error_sentence(bars: Sequence[BarDocument], parameters: Mapping[str, Any]) -> str:
-    """How far off the answer may be, by the last of its error bars; empty where there is none."""
-    if not bars:
+def error_sentence(
+    bars: Sequence[BarDocument], parameters: Mapping[str, Any], n: int | UnsetType = UNSET
+) -> str:
+    """How far off the answer may be, by the last of its error bars; empty where there is none.
+
+    `n` is the number of reports, where it is known.
+    """
+    if not bars or bars[-1].upper is None:
         return ""
-    bar = bars[-1]
-    sure = f"in {chance(bar.confidence)} of cases"
-    if bar.upper is None:
-        return ""
-    if bar.quantity in _SHARES:
-        each = "Each share" if "frequency" in bar.quantity else "Each answer"
-        error = share(bar.upper, digits_for([200 * bar.upper]))
-        return f"{each} has an error of at most {error}, {sure}."
-    if bar.quantity.startswith("true answers"):
+    said = _error(bars[-1].quantity, bars[-1].upper, parameters, n)
+    return f"{said}, in {chance(bars[-1].confidence)} of cases."
+
+
+def _error(quantity: str, upper: float, parameters: Mapping[str, Any], n: int | UnsetType) -> str:
+    if quantity in _SHARES:
+        each = "Each share" if "frequency" in quantity else "Each answer"
+        return f"{each} has an error of at most {share(upper, digits_for([200 * upper]))}"
+    if quantity.startswith("true answers from rank"):
+        return _rank_error(quantity, upper, n)
+    if quantity.startswith("cents of revenue"):
+        return _revenue_error(upper, n)
+    if quantity.startswith("true answers from being"):
+        people = count(round(upper))
+        return f"It may be up to {people} people away from being the first answer at the level"
+    if quantity.startswith("true answers"):
         less = "Each of them" if "k" in parameters else "It"
-        people = count(round(bar.upper))
-        return f"{less} may have up to {people} people fewer than the true one, {sure}."
-    return f"{bar.quantity[:1].upper()}{bar.quantity[1:]}: at most {bar.upper:,.4g}, {sure}."
+        return f"{less} may have up to {count(round(upper))} people fewer than the true one"
+    return f"{quantity[:1].upper()}{quantity[1:]}: at most {rounded(upper)}"
+
+
+def _revenue_error(cents: float, n: int | UnsetType) -> str:
+    """In the units of a price, which are 100 cents."""
+    less = rounded(cents / 100)
+    each = "" if n is UNSET else f" ({amount(cents / 100 / n)} a person)"
+    return f"Its revenue may be up to {less}{each} below the largest of any price that may be drawn"
+
+
+def _rank_error(quantity: str, upper: float, n: int | UnsetType) -> str:
+    """The error of a quantile in people, and in steps where the reports blur the answers."""
+    people = count(round(upper)) if n is UNSET else f"{count(min(round(upper), n))} of {count(n)}"
+    said = f"Its place among all people may be off by up to {people} people"
+    _, blurred, steps = quantity.partition("moved by up to ")
+    return f"{said}, and the number itself by up to {steps}" if blurred else said
 
 
 def _shares_sentence(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -140,7 +140,7 @@ def _release_context(collection: Collection, document: ReleaseDocument) -> Conte
         "document": document,
         "n": None if document.n is UNSET else document.n,
         "sentence": result_sentence(document),
-        "error": error_sentence(document.error_bars, document.parameters),
+        "error": error_sentence(document.error_bars, document.parameters, document.n),
         "facts": facts_of(document),
         "charts": [
             replace(chart, name=f"{chart.name}-{document.release}", files=None) for chart in charts

@@ -105,7 +105,7 @@ def _page_context(collection: Collection, release_id: str, labels: Sequence[str]
         "n": None if document.n is UNSET else document.n,
         "too_few": () if document.too_few_reports is UNSET else document.too_few_reports,
         "sentence": result_sentence(document),
-        "error": error_sentence(document.error_bars, document.parameters),
+        "error": error_sentence(document.error_bars, document.parameters, document.n),
         "facts": facts_of(document),
         "charts": [
             known_truth.mark_rows(chart, collection, document.epochs)

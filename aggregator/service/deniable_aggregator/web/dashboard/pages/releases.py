@@ -164,7 +164,7 @@ def _quote_details(query: ReleasesArguments, quote: QuoteDocument, seconds: int)
         "left": budget_rows(quote),
         "quote_refusal": plain_words(quote.refusal or "", seconds),
         "expected": error_bar_rows(quote.expected),
-        "error": error_sentence(quote.expected, quote.parameters),
+        "error": error_sentence(quote.expected, quote.parameters, quote.n),
         "typical": list(typical_words(quote)),
         "promised": list(promise_words(quote)),
     }
