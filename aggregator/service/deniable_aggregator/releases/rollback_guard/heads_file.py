@@ -48,7 +48,7 @@ def write(data: Path, heads: Heads) -> None:
     draft = data / f"{NAME}.new"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        if os.geteuid() == 0:  # of a command that root runs, beside a service that is not root
+        if os.geteuid() == 0:  # as in a command that root runs for another user
             os.fchown(descriptor, data.stat().st_uid, data.stat().st_gid)
         file.write(heads.encode())
         file.flush()
