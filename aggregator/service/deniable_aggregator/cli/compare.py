@@ -85,8 +85,8 @@ def compare(  # noqa: PLR0913  (click passes each option by name)
     """Show what changed from one period to another.
 
     Without periods, the newest closed week is compared with the week before; of a shorter
-    history, its newer half. The two periods may not share an epoch. An answer has changed if its
-    interval excludes 0.
+    history, its newer half. The later period must start after the earlier one ends. An answer
+    has changed if its interval excludes 0.
     Exit code 75: too few reports yet.
     """
     one_form(json=as_json, csv=as_csv)

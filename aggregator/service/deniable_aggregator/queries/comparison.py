@@ -67,7 +67,7 @@ def comparison(
 def _periods(
     collection: Collection, question: ComparisonArguments
 ) -> tuple[EpochRange, EpochRange]:
-    """Both periods. Raises invalid-argument if they share an epoch."""
+    """Both periods. Raises invalid-argument unless the later one starts after the other ends."""
     seconds = collection.manifest.epoch_seconds
     if isinstance(question.before_last, UnsetType):
         raise refuse("before_to", accepted="given: the end of the period before", given="nothing")
@@ -75,9 +75,13 @@ def _periods(
         raise refuse("from", accepted="given: the start of the later period", given="nothing")
     before = epoch_range(question.before_first, question.before_last, seconds)
     after = epoch_range(question.first, question.last, seconds)
-    if before.last >= after.first and after.last >= before.first:
-        accepted = "outside the earlier period: the two may not share an epoch"
-        raise refuse("from", accepted=accepted, given=question.first)
+    if after.first <= before.last:
+        raise refuse(
+            "from",
+            accepted=f"after before_to ({question.before_last}), where the earlier period ends; "
+            "swap the two periods if you named the later one first",
+            given=question.first,
+        )
     return before, after
 
 

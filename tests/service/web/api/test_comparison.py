@@ -160,6 +160,21 @@ def test_periods_must_be_two_and_apart(service: World, query: str, argument: str
     assert answer.get_json()["argument"] == argument
 
 
+@pytest.mark.parametrize("more", ["", f"&to={TODAY - 1}"])
+def test_an_earlier_period_after_the_later_one_is_refused(service: World, more: str) -> None:
+    """Otherwise every sign would be the opposite of what `before` and `after` promise."""
+    settings = service.register(authored())
+    for epoch in (TODAY - 1, TODAY):
+        service.count(settings, [DARK] * 9, epoch=epoch)
+    query = f"?before_from={TODAY}&before_to={TODAY}&from={TODAY - 1}{more}"
+    answer = service.get(f"/v1/collections/settings/comparison{query}")
+    assert answer.status_code == 400
+    problem = answer.get_json()
+    assert (problem["argument"], problem["given"]) == ("from", str(TODAY - 1))
+    assert f"before_to ({TODAY})" in problem["detail"]
+    assert "swap the two periods" in problem["detail"]
+
+
 def test_releases_only_and_too_few_reports_are_refused(service: World) -> None:
     sealed = service.register(authored("sealed", read="releases"))
     settings = service.register(authored())

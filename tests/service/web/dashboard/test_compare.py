@@ -105,7 +105,17 @@ def test_days_of_a_period_that_cross_change_places(service: World) -> None:
         (
             "?before_from=2027-01-01&before_to=2027-01-20&from=2027-01-10",
             "from",
-            "The two periods share a day",
+            "After starts on 2027-01-10, and Before ends on 2027-01-20. Choose a later start",
+        ),
+        (
+            "?before_from=2027-01-19&before_to=2027-01-20&from=2027-01-10&to=2027-01-11",
+            "from",
+            "After starts on 2027-01-10, and Before ends on 2027-01-20. Choose a later start",
+        ),
+        (
+            f"?before_from={TODAY}&before_to={TODAY}&from={TODAY - 1}&to={TODAY - 1}",
+            "from",
+            f"After starts on {when((TODAY - 1) * DAY)}, and Before ends on {when(TODAY * DAY)}.",
         ),
     ],
 )
