@@ -106,13 +106,13 @@ def compare(  # noqa: PLR0913  (click passes each option by name)
         "candidate": list(candidates) or None,
     }
     with target.connect() as client:
-        known = client.epochs(collection).document
+        history = client.epochs(collection).document
         if usual:
-            periods = usual_periods(known)
+            periods = usual_periods(history)
         answer = client.comparison(
             collection, {**periods, **further}, accept=media_type(as_csv=as_csv)
         )
-    table = partial(_print_comparison, epoch_seconds=known.epoch_seconds)
+    table = partial(_print_comparison, epoch_seconds=history.epoch_seconds)
     show(answer, table, as_json=as_json, as_csv=as_csv)
 
 
