@@ -174,7 +174,10 @@ def _undetected_change(document: ComparisonDocument) -> str:
 
 
 def _needed_text(document: ComparisonDocument) -> str:
-    """How many people would show the largest difference that chance may explain."""
+    """How many people would show the largest difference that chance may explain.
+
+    Empty if there is none, or if it is 0 at the digits shown.
+    """
     needed = people_needed(document)
     if needed is None:
         return ""
@@ -182,6 +185,8 @@ def _needed_text(document: ComparisonDocument) -> str:
     points = document.unit == "share"
     digits = digits_for([(100 if points else 1) * (row.upper - row.lower)])
     moved = signed_text(row.difference, digits, points=points)
+    if not any(digit in moved for digit in "123456789"):
+        return ""
     unit = " points" if points else ""
     people = "people" if document.repeat == "once" else "reports"
     return (
