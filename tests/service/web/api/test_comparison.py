@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -112,6 +114,33 @@ def test_numbers_are_compared_by_mean_and_quantiles_in_their_units(service: Worl
     document = compared(service, "compared")
     assert document["unit"] == "value"
     assert changes(document) == dict.fromkeys(["mean", "p10", "p25", "p50", "p75", "p90"], True)
+
+
+@pytest.mark.parametrize("family", ["each", "all"])
+@pytest.mark.parametrize("repeat", ["once", "fresh"])
+def test_a_change_of_a_mean_uses_that_no_one_reports_twice(
+    service: World, repeat: str, family: str
+) -> None:
+    domain = 'type = "number"\nlow = "0"\nhigh = "10"\nstep = "1"\n'
+    found = registered(service, domain, f'mechanism = "haar/1"\nrepeat = "{repeat}"')
+    for epoch, values in ((TODAY - 1, ["0", "10"]), (TODAY, ["1", "10"])):
+        service.count(found, values * 900, epoch=epoch)
+    confidence = 1 - 0.05 / (6 if family == "all" else 1)
+    errors, limits = [], []
+    for epoch in (TODAY - 1, TODAY):
+        query = f"?from={epoch}&to={epoch}&confidence={1 - (1 - confidence) / 2}"
+        row = service.get(f"/v1/collections/compared/estimates{query}").get_json()["mean"]
+        errors.append(row["std_error"])
+        limits.append((row["lower"], row["upper"]))
+    document = compared(service, "compared", f"{PERIODS}&family={family}")
+    [mean] = [row for row in document["differences"] if row["label"] == "mean"]
+    if repeat == "once":
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        half = (mean["upper"] - mean["lower"]) / 2
+        assert half == pytest.approx(z * math.hypot(*errors), rel=0.07)
+    else:
+        assert mean["lower"] == pytest.approx(limits[1][0] - limits[0][1])
+        assert mean["upper"] == pytest.approx(limits[1][1] - limits[0][0])
 
 
 def test_records_are_compared_table_by_table(service: World) -> None:
