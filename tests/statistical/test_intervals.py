@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -14,15 +14,20 @@ import pytest
 
 from benchmarks import intervals
 from deniable_estimators.inference.channel import Counts, Floats
+from deniable_estimators.inference.difference import (
+    cautious_confidence,
+    halved_miss_confidence,
+    independent_mean_difference,
+)
 from deniable_estimators.inference.functionals import LinearEstimator
 from deniable_estimators.inference.marginals import table_estimator
-from deniable_estimators.inference.quantities import quantiles
+from deniable_estimators.inference.quantities import NumberEstimator, mean, quantiles
 from deniable_estimators.inference.set_laws import set_law_of
 from deniable_estimators.inference.sets import estimate_set
 from deniable_estimators.inference.tables import IntervalSettings, table
 from deniable_estimators.mechanisms import estimator_for
 from deniable_estimators.simulation import simulated_tally
-from deniable_shared.domains import Record
+from deniable_shared.domains import Number, Record
 from deniable_shared.mechanisms import Mechanism, build, for_domain
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.oracles.message_laws import generator
@@ -221,6 +226,42 @@ def test_means_are_covered_where_few_are_at_the_other_end(
     share = people_of(size, rare)
     truth = np.array([share @ np.linspace(0, 1, size)])
     covered(intervals.of_mean, build(id, domain_size=size, epsilon=epsilon), share, truth, n)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("n", grid([300, 20_000], by_default=[20_000]))
+@pytest.mark.parametrize("epsilon", grid(["1", "4"], by_default=["4"]))
+@pytest.mark.parametrize("id", grid(MEANS, by_default=["haar/1"]))
+def test_changes_of_means_are_covered_where_skews_are_opposite(
+    id: str, epsilon: str, n: int
+) -> None:
+    """By simulation: most at one end, later at the other. False alarm at most 1e-6."""
+    domain, repeats, size = scale(11), 1_000, 11
+    mechanism, draws = build(id, domain_size=size, epsilon=epsilon), generator()
+    of, missed = estimator_for(mechanism), 0
+    shares = (people_of(size, 0.1), people_of(size, 0.9))
+    truth = float((shares[1] - shares[0]) @ np.arange(size))
+    for _ in range(repeats):
+        tallies = [
+            simulated_tally(mechanism, np.arange(size), draws.multinomial(n, share), draws=draws)
+            for share in shares
+        ]
+        lower, upper = changed_mean(of, domain, tallies, n)
+        missed += not lower - 1e-9 <= truth <= upper + 1e-9
+    assert missed <= binom.isf(FALSE_ALARM, repeats, 1 - COVERED)
+
+
+def changed_mean(
+    of: NumberEstimator, domain: Number, tallies: Sequence[Counts], n: int
+) -> tuple[float, float]:
+    """As a comparison of reports of different devices at 95%."""
+    (one, other), (first, second) = (
+        [mean(of, domain, tally, n, confidence=sure) for tally in tallies]
+        for sure in (cautious_confidence(0.95), halved_miss_confidence(0.95))
+    )
+    assert one and other and first and second  # noqa: PT018  (all four or none)
+    found = independent_mean_difference(one, other, confidence=0.95)
+    return found or (second.lower - first.upper, second.upper - first.lower)
 
 
 @pytest.mark.statistical

@@ -16,12 +16,16 @@ from deniable_estimators.inference.difference import (
     MANY,
     Differences,
     PeriodEstimate,
+    cautious_confidence,
     difference,
     halved_miss_confidence,
+    independent_mean_difference,
 )
+from deniable_estimators.inference.quantities import Quantity, mean
 from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build
+from support.oracles.number_laws import scale
 from support.tiers import grid
 
 CHANNEL = Channel(Fraction(3, 4), Fraction(1, 4))
@@ -189,3 +193,72 @@ def test_numbers_are_not_compared_label_by_label() -> None:
         PeriodEstimate.of(
             estimator_for(mechanism), tally, 0, confidence=0.9, epochs=1, family="all"
         )
+
+
+def means(epsilon: str, n: int, confidence: float) -> tuple[list[Quantity], list[Quantity], Floats]:
+    """Of 0 or 1 for every count of 1: limits to combine, cautious ones, and the law's ends."""
+    mechanism = build("grr/1", domain_size=2, epsilon=epsilon)
+    of, tallies = estimator_for(mechanism), [np.array([n - c, c]) for c in range(n + 1)]
+    combined, apart = (
+        [_mean(of, each, n, sure) for each in tallies]
+        for sure in (cautious_confidence(confidence), halved_miss_confidence(confidence))
+    )
+    return combined, apart, np.array([float(mechanism.q), float(mechanism.p)])
+
+
+def _mean(of: object, tally: Counts, n: int, confidence: float) -> Quantity:
+    found = mean(of, scale(2), tally, n, confidence=confidence)  # type: ignore[arg-type]  # any estimator of labels
+    assert found is not None
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", grid([30, 300, 1_000], by_default=[30, 300]))
+@pytest.mark.parametrize("confidence", grid([0.95, 1 - 0.05 / 6], by_default=[0.95]))
+@pytest.mark.parametrize("epsilon", grid(["1", "4", "8"], by_default=["1"]))
+def test_changes_of_means_are_covered_at_the_ends_and_between(
+    epsilon: str, confidence: float, n: int
+) -> None:
+    """Exactly, over all pairs of tallies; each end misses by itself at most as often as it may."""
+    combined, apart, ends = means(epsilon, n, confidence)
+    counts = np.arange(n + 1)
+    shares = (0.0, 0.02, 0.3, 0.7, 0.98, 1.0)
+    laws = {each: binom.pmf(counts, n, ends[0] + (ends[1] - ends[0]) * each) for each in shares}
+    likely = np.flatnonzero(np.sum([*laws.values()], axis=0) > 1e-9)
+    limits = np.array(
+        [
+            [
+                independent_mean_difference(combined[one], combined[other], confidence=confidence)
+                or (apart[other].lower - apart[one].upper, apart[other].upper - apart[one].lower)
+                for other in likely
+            ]
+            for one in likely
+        ]
+    )
+    for before, after in product(shares, repeat=2):
+        chances, truth = np.outer(laws[before][likely], laws[after][likely]), after - before
+        for missed in (limits[..., 0] > truth + 1e-12, limits[..., 1] < truth - 1e-12):
+            assert chances[missed].sum() <= (1 - confidence) / 2
+
+
+def test_distances_of_means_are_combined_as_roots_of_squares() -> None:
+    before, after = (
+        _mean(estimator_for(build("grr/1", domain_size=2, epsilon="1")), tally, 50_000, sure)
+        for sure in [cautious_confidence(0.95)]
+        for tally in (np.array([30_000, 20_000]), np.array([29_000, 21_000]))
+    )
+    found = independent_mean_difference(before, after, confidence=0.95)
+    assert found is not None
+    width = 1.96 * np.hypot(before.std_error, after.std_error)
+    assert (found[1] - found[0]) / 2 == pytest.approx(width, rel=0.04)
+    assert sum(found) / 2 == pytest.approx(after.value - before.value, rel=0.02)
+
+
+@pytest.mark.parametrize("tally", [[0, 0], [20, 30], [800, 200]], ids=["none", "few", "at an end"])
+def test_distances_of_means_without_a_normal_law_are_not_combined(tally: list[int]) -> None:
+    of, sure = estimator_for(build("grr/1", domain_size=2, epsilon="1")), cautious_confidence(0.95)
+    many = _mean(of, np.array([30_000, 20_000]), 50_000, sure)
+    other = _mean(of, np.array(tally), sum(tally), sure)
+    assert independent_mean_difference(many, many, confidence=0.95) is not None
+    assert independent_mean_difference(many, other, confidence=0.95) is None
+    assert independent_mean_difference(other, many, confidence=0.95) is None

@@ -24,6 +24,11 @@ misses up to 1.01 times as often as it may, for supports of opposite skew. With 
 misses more often, even if all devices answer in both periods with opposite values (tails from 0.1
 to 5e-6).
 
+The distances of two means are combined in the same way, with r = 0, if no device reports twice and
+each distance is within 5 % of what the normal law gives. Limits of a mean have no counts on two
+sides. Their distance shows instead whether many reports decide it: `score_limits` adds to it the
+skew of few.
+
 Sources: Zou and Donner 2008 (distances of limits); Newcombe 1998;
 docs/mathematics/intervals.md, Differences of two periods.
 """
@@ -32,6 +37,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,6 +51,7 @@ from deniable_shared.errors import ParameterError
 if TYPE_CHECKING:
     from deniable_estimators.inference.clusters import Clusters
     from deniable_estimators.inference.protocols import Estimator
+    from deniable_estimators.inference.quantities import Quantity
     from deniable_estimators.inference.significance import SupportEvidence
 
 _Limits = tuple[Floats, Floats]
@@ -57,6 +64,9 @@ SURER = 0.9
 
 NEAR = 0.25
 """Shares of supports further apart may have opposite skews, for which the sum is too small."""
+
+NORMAL = 0.05
+"""Largest relative error of the normal law for distances of a mean that are combined."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,6 +180,35 @@ class PeriodEstimate:
 def halved_miss_confidence(confidence: float) -> float:
     """Return the confidence of intervals that miss half as often."""
     return 1 - (1 - confidence) / 2
+
+
+def cautious_confidence(confidence: float) -> float:
+    """Return the confidence of limits whose distances are combined as roots of squares."""
+    return 1 - SURER * (1 - confidence)
+
+
+def independent_mean_difference(
+    before: Quantity, after: Quantity, *, confidence: float
+) -> tuple[float, float] | None:
+    """Return limits of `after` minus `before`, for means of reports of different devices.
+
+    The limits of both are those at `cautious_confidence(confidence)`. None if a distance is not
+    about that of the normal law: then use intervals that miss half as often.
+    """
+    z = NormalDist().inv_cdf((1 + cautious_confidence(confidence)) / 2)
+    if not (_is_normal(before, z) and _is_normal(after, z)):
+        return None
+    middle = after.value - before.value
+    down = math.hypot(after.value - after.lower, before.upper - before.value)
+    up = math.hypot(after.upper - after.value, before.value - before.lower)
+    return middle - down, middle + up
+
+
+def _is_normal(mean: Quantity, z: float) -> bool:
+    """Whether both limits are about z standard errors away; never without reports."""
+    usual = z * mean.std_error
+    distances = (mean.value - mean.lower, mean.upper - mean.value)
+    return all(abs(each - usual) <= NORMAL * usual for each in distances)
 
 
 def difference(before: PeriodEstimate, after: PeriodEstimate) -> Differences:

@@ -85,8 +85,8 @@ def compare(  # noqa: PLR0913  (click passes each option by name)
     """Show what changed from one period to another.
 
     Without periods, the newest closed week is compared with the week before; of a shorter
-    history, its newer half. The two periods may not share an epoch. An answer has changed if its
-    interval excludes 0.
+    history, its newer half. The later period must start after the earlier one ends. An answer
+    has changed if its interval excludes 0.
     Exit code 75: too few reports yet.
     """
     one_form(json=as_json, csv=as_csv)
@@ -106,13 +106,13 @@ def compare(  # noqa: PLR0913  (click passes each option by name)
         "candidate": list(candidates) or None,
     }
     with target.connect() as client:
-        known = client.epochs(collection).document
+        history = client.epochs(collection).document
         if usual:
-            periods = usual_periods(known)
+            periods = usual_periods(history)
         answer = client.comparison(
             collection, {**periods, **further}, accept=media_type(as_csv=as_csv)
         )
-    table = partial(_print_comparison, epoch_seconds=known.epoch_seconds)
+    table = partial(_print_comparison, epoch_seconds=history.epoch_seconds)
     show(answer, table, as_json=as_json, as_csv=as_csv)
 
 

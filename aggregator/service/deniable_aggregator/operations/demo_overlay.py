@@ -37,8 +37,8 @@ class TrueAnswers(msgspec.Struct, frozen=True):
     def shares(self, n: Mapping[int, int], labels: Sequence[str]) -> dict[str, float]:
         """The true share of each label, over epochs with n reports each.
 
-        Only labels and epochs known here. A cell of a table, "a=x, b=y", is true for people with
-        both labels.
+        0 for a label that no answer has; empty if no epoch has people here. A cell of a table,
+        "a=x, b=y", is true for people with both labels.
         """
         people, total = self._pooled(n)
         if not total:

@@ -16,16 +16,23 @@ from deniable_aggregator.documents.comparison import (
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.queries.labels import label_estimates
-from deniable_aggregator.queries.numbers import finite, number_arguments, number_documents
+from deniable_aggregator.queries.numbers import (
+    finite,
+    mean_quantity,
+    number_arguments,
+    number_documents,
+)
 from deniable_aggregator.queries.pooled_tallies import EpochRange, PooledTally, pooled_tally
 from deniable_aggregator.queries.tables import table_axes
 from deniable_aggregator.queries.texts import check_candidates
 from deniable_estimators.inference.difference import (
     Differences,
     PeriodEstimate,
+    cautious_confidence,
     difference,
     difference_without_independence,
     halved_miss_confidence,
+    independent_mean_difference,
 )
 from deniable_gateway.problem import refuse
 from deniable_shared.domains import Number, Text
@@ -67,7 +74,7 @@ def comparison(
 def _periods(
     collection: Collection, question: ComparisonArguments
 ) -> tuple[EpochRange, EpochRange]:
-    """Both periods. Raises invalid-argument if they share an epoch."""
+    """Both periods. Raises invalid-argument unless the later one starts after the other ends."""
     seconds = collection.manifest.epoch_seconds
     if isinstance(question.before_last, UnsetType):
         raise refuse("before_to", accepted="given: the end of the period before", given="nothing")
@@ -75,9 +82,13 @@ def _periods(
         raise refuse("from", accepted="given: the start of the later period", given="nothing")
     before = epoch_range(question.before_first, question.before_last, seconds)
     after = epoch_range(question.first, question.last, seconds)
-    if before.last >= after.first and after.last >= before.first:
-        accepted = "outside the earlier period: the two may not share an epoch"
-        raise refuse("from", accepted=accepted, given=question.first)
+    if after.first <= before.last:
+        raise refuse(
+            "from",
+            accepted=f"after before_to ({question.before_last}), where the earlier period ends; "
+            "swap the two periods if you named the later one first",
+            given=question.first,
+        )
     return before, after
 
 
@@ -149,13 +160,33 @@ def _rows(
 def _number_differences(
     collection: Collection, periods: Sequence[PooledTally], question: ComparisonArguments
 ) -> list[DifferenceDocument]:
-    """Differences of mean and quantiles, if the mechanism has them."""
-    base = EstimatesArguments(confidence=halved_miss_confidence(question.confidence))
-    numbers = number_arguments(collection, base)
-    together = 1 + len(numbers.levels) if question.family == "all" else 1
-    sure = msgspec.structs.replace(base, confidence=1 - (1 - base.confidence) / together)
+    """Differences of mean and quantiles, if the mechanism has them.
+
+    Only that of the mean uses that the periods are independent, where no one reports twice.
+    """
+    levels = number_arguments(collection, EstimatesArguments()).levels
+    together = 1 + len(levels) if question.family == "all" else 1
+    confidence = 1 - (1 - question.confidence) / together
+    sure = EstimatesArguments(confidence=halved_miss_confidence(confidence))
     one, other = (_quantities(collection, reports, sure) for reports in periods)
-    return [_quantity_difference(one[name], other[name]) for name in one if name in other]
+    rows = [_quantity_difference(one[name], other[name]) for name in one if name in other]
+    narrow = _mean_limits(collection, periods, confidence)
+    if narrow is None:
+        return rows
+    return [_with_limits(row, *narrow) if row.label == "mean" else row for row in rows]
+
+
+def _mean_limits(
+    collection: Collection, periods: Sequence[PooledTally], confidence: float
+) -> tuple[float, float] | None:
+    """Limits of the change of the mean; None unless the periods are known to be independent."""
+    if collection.estimator.repeat != "once":
+        return None
+    sure = cautious_confidence(confidence)
+    before, after = (mean_quantity(collection, each, confidence=sure) for each in periods)
+    if before is None or after is None:
+        return None
+    return independent_mean_difference(before, after, confidence=confidence)
 
 
 def _quantities(
@@ -180,3 +211,7 @@ def _quantity_difference(before: QuantityDocument, after: QuantityDocument) -> D
         upper=upper,
         changed=lower > 0 or upper < 0,
     )
+
+
+def _with_limits(row: DifferenceDocument, lower: float, upper: float) -> DifferenceDocument:
+    return msgspec.structs.replace(row, lower=lower, upper=upper, changed=lower > 0 or upper < 0)

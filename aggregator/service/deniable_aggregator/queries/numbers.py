@@ -132,10 +132,18 @@ def mean_of(
     collection: Collection, reports: PooledTally, *, confidence: float
 ) -> QuantityDocument | None:
     """The mean of numbers; None for other domains, and if the mechanism has no mean."""
+    middle = mean_quantity(collection, reports, confidence=confidence)
+    return None if middle is None else _document(middle)
+
+
+def mean_quantity(
+    collection: Collection, reports: PooledTally, *, confidence: float
+) -> Quantity | None:
+    """As `mean_of`; without reports its value is NaN."""
     domain = collection.manifest.domain
     if not isinstance(domain, Number):
         return None
-    middle = mean(
+    return mean(
         collection.estimator,
         domain,
         reports.tally,
@@ -143,7 +151,6 @@ def mean_of(
         confidence=confidence,
         epochs=len(reports.epochs),
     )
-    return None if middle is None else _document(middle)
 
 
 def median_of(

@@ -120,7 +120,7 @@ class Service:
         family: str = "all",
         **further: Sequence[str],
     ) -> Estimates:
-        """The changes from one period to another; the two may not share an epoch.
+        """The changes from one period to another: `after` must start after `before` ends.
 
         Without periods: the newest closed week against the week before.
         One row for each answer: `before`, `after`, `difference` with its interval, and `changed`.

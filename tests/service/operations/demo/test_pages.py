@@ -14,6 +14,7 @@ from deniable_aggregator.keys import initialise
 from deniable_aggregator.operations.demo.study import DAY_SECONDS, Question, Study
 from deniable_aggregator.operations.demo_overlay import DemoSessions
 from deniable_aggregator.operations.service import Service
+from deniable_aggregator.releases.request import ReleaseRequest
 from deniable_aggregator.web.app import create_app
 from deniable_aggregator.web.dashboard.pages import pages
 from support.builders.simulated_demo import PastDemo, past_demo
@@ -144,6 +145,21 @@ def test_numbers_have_their_true_mean_and_median(demo: PastDemo, visitor: FlaskC
     mean = (sum(day[1] for day in DAYS) + 2 * sum(day[2] for day in DAYS)) / sum(map(sum, DAYS))
     assert page.count('<th scope="col">Truth</th>') == 2
     assert f'<td><data value="{mean}">{mean:.2f}</data></td></tr>' in page
+
+
+def test_released_ranges_of_numbers_have_the_truth_of_all_their_numbers(
+    demo: PastDemo, visitor: FlaskClient
+) -> None:
+    collection = demo.service.registry.get(demo.prepared.collections[1])
+    request = ReleaseRequest("shares", {"epsilon": "0.5", "ranges": "1..2, 0..0"})
+    made = demo.service.releases.release(collection, request, audit=None)
+    page = visitor.get(f"/collections/{collection.id}/releases/{made.row.release}").text
+    people = [sum(answers) for answers in zip(*DAYS, strict=True)]
+    drawn = re.findall(r'"label": ?"([^"]+)"[^}]*"truth": ?([0-9.]+)', _unescaped(page))
+    assert {label: float(truth) for label, truth in drawn} == {
+        "1 to 2": pytest.approx((people[1] + people[2]) / sum(people)),
+        "0 to 0": pytest.approx(people[0] / sum(people)),
+    }
 
 
 def test_cells_of_a_table_have_the_truth(demo: PastDemo, visitor: FlaskClient) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -114,6 +116,33 @@ def test_numbers_are_compared_by_mean_and_quantiles_in_their_units(service: Worl
     assert changes(document) == dict.fromkeys(["mean", "p10", "p25", "p50", "p75", "p90"], True)
 
 
+@pytest.mark.parametrize("family", ["each", "all"])
+@pytest.mark.parametrize("repeat", ["once", "fresh"])
+def test_a_change_of_a_mean_uses_that_no_one_reports_twice(
+    service: World, repeat: str, family: str
+) -> None:
+    domain = 'type = "number"\nlow = "0"\nhigh = "10"\nstep = "1"\n'
+    found = registered(service, domain, f'mechanism = "haar/1"\nrepeat = "{repeat}"')
+    for epoch, values in ((TODAY - 1, ["0", "10"]), (TODAY, ["1", "10"])):
+        service.count(found, values * 900, epoch=epoch)
+    confidence = 1 - 0.05 / (6 if family == "all" else 1)
+    errors, limits = [], []
+    for epoch in (TODAY - 1, TODAY):
+        query = f"?from={epoch}&to={epoch}&confidence={1 - (1 - confidence) / 2}"
+        row = service.get(f"/v1/collections/compared/estimates{query}").get_json()["mean"]
+        errors.append(row["std_error"])
+        limits.append((row["lower"], row["upper"]))
+    document = compared(service, "compared", f"{PERIODS}&family={family}")
+    [mean] = [row for row in document["differences"] if row["label"] == "mean"]
+    if repeat == "once":
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        half = (mean["upper"] - mean["lower"]) / 2
+        assert half == pytest.approx(z * math.hypot(*errors), rel=0.07)
+    else:
+        assert mean["lower"] == pytest.approx(limits[1][0] - limits[0][1])
+        assert mean["upper"] == pytest.approx(limits[1][1] - limits[0][0])
+
+
 def test_records_are_compared_table_by_table(service: World) -> None:
     domain = """type = "record"
 [[domain.attributes]]
@@ -158,6 +187,21 @@ def test_periods_must_be_two_and_apart(service: World, query: str, argument: str
     answer = service.get(f"/v1/collections/settings/comparison{query}")
     assert answer.status_code == 400
     assert answer.get_json()["argument"] == argument
+
+
+@pytest.mark.parametrize("more", ["", f"&to={TODAY - 1}"])
+def test_an_earlier_period_after_the_later_one_is_refused(service: World, more: str) -> None:
+    """Otherwise every sign would be the opposite of what `before` and `after` promise."""
+    settings = service.register(authored())
+    for epoch in (TODAY - 1, TODAY):
+        service.count(settings, [DARK] * 9, epoch=epoch)
+    query = f"?before_from={TODAY}&before_to={TODAY}&from={TODAY - 1}{more}"
+    answer = service.get(f"/v1/collections/settings/comparison{query}")
+    assert answer.status_code == 400
+    problem = answer.get_json()
+    assert (problem["argument"], problem["given"]) == ("from", str(TODAY - 1))
+    assert f"before_to ({TODAY})" in problem["detail"]
+    assert "swap the two periods" in problem["detail"]
 
 
 def test_releases_only_and_too_few_reports_are_refused(service: World) -> None:

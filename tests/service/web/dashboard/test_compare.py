@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 
 from deniable_aggregator.collections.registry import Collection
 from deniable_aggregator.documents.comparison import (
@@ -14,6 +16,7 @@ from deniable_aggregator.documents.comparison import (
 )
 from deniable_aggregator.documents.describe import when
 from deniable_aggregator.web.dashboard.comparison_charts import people_needed
+from deniable_aggregator.web.dashboard.pages.compare import _needed_text
 from support.builders.api_world import DAY, TODAY, World, authored
 
 BOTH = {"dark_mode": True, "beta": True}
@@ -105,7 +108,17 @@ def test_days_of_a_period_that_cross_change_places(service: World) -> None:
         (
             "?before_from=2027-01-01&before_to=2027-01-20&from=2027-01-10",
             "from",
-            "The two periods share a day",
+            "After starts on 2027-01-10, and Before ends on 2027-01-20. Choose a later start",
+        ),
+        (
+            "?before_from=2027-01-19&before_to=2027-01-20&from=2027-01-10&to=2027-01-11",
+            "from",
+            "After starts on 2027-01-10, and Before ends on 2027-01-20. Choose a later start",
+        ),
+        (
+            f"?before_from={TODAY}&before_to={TODAY}&from={TODAY - 1}&to={TODAY - 1}",
+            "from",
+            f"After starts on {when((TODAY - 1) * DAY)}, and Before ends on {when(TODAY * DAY)}.",
         ),
     ],
 )
@@ -118,7 +131,9 @@ def test_what_is_wrong_with_a_day_is_said_at_its_field(
     assert found[1].startswith(said)
 
 
-def _document(n: int, *rows: tuple[str, float, float, bool]) -> ComparisonDocument:
+def _document(
+    n: int, *rows: tuple[str, float, float, bool], unit: Literal["share", "value"] = "share"
+) -> ComparisonDocument:
     """Rows of label, difference, half its interval, and whether it changed."""
     period = PeriodDocument([1], n, provisional=False)
     return ComparisonDocument(
@@ -129,7 +144,7 @@ def _document(n: int, *rows: tuple[str, float, float, bool]) -> ComparisonDocume
         after=period,
         confidence=0.95,
         family="all",
-        unit="share",
+        unit=unit,
         changed=sum(row[3] for row in rows),
         differences=[
             DifferenceDocument(
@@ -156,3 +171,31 @@ def test_people_needed_grow_with_the_square_of_width_over_difference() -> None:
 def test_no_number_of_people_is_named_where_all_changed_or_nothing_moved() -> None:
     assert people_needed(_document(1_000, ("a", 0.2, 0.1, True))) is None
     assert people_needed(_document(1_000, ("a", 0.0, 0.1, False))) is None
+
+
+@pytest.mark.parametrize(("moved", "lower", "upper"), [(2, -4, 3), (-2, -3, 4)])
+def test_people_needed_follow_from_the_limit_on_the_side_of_0(
+    moved: float, lower: float, upper: float
+) -> None:
+    """Half the width, 3.5, would promise 3,100 people."""
+    document = _document(1_000, ("mean", moved, 0, False), unit="value")
+    [row] = document.differences
+    found = people_needed(replace(document, differences=[replace(row, lower=lower, upper=upper)]))
+    assert found is not None
+    assert found[1] == 9_000
+
+
+def test_people_needed_are_never_named_for_a_quantile() -> None:
+    document = _document(1_000, ("mean", 0.1, 0.4, False), ("p50", 2, 2, False), unit="value")
+    found = people_needed(document)
+    assert found is not None
+    assert (found[0].label, found[1]) == ("mean", 16_000)
+    assert people_needed(replace(document, differences=document.differences[1:])) is None
+
+
+def test_nothing_is_said_of_a_difference_that_is_shown_as_0() -> None:
+    shown, hidden = (
+        _document(1_000, ("mean", moved, 2, False), unit="value") for moved in (-0.06, -0.01)
+    )
+    assert "“Mean”, −0.1. If it is real, about" in _needed_text(shown)
+    assert _needed_text(hidden) == ""

@@ -25,9 +25,10 @@ blueprint = Blueprint("comparison", __name__)
 def comparison(collection: str, query: ComparisonArguments) -> Response:
     """The change of each label's frequency from an earlier period to a later one.
 
-    The later period is `from` to `to`, the earlier one `before_from` to `before_to`; they may not
-    share an epoch. Intervals hold even if devices answered in both periods, and hold together
-    unless `family=each`. Numbers are compared by mean and quantiles, texts by each `candidate`.
+    The later period is `from` to `to`, the earlier one `before_from` to `before_to`; the later one
+    must start after the earlier one ends. Intervals hold even if devices answered in both periods,
+    and hold together unless `family=each`. Numbers are compared by mean and quantiles, texts by
+    each `candidate`.
     """
     running = service()
     document = queries.comparison(running.store, running.registry.get(collection), query)

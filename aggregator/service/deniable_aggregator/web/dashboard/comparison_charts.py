@@ -121,15 +121,21 @@ def overlay_chart(
 def people_needed(document: ComparisonDocument) -> tuple[DifferenceDocument, int] | None:
     """The largest difference that is no evidence yet, and how many reports a period would show it.
 
-    The width of an interval falls with the root of the reports. None where all changed.
+    The distance to the limit on the side of 0 falls with the root of the reports. None where all
+    changed. Quantiles are left out: they and their limits move in whole steps.
     """
-    open_rows = [row for row in document.differences if not row.changed and row.difference]
+    open_rows = [
+        row
+        for row in document.differences
+        if not row.changed and row.difference and (document.unit == "share" or row.label == "mean")
+    ]
     if not open_rows or not (document.before.n and document.after.n):
         return None
     largest = max(open_rows, key=lambda row: abs(row.difference or 0.0))
-    half, size = (largest.upper - largest.lower) / 2, abs(largest.difference or 0.0)
+    moved = largest.difference or 0.0
+    reach, size = moved - largest.lower if moved > 0 else largest.upper - moved, abs(moved)
     reports = 2 / (1 / document.before.n + 1 / document.after.n)
-    wanted = max(reports * (half / size) ** 2, reports)
+    wanted = max(reports * (reach / size) ** 2, reports)
     step = 10 ** max(len(str(int(wanted))) - 2, 0)
     return largest, math.ceil(wanted / step) * step
 

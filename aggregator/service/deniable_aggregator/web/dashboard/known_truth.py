@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.web.application import service
@@ -20,14 +22,25 @@ if TYPE_CHECKING:
     from deniable_aggregator.queries.labels import LabelSeries
 
 TITLE = "Truth"
+NO_GROUPS: Mapping[str, Sequence[str]] = MappingProxyType({})
 MARKED = "marked"
 """In a drawing: a tick is the truth."""
 
 
-def mark_rows(chart: Chart, collection: Collection, epochs: Sequence[int]) -> Chart:
-    """A tick on each bar, and a column of the table."""
-    labels = _labels(chart)
-    return _with_ticks(chart, _shares(collection, epochs, labels))
+def mark_rows(
+    chart: Chart,
+    collection: Collection,
+    epochs: Sequence[int],
+    *,
+    groups: Mapping[str, Sequence[str]] = NO_GROUPS,
+) -> Chart:
+    """A tick on each bar, and a column of the table. `groups`: bars of several labels together."""
+    members = {label: groups.get(label, (label,)) for label in _labels(chart)}
+    truth = _shares(collection, epochs, [*chain.from_iterable(members.values())])
+    if not truth:
+        return chart
+    summed = {label: sum(truth[each] for each in group) for label, group in members.items()}
+    return _with_ticks(chart, summed)
 
 
 def mark_cells(

@@ -17,6 +17,7 @@ from deniable_aggregator.documents.describe import (
     epochs_words,
     request_text,
 )
+from deniable_aggregator.releases.kinds.shares import read_ranges
 from deniable_aggregator.web.dashboard.addresses import Address, download_links
 from deniable_aggregator.web.dashboard.charts import Cell, Chart
 from deniable_aggregator.web.dashboard.formatting import (
@@ -28,6 +29,7 @@ from deniable_aggregator.web.dashboard.formatting import (
     rounded,
     share,
 )
+from deniable_shared.domains import Number
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.releases import (
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         ReleaseDocument,
         RemainingDocument,
     )
+    from deniable_shared.domains import Domain
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
 FIRST = (
@@ -107,6 +110,17 @@ def tables_of(document: ReleaseDocument) -> dict[str, Rows]:
     """The lists of objects in it, each by its name."""
     tables = ((name, _rows_of(document.result[name])) for name in _order_columns(document.result))
     return {name: rows for name, rows in tables if rows}
+
+
+def labels_of_ranges(document: ReleaseDocument, domain: Domain) -> Mapping[str, Sequence[str]]:
+    """The numbers in each range of a release of `shares`, by the range's label; else empty."""
+    if document.mechanism != "shares" or not isinstance(domain, Number):
+        return {}
+    places = read_ranges(document.parameters["ranges"], domain)
+    return {
+        row["label"]: domain.labels[first : last + 1]
+        for row, (first, last) in zip(document.result["estimates"], places, strict=True)
+    }
 
 
 def charts_of(document: ReleaseDocument, address: Address, *, ordered: bool) -> list[Chart]:

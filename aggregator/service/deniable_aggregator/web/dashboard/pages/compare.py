@@ -105,8 +105,8 @@ def _comparison_context(
         document = comparison(service().store, collection, wanted)
     except Problem as problem:
         if problem.extra.get("argument") == "from":
-            cure = "The two periods share a day. Start after the period before"
-            return {"document": None, "missing": None, "wrong": {"from": cure}, "status": 400}
+            wrong = {"from": _order_cure(collection, wanted)}
+            return {"document": None, "missing": None, "wrong": wrong, "status": 400}
         if problem.slug not in _EMPTY_STATES:
             raise
         return {"document": None, "missing": problem}
@@ -125,6 +125,17 @@ def _comparison_context(
         "needed": _needed_text(document),
         "spans": [_span(collection, each.epochs) for each in (document.before, document.after)],
     }
+
+
+def _order_cure(collection: Collection, wanted: ComparisonArguments) -> str:
+    """What to do where the later period does not start after the earlier one ends."""
+    start, end = (
+        span_presets.day_text(collection, given) for given in (wanted.first, wanted.before_last)
+    )
+    return (
+        f"After starts on {start}, and Before ends on {end}. "
+        "Choose a later start, or swap the two periods"
+    )
 
 
 def _order_by_change(document: ComparisonDocument) -> Sequence[DifferenceDocument]:
@@ -163,7 +174,10 @@ def _undetected_change(document: ComparisonDocument) -> str:
 
 
 def _needed_text(document: ComparisonDocument) -> str:
-    """How many people would show the largest difference that chance may explain."""
+    """How many people would show the largest difference that chance may explain.
+
+    Empty if there is none, or if it is 0 at the digits shown.
+    """
     needed = people_needed(document)
     if needed is None:
         return ""
@@ -171,6 +185,8 @@ def _needed_text(document: ComparisonDocument) -> str:
     points = document.unit == "share"
     digits = digits_for([(100 if points else 1) * (row.upper - row.lower)])
     moved = signed_text(row.difference, digits, points=points)
+    if not any(digit in moved for digit in "123456789"):
+        return ""
     unit = " points" if points else ""
     people = "people" if document.repeat == "once" else "reports"
     return (

@@ -24,6 +24,7 @@ from deniable_aggregator.web.dashboard.release_charts import (
     charts_of,
     error_bar_rows,
     facts_of,
+    labels_of_ranges,
     tables_of,
 )
 from deniable_aggregator.web.dashboard.release_words import error_sentence, result_sentence
@@ -95,6 +96,7 @@ def _cell(value: object) -> object:
 
 def _page_context(collection: Collection, release_id: str, labels: Sequence[str] = ()) -> Context:
     document = release(service().store, collection, release_id)
+    ranges = labels_of_ranges(document, collection.manifest.domain)
     address = here(
         "dashboard.release", ReleaseView(), collection=collection.id, release_id=document.release
     )
@@ -108,7 +110,7 @@ def _page_context(collection: Collection, release_id: str, labels: Sequence[str]
         "error": error_sentence(document.error_bars, document.parameters, document.n),
         "facts": facts_of(document),
         "charts": [
-            known_truth.mark_rows(chart, collection, document.epochs)
+            known_truth.mark_rows(chart, collection, document.epochs, groups=ranges)
             for chart in charts_of(
                 document, address, ordered=collection.manifest.domain.type == "number"
             )
