@@ -204,7 +204,8 @@ class Client:
         return read_health(
             self._state,
             self._gate,
-            self._collections,
+            status=self.status(),
+            questions=self._collections.names,
             now=self._clock(),
             problems=self._notices.said,
         )

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from deniable_client._state.outbox import waiting_rows
 from deniable_client._uploading.waiting import WaitingReports, explain_waiting
 from deniable_client.errors import StorageError
-from deniable_client.status import TROUBLE, Status, read_status
+from deniable_client.status import TROUBLE, Status
 
 if TYPE_CHECKING:
-    from deniable_client._recording.known_collections import KnownCollections
     from deniable_client._state.installation import ConsentGate
     from deniable_client._state.state import State
 
@@ -51,13 +50,13 @@ class Health:
 def read_health(
     state: State,
     gate: ConsentGate,
-    collections: KnownCollections,
     *,
+    status: Status,
+    questions: tuple[str, ...],
     now: float,
     problems: tuple[str, ...],
 ) -> Health:
     """Return the health. Never raises, not even for a state file that cannot be read."""
-    status = read_status(state, gate, collections, now)
     accepted = dropped = 0
     waiting = WaitingReports()
     try:
@@ -69,7 +68,7 @@ def read_health(
         pass
     return Health(
         status=status,
-        questions=collections.names,
+        questions=questions,
         accepted=accepted or 0,
         dropped=dropped or 0,
         waiting=waiting.count,
