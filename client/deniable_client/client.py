@@ -204,9 +204,10 @@ class Client:
         return read_health(
             self._state,
             self._gate,
-            self._collections,
+            status=self.status(),
+            questions=self._collections.names,
             now=self._clock(),
-            problems=self._notices.said,
+            notices=self._notices,
         )
 
     def refresh(self, timeout: float = 10.0, *, names: Sequence[str] = ()) -> RefreshResult:
@@ -388,11 +389,12 @@ class Client:
 
     def _wake_up(self) -> None:
         try:
-            for problem in self._uploader.wake_up().problems:
-                self._notices.note(problem)
+            problems = self._uploader.wake_up().problems
+            self._notices.problems.extend(problems)
+            self._notices.log_run(problems, failed=self._uploader.failed)
         except Exception as error:  # an app's own transport may raise anything
             self._notices.note(ClientError(f"an upload failed with {type(error).__name__}"))
 
     def _with_notes(self, result: FlushResult) -> FlushResult:
-        self._notices.log_all(result.problems)
+        self._notices.log_run(result.problems, failed=self._uploader.failed)
         return replace(result, problems=(*self._notices.take(), *result.problems))

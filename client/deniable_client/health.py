@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from deniable_client._state.outbox import waiting_rows
 from deniable_client._uploading.waiting import WaitingReports, explain_waiting
 from deniable_client.errors import StorageError
-from deniable_client.status import TROUBLE, Status, read_status
+from deniable_client.status import TROUBLE, Status
 
 if TYPE_CHECKING:
-    from deniable_client._recording.known_collections import KnownCollections
     from deniable_client._state.installation import ConsentGate
     from deniable_client._state.state import State
+    from deniable_client.notices import Notices
 
 __all__ = ["Health", "read_health"]
 
@@ -22,8 +22,10 @@ _COUNTS = "SELECT sum(state = 'done'), sum(state = 'dropped') FROM outbox"
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Counts and problems of this installation. `problems` holds each logged problem once.
+    """Counts and problems of this installation. `problems` holds each problem once.
 
+    A problem of the network is left out once a later run has reached the service, and one of the
+    state file once it was written again. `why` says why reports wait.
     Counts cover the installation's whole life: reports `accepted` by the service, `dropped` and
     `waiting`. `next_due` is in unix seconds.
     """
@@ -51,29 +53,31 @@ class Health:
 def read_health(
     state: State,
     gate: ConsentGate,
-    collections: KnownCollections,
     *,
+    status: Status,
+    questions: tuple[str, ...],
     now: float,
-    problems: tuple[str, ...],
+    notices: Notices,
 ) -> Health:
     """Return the health. Never raises, not even for a state file that cannot be read."""
-    status = read_status(state, gate, collections, now)
+    if state.failure is None and all(each.reason != "storage" for each in status.silences):
+        notices.end(StorageError)
     accepted = dropped = 0
     waiting = WaitingReports()
     try:
         with state.reading() as db:
             accepted, dropped = db.execute(_COUNTS).fetchone()
             rows = waiting_rows(db)
-        waiting = explain_waiting(rows, now, gate.pause())
+        waiting = explain_waiting(rows, now, gate.pause(), failed=notices.failed)
     except StorageError:
         pass
     return Health(
         status=status,
-        questions=collections.names,
+        questions=questions,
         accepted=accepted or 0,
         dropped=dropped or 0,
         waiting=waiting.count,
         next_due=waiting.next_due,
         why=waiting.why,
-        problems=problems,
+        problems=notices.current,
     )

@@ -1,4 +1,6 @@
-"""Messages for the app's developer, each once: to the logger `deniable_client` and to `flush()`.
+"""Messages for the app's developer: to the logger `deniable_client`, `flush()` and `health()`.
+
+The logger gets each once. `health()` gets those that are not over.
 
 A mistake that only the developer can correct is a warning. A network failure is only information:
 devices are offline now and then.
@@ -34,15 +36,18 @@ class Notices:
 
     def __init__(self) -> None:
         self.problems: deque[ClientError] = deque(maxlen=_MOST_PROBLEMS)
-        self._said: dict[object, str] = {}
+        self.failed: bool = False
+        """Whether the last attempt to reach the service failed."""
+        self._said: set[object] = set()
+        self._current: dict[object, str] = {}
 
     @property
-    def said(self) -> tuple[str, ...]:
-        """Everything that was logged, oldest first."""
-        return tuple(self._said.values())
+    def current(self) -> tuple[str, ...]:
+        """The problems that are not over, oldest first."""
+        return tuple(self._current.values())
 
     def note(self, error: ClientError) -> None:
-        """Keep a problem for the next flush, and log it if it is the first of its kind."""
+        """Keep a problem for the next flush, and log it if it is new."""
         self.problems.append(error)
         self.log(error)
 
@@ -53,15 +58,25 @@ class Notices:
             taken.append(self.problems.popleft())
         return tuple(taken)
 
-    def log_all(self, errors: Iterable[ClientError]) -> None:
-        """Log those whose kind is new."""
+    def log_run(self, errors: Iterable[ClientError], *, failed: bool) -> None:
+        """Log the new problems of a run. Those of the network are over unless it still fails."""
+        self.failed = failed
+        if not failed:
+            self.end(TransportError)
         for error in errors:
             self.log(error)
 
     def log(self, error: ClientError) -> None:
-        """Log what is wrong and what to do, unless an error of this class was logged before."""
+        """Log what is wrong and what to do, unless the same was logged before."""
         if not isinstance(error, HaltedError):  # nothing went wrong: it may not be sent now
-            self.say(type(error), f"{error}{_advice(error)}", level=_level(error))
+            topic = (type(error), str(error))
+            self.say(topic, f"{error}{_advice(error)}", level=_level(error))
+
+    def end(self, kind: type[ClientError]) -> None:
+        """Drop the problems of this class from `current`: they are over."""
+        for topic in tuple(self._current):  # a copy: other threads add to it
+            if isinstance(topic, tuple) and topic[0] is kind:
+                self._current.pop(topic, None)
 
     def heard(self, topic: object) -> bool:
         """Whether the topic was logged, or the limit of topics is reached."""
@@ -69,9 +84,11 @@ class Notices:
 
     def say(self, topic: object, text: str, *, level: int = _WARNING) -> None:
         """Log a text unless its topic was logged. Exceptions of a handler are swallowed."""
+        if len(self._current) < _MOST_TOPICS:
+            self._current[topic] = text
         if self.heard(topic):
             return
-        self._said[topic] = text
+        self._said.add(topic)
         import logging  # loaded with the first message
 
         with suppress(Exception):

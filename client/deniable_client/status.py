@@ -70,7 +70,11 @@ class Status:
 def read_status(
     state: State, gate: ConsentGate, collections: KnownCollections, now: float
 ) -> Status:
-    """Return the status. Never raises: a state file that cannot be read is a reason, too."""
+    """Return the status.
+
+    Never raises: a state file that cannot be read, or at the last attempt not written, is a reason,
+    too. One that another process only holds for a moment is none.
+    """
     silences: list[Denial] = []
     if gate.fault is not None:
         silences.append(Denial("misconfigured", f"the app is configured wrongly ({gate.fault})"))
@@ -80,6 +84,8 @@ def read_status(
         gate.look()
     except StorageError as error:
         return Status(gate.word, (*silences, Denial("storage", str(error))))
+    if state.failure is not None and not state.failure.locked:
+        silences.append(Denial("storage", state.failure.text))
     if gate.forked is not None:
         silences.append(Denial("log-forked", f"the operator contradicted itself ({gate.forked})"))
     if gate.word in _CONSENT:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Literal
 
+    from deniable_client.status import Status
     from deniable_shared.manifest.epochs import Clock
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _HIGHEST = Ceiling(epsilon_per_report=20, epsilon_permanent=20, epsilon_lifetime=99)
+_DAY_SECONDS = 86_400
 _NO_KEY = "ed25519:" + "A" * 43
 
 
@@ -73,19 +75,46 @@ def recorded() -> Iterator[list[Recorded]]:
 class ClientForTests(Client):
     """A real client in memory that sends nothing. `answers` holds every call of `record`.
 
-    Without an app file it takes any question and any value: the first time in a day as `queued`,
-    then as `already-answered`, as a device does.
+    Without an app file it takes any question and any value, and `status` misses no question. The
+    first answer of a day (UTC) is `queued`, each further one `already-answered`, as on a device.
     """
 
     answers: list[Recorded]
 
+    def preview(self, collection: str, value: object) -> Outcome:
+        """See `Client.preview`. Without an app file, nothing is wrong."""
+        return Outcome.QUEUED if self._takes_all else super().preview(collection, value)
+
+    def status(self) -> Status:
+        """See `Client.status`. Without an app file, no question is missing."""
+        status = super().status()
+        if not self._takes_all:
+            return status
+        silences = tuple(each for each in status.silences if each.reason != "no-questions")
+        return replace(status, silences=silences)
+
+    @property
+    def _takes_all(self) -> bool:
+        return not self._collections.names
+
+    def _prepare(self, **seams: Any) -> None:
+        super()._prepare(**seams)
+        self.answers = []
+        self._last_days: dict[str, int] = {}
+
     def _record(self, collection: str, value: object) -> Outcome:
         outcome = super()._record(collection, value)
-        if outcome is Outcome.UNKNOWN_COLLECTION and not self._collections.names:
-            again = any(each.collection == collection for each in self.answers)
-            outcome = Outcome.ALREADY_ANSWERED if again else Outcome.QUEUED
+        if outcome is Outcome.UNKNOWN_COLLECTION and self._takes_all:
+            outcome = self._answer(collection)
         self.answers.append(Recorded(collection, value, outcome))
         return outcome
+
+    def _answer(self, collection: str) -> Outcome:
+        day = int(self._clock() // _DAY_SECONDS)
+        if day <= self._last_days.get(collection, day - 1):  # earlier: the clock went back
+            return Outcome.ALREADY_ANSWERED
+        self._last_days[collection] = day
+        return Outcome.QUEUED
 
 
 def client(
@@ -114,7 +143,6 @@ def client(
         made = ClientForTests("https://telemetry.invalid", trust=_NO_KEY, **seams)
     else:
         made = ClientForTests.from_file(file, app="tests", **seams)
-    made.answers = []
     if consent != "unknown":
         made.consent(consent)
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -266,3 +267,57 @@ def test_the_status_prints_as_its_sentence(installed: InstalledApp) -> None:
 def test_the_status_is_plain_json(installed: InstalledApp) -> None:
     with installed.open() as client:
         assert json.loads(json.dumps(client.status().to_json()))["on"] is True
+
+
+def test_a_file_that_cannot_be_written_is_a_reason_until_it_can(
+    installed: InstalledApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mode of 0400 does the same, but not for root."""
+    with after_saying("granted")(installed) as client:
+        assert client.status().on
+        with client._state.reading() as db:
+            db.execute("PRAGMA query_only = ON")
+        assert client.record("settings", SETTINGS) is Outcome.STORAGE_BUSY
+        [silence] = client.status().silences
+        said = f"the state file {installed.folder / 'other.db'} cannot be written: "
+        assert silence.reason == "storage"
+        assert silence.text == said + "attempt to write a readonly database"
+        assert not client.health().ok
+        problem = client.flush().problems[0]
+        assert f"{installed.folder / 'other.db'} is not usable now" in str(problem)
+        with client._state.reading() as db:
+            db.execute("PRAGMA query_only = OFF")
+        assert client.record("settings", SETTINGS) is Outcome.QUEUED
+        assert client.status().on
+
+
+def test_a_full_disk_is_a_reason_until_there_is_space(installed: InstalledApp) -> None:
+    with after_saying("granted")(installed) as client:
+        assert client.status().on
+        with client._state.reading() as db:
+            db.execute("PRAGMA max_page_count = 1")  # SQLite takes the present size instead
+            db.execute(
+                "CREATE TEMP TRIGGER grow AFTER INSERT ON outbox BEGIN"
+                " UPDATE installation SET log_head = hex(zeroblob(100000)); END"
+            )
+        assert client.record("settings", SETTINGS) is Outcome.STORAGE_BUSY
+        assert "database or disk is full" in client.status().text
+        with client._state.reading() as db:
+            db.execute("DROP TRIGGER grow")
+        assert client.record("settings", SETTINGS) is Outcome.QUEUED
+        assert client.status().on
+
+
+def test_a_file_that_another_process_holds_for_a_moment_is_no_reason(
+    installed: InstalledApp,
+) -> None:
+    with after_saying("granted")(installed) as client:
+        client._load_collections()
+        with client._state.reading() as db:
+            db.execute("PRAGMA busy_timeout = 0")
+        other = sqlite3.connect(installed.folder / "other.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        assert client.record("settings", SETTINGS) is Outcome.STORAGE_BUSY
+        other.execute("ROLLBACK")
+        other.close()
+        assert client.status().on

@@ -15,7 +15,7 @@ from deniable_client.testing import (
     recorded,
 )
 from deniable_shared.manifest.app_file import AppFile
-from support.builders.client_world import SETTINGS, START, URL, Device, Operator, manifest
+from support.builders.client_world import DAY, SETTINGS, START, URL, Device, Operator, manifest
 
 __all__ = ["telemetry"]
 
@@ -85,6 +85,48 @@ def test_an_app_is_tested_without_a_file() -> None:
     ]
 
 
+def test_without_a_file_no_question_is_missing() -> None:
+    with client(consent="unknown") as app:
+        assert app.status().may_ask
+        app.consent("granted")
+        assert app.status().on
+        assert app.health().status == app.status()
+        assert app.health().ok
+        app.consent("denied")
+        assert str(app.status()) == "Telemetry is off: you said no."
+
+
+def test_without_a_file_nothing_is_wrong_with_an_answer() -> None:
+    with client() as app:
+        assert app.preview("settings", SETTINGS) is Outcome.QUEUED
+        app.record("settings", SETTINGS)
+        assert app.preview("settings", SETTINGS) is Outcome.QUEUED
+
+
+def test_without_a_file_a_refused_call_is_no_answer() -> None:
+    with client(consent="unknown") as app:
+        assert app.record("settings", SETTINGS) is Outcome.NO_CONSENT
+        app.consent("granted")
+        assert app.record("settings", SETTINGS) is Outcome.QUEUED
+
+
+def test_without_a_file_each_day_takes_one_answer() -> None:
+    clock = FakeClock(START)
+    with client(clock=clock) as app:
+        outcomes = []
+        for days in (0, 0, 1, 0, -1):
+            clock.advance(days * DAY)
+            outcomes.append(app.record("settings", SETTINGS).value)
+    assert outcomes == ["queued", "already-answered", "queued", *["already-answered"] * 2]
+
+
+def test_with_a_file_a_missing_question_is_a_reason(operator: Operator) -> None:
+    shipped = AppFile((URL,), (operator.trust,), (operator.sign(manifest()),)).encode()
+    with client(shipped, clock=FakeClock(START + 3 * 365 * DAY)) as app:
+        assert [each.reason for each in app.status().silences] == ["no-questions"]
+        assert app.preview("settings", SETTINGS) is Outcome.EXPIRED
+
+
 def test_an_app_is_tested_against_what_it_ships(operator: Operator) -> None:
     shipped = AppFile((URL,), (operator.trust,), (operator.sign(manifest()),)).encode()
     with client(shipped, clock=FakeClock(START)) as app:
@@ -105,6 +147,6 @@ def test_a_test_on_a_build_server_is_not_silent(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_fixture_is_a_client_of_someone_who_agreed(telemetry: ClientForTests) -> None:
-    assert telemetry.status().consent == "granted"
+    assert telemetry.status().on
     telemetry.record("settings", SETTINGS)
     assert telemetry.answers[0].outcome is Outcome.QUEUED

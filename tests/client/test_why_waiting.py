@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deniable_client import FlushResult, Reply
+from deniable_client.testing import offline
 from support.builders.client_world import DAY, SETTINGS, Device, MakeDevice, manifest, refused
 
 
@@ -96,3 +97,21 @@ def test_a_back_off_is_the_reason(device: Device) -> None:
     device.clock.now = due
     device.aggregator.script.append(Reply(502, b"", {}))
     assert "the last attempt failed" in client.flush().why
+
+
+def test_keys_that_could_not_be_fetched_are_a_failed_attempt(device: Device) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    assert "the time is random" in client.health().why
+    device.transport.answer = offline
+    assert "the last attempt failed" in client.flush(early=True).why
+    due = client.health().next_due
+    assert due is not None
+    assert "the last attempt failed" in client.health().why
+    device.clock.now = due
+    assert client.health().why == (
+        "1 report waits: the last attempt failed, and the next attempt may be made now"
+    )
+    device.transport.answer = device.aggregator
+    assert client.flush().accepted == 1
+    assert client.health().why == ""

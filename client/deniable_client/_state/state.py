@@ -18,7 +18,7 @@ import threading
 import time
 import weakref
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from deniable_client._state import checksum, schema, statefile
 from deniable_client.errors import ClosedError, StorageError
@@ -34,6 +34,13 @@ _CHECKPOINT_PAUSE = 0.02
 _DAMAGE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
+class WriteFailure(NamedTuple):
+    """Why a transaction failed. `locked`: only because another process wrote at that time."""
+
+    text: str
+    locked: bool
+
+
 class State:
     """The state file. It is opened on first use, so a disk that is not mounted yet is no error."""
 
@@ -44,6 +51,8 @@ class State:
         self._pid = os.getpid()
         self._hurried = False
         self.closed: bool = False
+        self.failure: WriteFailure | None = None
+        """Why the last transaction failed; None after one that was committed."""
         self.in_child: tuple[Callable[[], None], ...] = ()
         with _forking:
             _states.add(self)
@@ -51,7 +60,7 @@ class State:
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """Run BEGIN IMMEDIATE … COMMIT. With `durable`, the data is on the disk afterwards."""
-        with self._exclusive_use(), _translated():
+        with self._exclusive_use(), _translated(self.path):
             db = self._ready()
             if durable:
                 db.execute("PRAGMA synchronous = FULL")
@@ -59,13 +68,17 @@ class State:
                 db.execute("BEGIN IMMEDIATE")
                 yield db
                 db.execute("COMMIT")
+                self.failure = None
+            except sqlite3.Error as error:
+                self.failure = self._failure(error)
+                raise
             finally:
                 self._settle(db, durable)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Give a connection for single SELECTs."""
-        with self._exclusive_use(), _translated():
+        with self._exclusive_use(), _translated(self.path):
             yield self._ready()
 
     def checkpoint(self, *, patience_seconds: float) -> bool:
@@ -159,6 +172,11 @@ class State:
         self._hurried = False
         return db
 
+    def _failure(self, error: sqlite3.Error) -> WriteFailure:
+        """Describe the error. The error itself holds frames, and with them the person's value."""
+        text = f"the state file {self.path} cannot be written: {error}"
+        return WriteFailure(text, _primary_code(error) == sqlite3.SQLITE_BUSY)
+
     def _settle(self, db: sqlite3.Connection, durable: bool) -> None:
         try:
             if db.in_transaction:
@@ -172,7 +190,7 @@ class State:
                 raise
 
     def _truncate_log(self) -> bool:
-        with self._lock, _translated():
+        with self._lock, _translated(self.path):
             db = self._live()
             db.execute("PRAGMA busy_timeout = 0")
             try:
@@ -192,13 +210,13 @@ class State:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
         if _primary_code(error) in _DAMAGE:
             raise checksum.damaged() from error
-        raise StorageError(f"the state file is not usable now: {error}") from error
+        raise StorageError(f"the state file {path} is not usable now: {error}") from error
     except sqlite3.Error as error:
         if _primary_code(error) in _DAMAGE:
             raise checksum.damaged() from error

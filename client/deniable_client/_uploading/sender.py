@@ -191,7 +191,7 @@ class ReportSender:
     ) -> ClientError | None:
         if decision.action is Action.DONE:
             return None
-        where = f"{report.collection}, epoch {report.epoch}"
+        where = report.collection  # the same text in each epoch, so that it is logged once
         if decision.action in _KEEPING:
             return TransportError(f"{where}: {decision.problem}")
         if decision.action is Action.FETCH_MANIFEST:

@@ -20,8 +20,10 @@ from deniable_client.errors import (
     ClosedError,
     HaltedError,
     LogForkedError,
+    RefusedError,
     RejectedError,
     StorageError,
+    TransportError,
 )
 from deniable_client.outcome import FlushResult
 from deniable_shared.randomness.coins import Coins
@@ -90,7 +92,8 @@ _Choice = Callable[[list[OutboxRow], float], list[OutboxRow]]
 class Uploader:
     """Uploads the queue of one state file.
 
-    `stopped`: the aggregator rejects this process's messages.
+    `stopped`: the aggregator rejects this process's messages. `failed`: the last attempt to reach
+    the aggregator failed.
     """
 
     def __init__(
@@ -114,6 +117,7 @@ class Uploader:
         self._leased_at: float | None = None
         self._run_lock = threading.Lock()
         self.stopped: bool = False
+        self.failed: bool = False
 
     def after_fork(self) -> None:
         """Make a forked child an uploader of its own: no thread of the parent frees its lock."""
@@ -152,6 +156,10 @@ class Uploader:
             run.problems.append(error)
         finally:
             self._run_lock.release()
+        if any(isinstance(each, TransportError | RefusedError) for each in run.problems):
+            self.failed = True
+        elif run.sent:
+            self.failed = False
         return run.result(self._waiting(run))
 
     def _upload(self, run: _Run, transport: TimedTransport, choose: _Choice) -> None:
@@ -237,7 +245,9 @@ class Uploader:
         from deniable_client._uploading.waiting import explain_waiting  # only if reports wait
 
         refused = "the service refuses the messages of this version" if self.stopped else None
-        return explain_waiting(rows, self._clock(), self._gate.pause() or refused)
+        return explain_waiting(
+            rows, self._clock(), self._gate.pause() or refused, failed=self.failed
+        )
 
 
 def _choose_allowed(rows: list[OutboxRow], now: float) -> list[OutboxRow]:

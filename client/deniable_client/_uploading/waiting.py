@@ -27,8 +27,14 @@ class WaitingReports:
     advice: str = ""
 
 
-def explain_waiting(rows: Sequence[OutboxRow], now: float, paused: str | None) -> WaitingReports:
-    """Return the explanation. `paused` is the reason if nothing is sent at all, else None."""
+def explain_waiting(
+    rows: Sequence[OutboxRow], now: float, paused: str | None, *, failed: bool
+) -> WaitingReports:
+    """Return the explanation.
+
+    `paused` is the reason if nothing is sent at all, else None. `failed`: whether the last attempt
+    to reach the service failed. It may have failed before any report was sent.
+    """
     if not rows:
         return WaitingReports()
     count = len(rows)
@@ -43,8 +49,9 @@ def explain_waiting(rows: Sequence[OutboxRow], now: float, paused: str | None) -
     row = min(in_time, key=_due_at)
     due = _due_at(row)
     if due <= now:
-        return WaitingReports(count, now, f"{reports}: the next attempt may be made now")
-    reason, advice = _reason(row, now)
+        so_far = "the last attempt failed, and " if failed else ""
+        return WaitingReports(count, now, f"{reports}: {so_far}the next attempt may be made now")
+    reason, advice = _reason(row, now, failed)
     return WaitingReports(
         count, due, f"{reports}, the next one until {format_time(due)}: {reason}", advice
     )
@@ -54,11 +61,11 @@ def _due_at(row: OutboxRow) -> float:
     return max(row.send_at, row.retry_at, row.floor)
 
 
-def _reason(row: OutboxRow, now: float) -> tuple[str, str]:
+def _reason(row: OutboxRow, now: float, failed: bool) -> tuple[str, str]:
     """Why it waits, and what the developer can do."""
     if not row.allowed(now):
         return "the service wants it to come later", ""
-    if row.retry_at > now:
+    if failed or row.retry_at > now:
         return "the last attempt failed", "flush(early=True) tries again now"
     return (
         "the time is random, so that it does not reveal when the answer was recorded",
