@@ -83,7 +83,7 @@ class ClientForTests(Client):
 
     def preview(self, collection: str, value: object) -> Outcome:
         """See `Client.preview`. Without an app file, nothing is wrong."""
-        return Outcome.QUEUED if self._takes_all else super().preview(collection, value)
+        return Outcome.QUEUED if self._takes(collection) else super().preview(collection, value)
 
     def status(self) -> Status:
         """See `Client.status`. Without an app file, no question is missing."""
@@ -92,6 +92,10 @@ class ClientForTests(Client):
             return status
         silences = tuple(each for each in status.silences if each.reason != "no-questions")
         return replace(status, silences=silences)
+
+    def _takes(self, collection: object) -> bool:
+        """Whether it takes any value of this question; swapped arguments are told as on a device."""
+        return self._takes_all and isinstance(collection, str)
 
     @property
     def _takes_all(self) -> bool:
@@ -104,7 +108,7 @@ class ClientForTests(Client):
 
     def _record(self, collection: str, value: object) -> Outcome:
         outcome = super()._record(collection, value)
-        if outcome is Outcome.UNKNOWN_COLLECTION and self._takes_all:
+        if outcome is Outcome.UNKNOWN_COLLECTION and self._takes(collection):
             outcome = self._answer(collection)
         self.answers.append(Recorded(collection, value, outcome))
         return outcome

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from deniable_client import Client, ConfigurationError, Outcome, TransportError
@@ -150,3 +152,10 @@ def test_the_fixture_is_a_client_of_someone_who_agreed(telemetry: ClientForTests
     assert telemetry.status().on
     telemetry.record("settings", SETTINGS)
     assert telemetry.answers[0].outcome is Outcome.QUEUED
+
+
+def test_swapped_arguments_are_told_without_a_file_too() -> None:
+    swapped: Any = SETTINGS
+    with client() as app:
+        assert app.preview(swapped, "settings") is Outcome.UNKNOWN_COLLECTION
+        assert app.record(swapped, "settings") is Outcome.UNKNOWN_COLLECTION
