@@ -93,6 +93,22 @@ def test_a_container_starts_a_command_of_its_image(file: str, image: str, words:
     require_known(name, words)
 
 
+def sources(path: Path) -> dict[str, bool]:
+    """Secret that a pod takes variables from → whether it may be missing."""
+    [container] = yaml.safe_load(path.read_text())["spec"]["template"]["spec"]["containers"]
+    taken = [each["secretRef"] for each in container.get("envFrom", []) if "secretRef" in each]
+    return {each["name"]: each.get("optional", False) for each in taken}
+
+
+def test_init_in_kubernetes_prepares_the_store_that_the_service_opens() -> None:
+    folder = DEPLOY / "kubernetes"
+    [needed] = sources(folder / "postgresql" / "workers.yaml")
+    assert sources(folder / "init" / "job.yaml") == {needed: True}
+    steps = (folder / "postgresql" / "kustomization.yaml").read_text()
+    assert f"create secret generic {needed} --from-literal=DENIABLE_STORE=" in steps
+    assert steps.index("create secret") < steps.index("--kustomize deploy/kubernetes/init")
+
+
 @pytest.mark.parametrize(
     "path", sorted(DEPLOY.glob("systemd/*.service")), ids=lambda path: path.stem
 )
