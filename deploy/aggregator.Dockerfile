@@ -1,5 +1,5 @@
-# The roles that hold keys, in one image: the aggregator (`serve`), and the processing node of split mode (`open`). Both open reports, so
-# both need the keys, the store and the estimators. Pinned by hash, no root, nothing to write but /var/lib/deniable.
+# The roles that hold keys, in one image: the aggregator (`deniable serve`), and the processing node of split mode (`deniable spool drain`).
+# Both open reports, so both need the keys, the store and the estimators. Pinned by hash, no root, nothing to write but /var/lib/deniable.
 #   docker build --file deploy/aggregator.Dockerfile --tag deniable-aggregator .
 FROM python:3.13-slim-bookworm AS build
 WORKDIR /source

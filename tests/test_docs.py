@@ -15,9 +15,9 @@ import click
 import pytest
 
 from deniable_aggregator.cli import main
-from deniable_aggregator.cli.command_groups import DefaultGroup
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from support.builders import readme_releases
+from support.oracles.command_lines import named_command, take
 from support.oracles.markdown_pages import NOT_OURS, PAGES, ROOT
 from support.tiers import grid
 
@@ -50,20 +50,6 @@ SPREAD = 0.1
 """How far a number may be from the page's: the frequencies of 10,000 grr/1 answers at ε = 1
 are further than 0.087 from the truth with probability below 10⁻⁷ (Hoeffding: 6 exp(−2nt²(p−q)²),
 p − q = 0.364), and those of the page are nearer than 0.013."""
-
-
-def named_command(words: list[str]) -> bool:
-    """Whether these words begin with those of a command or group, up to what a person fills in."""
-    command: click.Command = main
-    context = click.Context(main)
-    for word in words:
-        if not isinstance(command, click.Group) or not re.fullmatch(r"[a-z]+(-[a-z]+)*", word):
-            return True
-        found = command.get_command(context, word)
-        if found is None:
-            return isinstance(command, DefaultGroup)
-        command = found
-    return True
 
 
 def fenced(page: Path, language: str) -> list[str]:
@@ -103,23 +89,6 @@ def test_every_command_line_in_the_docs_is_one_the_command_takes(
             take(page, words, folder)
         except click.ClickException as error:
             pytest.fail(f"{page}: deniable {shlex.join(words)}: {error.format_message()}")
-
-
-def take(page: str, words: list[str], folder: Path) -> None:
-    """Parse a command line where the files that it names are. Raises ClickException if refused."""
-    words = [word.removeprefix("/var/backups/deniable/") for word in words]
-    for word in words:
-        if word.endswith((".toml", ".csv", ".key", ".token", ".zip", ".deniable")):
-            (folder / word).touch()
-    command: click.Command = main
-    context = click.Context(main, info_name="deniable")
-    while isinstance(command, click.Group) and words:
-        if isinstance(command, DefaultGroup) and words[0] not in command.commands:
-            words = [command.default, *words]
-        found = command.get_command(context, words[0])
-        assert found is not None, f"{page}: deniable has no command {words[0]}"
-        command, words = found, words[1:]
-    command.make_context(command.name, list(words), parent=context)
 
 
 def texts() -> Iterator[Path]:

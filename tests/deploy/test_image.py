@@ -34,7 +34,7 @@ def container() -> Iterator[str]:
         pytest.skip(f"the base image {BASE} is not here: `buildah pull {BASE}` to build on it")
     tag = f"deniable-test-{os.getpid()}"
     given = [f"--volume={path}:{path}:ro" for path in HOST if Path(path).exists()]
-    file = f"--file={ROOT / 'deploy' / 'Dockerfile'}"
+    file = f"--file={ROOT / 'deploy' / 'aggregator.Dockerfile'}"
     buildah("bud", "--pull-never", "--network=host", *given, file, "--tag", tag, ROOT)
     made = buildah("from", "--pull-never", tag)
     yield made

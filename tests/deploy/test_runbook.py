@@ -128,6 +128,24 @@ class ServedOnce(ExitStack):
         return actual[0]
 
 
+def restoring() -> str:
+    """The lines that carry files from the old directory into the one to fill."""
+    return "\n".join(line for line in lines() if line.startswith(("install -d", "cp ", "test ")))
+
+
+@pytest.mark.parametrize("has_settings", [True, False])
+def test_a_restore_carries_the_settings_if_there_are_any(
+    tmp_path: Path, has_settings: bool
+) -> None:
+    old = tmp_path / "data"
+    (old / "keys").mkdir(parents=True)
+    files = {"trust", "heads.json"} | ({"deniable.toml"} if has_settings else set())
+    for name in files:
+        (old / name).write_text(name)
+    accepted("bash", "-ec", restoring().replace("/var/lib/deniable", str(tmp_path)))
+    assert {path.name for path in (tmp_path / "new").iterdir()} == files | {"keys"}
+
+
 @pytest.mark.exhaustive
 @pytest.mark.processes
 def test_every_command_of_the_runbook_does_what_it_says(

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
+from deniable_aggregator.base.settings import Settings
 from support.processes import postgres_server
 from support.processes.deniable_command import Deniable
 
@@ -78,13 +81,58 @@ def test_a_store_moves_to_postgresql_and_the_service_finds_everything(
     assert done.returncode == 0, done.stderr
     assert "read every one back" in done.stdout
     assert "rows to standard output, without keys" in done.stderr
-    assert "To use it, set store in" in done.stderr
+    assert f"Saved the address in {deniable.data / 'deniable.toml'}" in done.stderr
+    assert (
+        f"into the PostgreSQL database {address.partition('?')[0].rpartition('/')[2]}"
+        in done.stdout
+    )
     (deniable.data / "deniable.db").unlink()
-    deniable.environ["DENIABLE_STORE"] = address
     assert names(deniable) == before != []
     assert "already" in deniable.done("store", "migrate")
     assert "Nothing is missing" in deniable.done("ledger", "reconcile")
     postgres_server.drop(address)
+
+
+def moved(deniable: Deniable, place: Path) -> Result:
+    """What the copy into the SQLite file `place` says."""
+    backup = deniable.folder / f"before-{place.name}.zip"
+    deniable.done("store", "backup", backup)
+    result = deniable("store", "restore", backup, "--database", f"sqlite:///{place}")
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_a_directory_uses_the_store_that_it_moved_to(deniable: Deniable, tmp_path: Path) -> None:
+    there, settings_file = tmp_path / "there.db", deniable.data / "deniable.toml"
+    public_url = Settings.load({"DENIABLE_DATA": str(deniable.data)}).public_url
+    said = moved(deniable, there)
+    assert f"into the SQLite file {there}, and read every one back" in said.stdout
+    assert f"Saved the address in {settings_file}" in said.stderr
+    assert stat.S_IMODE(settings_file.stat().st_mode) == 0o600
+    settings = Settings.load({"DENIABLE_DATA": str(deniable.data)})
+    assert (settings.database, settings.public_url) == (there, public_url)
+    old = deniable.data / "deniable.db"
+    old.unlink()
+    assert len(names(deniable)) == 1
+    moved(deniable, old)
+    assert Settings.load({"DENIABLE_DATA": str(deniable.data)}).store == ""
+
+
+def test_a_move_says_that_a_variable_wins_over_the_saved_store(
+    deniable: Deniable, tmp_path: Path
+) -> None:
+    assert "If an environment file sets DENIABLE_STORE" in moved(deniable, tmp_path / "a.db").stderr
+    deniable.environ["DENIABLE_STORE"] = f"sqlite:///{tmp_path / 'a.db'}"
+    said = moved(deniable, tmp_path / "b.db").stderr
+    assert "DENIABLE_STORE names another store here and wins" in said
+
+
+def test_a_relative_address_is_saved_for_commands_anywhere(
+    deniable: Deniable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    moved(deniable, Path("copy.db"))
+    assert Settings.load({"DENIABLE_DATA": str(deniable.data)}).database == tmp_path / "copy.db"
 
 
 @pytest.mark.exhaustive

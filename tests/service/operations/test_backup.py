@@ -21,7 +21,7 @@ from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.operations.backup import archive, copying, sealed_keys
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.opening import open_store
+from deniable_aggregator.store.opening import open_store, place_of
 from deniable_aggregator.store.portable.snapshot import TableDigest, digests, snapshot
 from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.rows import (
@@ -197,6 +197,30 @@ def test_a_service_goes_on_with_a_copy(tmp_path: Path) -> None:
         service.tick()
         assert not service.rollback_guard.behind
         service.close()
+
+
+def test_a_move_whose_address_cannot_be_saved_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(data: Path, settings: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(copying, "keep", refuse)
+    with pytest.raises(StoreError, match=r"is filled, but .*deniable\.toml cannot be written"):
+        copy_store(prepared(tmp_path / "old"), f"sqlite:///{tmp_path / 'copy.db'}")
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("postgresql://me:se?cret@db.example.org/x", "the PostgreSQL database x at db.example.org"),
+        ("postgresql://db/x?user=me&password=secret", "the PostgreSQL database x at db"),
+        ("postgresql://", "the PostgreSQL database"),
+        ("sqlite:////srv/x.db", "the SQLite file /srv/x.db"),
+    ],
+)
+def test_the_place_of_a_store_has_no_password(address: str, place: str) -> None:
+    assert place_of(Settings(store=address)) == place
 
 
 def count_one_report(store: Store) -> None:

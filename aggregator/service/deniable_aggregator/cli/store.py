@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import contextmanager
@@ -123,7 +124,8 @@ def restore(
     directory, put them in place first: heads.json lists the releases since the backup.
 
     With --database, in the directory of a stopped service, it copies the store: the backup must
-    equal the present store.
+    equal the present store. The address is saved in deniable.toml, which only you can read: the
+    directory uses the new store. DENIABLE_STORE wins over that file, so change it where it is set.
     """
     from deniable_aggregator.operations.backup import copying
 
@@ -138,11 +140,18 @@ def restore(
             watch=watch,
         )
     if as_json:
-        emit({"data": str(settings.data), "keys": done.has_keys, "behind": done.behind})
+        emit(
+            {
+                "data": str(settings.data),
+                "store": done.store,
+                "keys": done.has_keys,
+                "behind": done.behind,
+            }
+        )
     else:
         _show_restored(settings, done)
-    if database is not None and database != settings.store:
-        say(f"To use it, set store in {settings.data / 'deniable.toml'} (or DENIABLE_STORE)")
+    if database is not None:
+        _say_saved(settings.data / "deniable.toml", database)
 
 
 @store.command(epilog=example("deniable store migrate"))
@@ -165,7 +174,7 @@ def migrate(data: Path | None, as_json: bool) -> None:
 
 
 def _show_restored(settings: Settings, done: RestoreResult) -> None:
-    click.echo(f"Restored {done.manifest.rows:,} rows, and read every one back")
+    click.echo(f"Restored {done.manifest.rows:,} rows into {done.store}, and read every one back")
     if not done.has_keys:
         click.echo(f"Put the keys into {settings.data / 'keys'} before `deniable serve`")
     if done.behind:
@@ -173,6 +182,17 @@ def _show_restored(settings: Settings, done: RestoreResult) -> None:
             "Uploads and releases wait for `deniable ledger reconcile`, which charges releases "
             "that may be newer than the backup"
         )
+
+
+def _say_saved(file: Path, database: str) -> None:
+    say(f"Saved the address in {file}: this directory uses the new store from now on")
+    if os.environ.get("DENIABLE_STORE", database) != database:
+        say(
+            "DENIABLE_STORE names another store here and wins over that file: unset it before "
+            "you start the service, or set it to the new address"
+        )
+    else:
+        say("If an environment file sets DENIABLE_STORE, change it there: it wins over that file")
 
 
 @contextmanager

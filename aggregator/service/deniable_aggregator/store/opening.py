@@ -69,6 +69,13 @@ def is_postgres(settings: Settings) -> bool:
     return store_kind(settings) is postgres
 
 
+def place_of(settings: Settings) -> str:
+    """Where the store is, for people: it hides the password of an address."""
+    if is_postgres(settings):
+        return postgres.place_of(settings)
+    return f"the SQLite file {settings.database}"
+
+
 def require_portable(settings: Settings) -> None:
     """Raises StoreError for a store whose rows cannot be copied."""
     if store_kind(settings) not in (sqlite, postgres):

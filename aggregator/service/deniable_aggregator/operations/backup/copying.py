@@ -6,6 +6,8 @@ the whole budget counts as spent, unless the operator says that there were none.
 
 A copy is a restore into another database while the directory keeps its own. The backup must then
 equal the directory's database, and heads.json stays valid.
+
+A store that is filled by its address is the directory's store afterwards: deniable.toml names it.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import IO, TYPE_CHECKING
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.base.errors import StoreError
+from deniable_aggregator.base.settings_sources import FILE_NAME, keep
 from deniable_aggregator.keys import read_trust
 from deniable_aggregator.keys.files import make_directory, write_public
 from deniable_aggregator.operations.backup import archive, sealed_keys
@@ -28,7 +31,7 @@ from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.heads import Heads, heads_of
 from deniable_aggregator.store import audit_log
 from deniable_aggregator.store.ledger_rows import ChainHead
-from deniable_aggregator.store.opening import require_portable
+from deniable_aggregator.store.opening import place_of, require_portable
 from deniable_aggregator.store.portable.fill import fill
 from deniable_aggregator.store.portable.integrity import read_chain_heads, require_integrity
 from deniable_aggregator.store.portable.snapshot import Snapshot, digests, snapshot
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
     from deniable_shared.manifest.epochs import Clock
 
 _ALLOWED_FILES = {
-    *("trust", "keys", sealed_keys.DRAFT, "deniable.toml", "lock", "lost+found"),
+    *("trust", "keys", sealed_keys.DRAFT, FILE_NAME, "lock", "lost+found"),
     *(heads_file.NAME, "heads.lock", "deniable.db.filling"),
     *(clock_record.NAME, clock_record.CONFIRMED),
 }
@@ -59,9 +62,13 @@ def _unwatched(_sentence: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """`behind`: releases wait. `has_keys`: whether the directory has its keys."""
+    """`behind`: releases wait. `has_keys`: whether the directory has its keys.
+
+    `store` says which store was filled, without a password.
+    """
 
     manifest: Manifest
+    store: str
     has_keys: bool
     behind: bool
 
@@ -112,8 +119,8 @@ def restore(  # noqa: PLR0913  (each is an option of the command)
 ) -> RestoreResult:
     """Fill an empty data directory and store; verifies every row and both heads.
 
-    `database`: the address of the store to fill. If the directory already has a store, and no
-    process writes to it, this makes an equal copy.
+    `database`: the address of the store to fill, which deniable.toml names afterwards. If the
+    directory already has a store, and no process writes to it, this makes an equal copy.
 
     `passphrase` is called only if the archive has keys that the directory lacks.
     """
@@ -134,9 +141,28 @@ def restore(  # noqa: PLR0913  (each is an option of the command)
             else:
                 _restore_keys(settings.data / "keys", backup, passphrase)
                 behind = _restore(target, backup, watch, clock(), nothing_released_since)
-            return RestoreResult(backup.manifest, _has_files(settings.data / "keys"), behind)
+            if database is not None:
+                _save_address(target)
+            has_keys = _has_files(settings.data / "keys")
+            return RestoreResult(backup.manifest, place_of(target), has_keys, behind)
     finally:
         lock.release()
+
+
+def _save_address(target: Settings) -> None:
+    """Name the filled store in deniable.toml, as `deniable init` does."""
+    address = target.store
+    if not target.shared:  # other commands may run in other directories
+        path = target.database.absolute()
+        own = (target.data / "deniable.db").absolute()
+        address = "" if path == own else f"sqlite:///{path}"
+    try:
+        keep(target.data, {"store": address})
+    except OSError as error:
+        raise StoreError(
+            f"{place_of(target)} is filled, but {target.data / FILE_NAME} cannot be written "
+            f"({error.strerror}): set store in it before you start the service"
+        ) from error
 
 
 def _restore(
@@ -191,7 +217,7 @@ def _require_same(settings: Settings, manifest: Manifest, watch: Watch) -> None:
             raise StoreError(
                 "the backup does not equal the present database: stop the service, "
                 "then run `deniable store backup - | deniable store restore --database URL`. To "
-                "restore an older backup, choose an empty directory with --data"
+                "restore an older backup, choose an empty directory with --data and an empty store"
             )
 
 

@@ -37,6 +37,15 @@ def current_version(settings: Settings) -> str | None:
         return version_of(db)
 
 
+def place_of(settings: Settings) -> str:
+    """The names of the database and its server, without a password."""
+    with require_driver():
+        from psycopg.conninfo import conninfo_to_dict
+    parts = conninfo_to_dict(settings.store)
+    name, host = parts.get("dbname"), parts.get("host")
+    return f"the PostgreSQL database{f' {name}' if name else ''}{f' at {host}' if host else ''}"
+
+
 @contextmanager
 def require_driver() -> Iterator[None]:
     """Raises StoreError with the package to install if PostgreSQL's driver is missing."""
