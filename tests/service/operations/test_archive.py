@@ -10,8 +10,9 @@ import pytest
 from deniable_aggregator.base.errors import AggregatorError, StoreError
 from deniable_aggregator.base.settings import Settings
 from deniable_aggregator.operations.backup import archive, copying
+from deniable_aggregator.store import schema
 from deniable_gateway.errors import DataDirectoryError
-from support.builders.data_directory import NOON
+from support.builders.data_directory import NOON, prepared
 from support.builders.filled_store import filled
 from support.tiers import by_tier
 
@@ -59,3 +60,19 @@ def test_whichever_bit_of_a_backup_flips_the_error_is_a_sentence(tmp_path: Path)
             refused += 1
             assert not target.database.exists()
     assert refused > 20
+
+
+def test_an_archive_of_another_schema_or_kind_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = prepared(tmp_path / "old")
+    path = copying.back_up(old, tmp_path / "b.zip", None, NOON)
+    (tmp_path / "text.zip").write_bytes(b"no archive")
+    with (
+        pytest.raises(StoreError, match="is no backup"),
+        archive.open_archive(tmp_path / "text.zip"),
+    ):
+        pass
+    monkeypatch.setattr(schema, "HEAD", "9999")
+    with pytest.raises(StoreError, match="this program 9999"), archive.open_archive(path):
+        pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 import threading
 import zipfile
@@ -18,9 +19,8 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import User
 from deniable_aggregator.base.errors import StoreError
 from deniable_aggregator.base.settings import Settings
-from deniable_aggregator.operations.backup import archive, copying, sealed_keys
+from deniable_aggregator.operations.backup import copying, sealed_keys
 from deniable_aggregator.operations.service import Service
-from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store, place_of
 from deniable_aggregator.store.portable.snapshot import TableDigest, digests, snapshot
 from deniable_aggregator.store.protocols import Store
@@ -387,19 +387,3 @@ def test_a_damaged_archive_leaves_an_empty_place(kind: str, table: str, tmp_path
     assert after.pop("audit").rows == content(old)["audit"].rows + 1
     assert after.items() < content(old).items()
     drop(target)
-
-
-def test_an_archive_of_another_schema_or_kind_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = prepared(tmp_path / "old")
-    path = copying.back_up(old, tmp_path / "b.zip", None, NOON)
-    (tmp_path / "text.zip").write_bytes(b"no archive")
-    with (
-        pytest.raises(StoreError, match="is no backup"),
-        archive.open_archive(tmp_path / "text.zip"),
-    ):
-        pass
-    monkeypatch.setattr(schema, "HEAD", "9999")
-    with pytest.raises(StoreError, match="this program 9999"), archive.open_archive(path):
-        pass
