@@ -389,12 +389,12 @@ class Client:
 
     def _wake_up(self) -> None:
         try:
-            problems = self._uploader.wake_up().problems
-            self._notices.problems.extend(problems)
-            self._notices.log_run(problems, failed=self._uploader.failed)
+            result = self._uploader.wake_up()
+            self._notices.problems.extend(result.problems)
+            self._notices.log_run(result, failed=self._uploader.failed)
         except Exception as error:  # an app's own transport may raise anything
             self._notices.note(ClientError(f"an upload failed with {type(error).__name__}"))
 
     def _with_notes(self, result: FlushResult) -> FlushResult:
-        self._notices.log_run(result.problems, failed=self._uploader.failed)
+        self._notices.log_run(result, failed=self._uploader.failed)
         return replace(result, problems=(*self._notices.take(), *result.problems))

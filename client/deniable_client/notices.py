@@ -8,6 +8,7 @@ devices are offline now and then.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -17,12 +18,13 @@ from deniable_client.errors import (
     ConfigurationError,
     HaltedError,
     LogForkedError,
+    RefusedError,
     StorageError,
     TransportError,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from deniable_client.outcome import FlushResult
 
 __all__ = ["Notices"]
 
@@ -39,6 +41,7 @@ class Notices:
         self.failed: bool = False
         """Whether the last attempt to reach the service failed."""
         self._said: set[object] = set()
+        self._of_runs: set[object] = set()
         self._current: dict[object, str] = {}
 
     @property
@@ -58,18 +61,25 @@ class Notices:
             taken.append(self.problems.popleft())
         return tuple(taken)
 
-    def log_run(self, errors: Iterable[ClientError], *, failed: bool) -> None:
-        """Log the new problems of a run. Those of the network are over unless it still fails."""
+    def log_run(self, result: FlushResult, *, failed: bool) -> None:
+        """Log the new problems of a run. Those of earlier runs are over if it reached the service.
+
+        `failed`: whether the last attempt to reach the service failed.
+        """
         self.failed = failed
-        if not failed:
-            self.end(TransportError)
-        for error in errors:
+        if result.accepted or not failed:
+            for topic in tuple(self._of_runs):
+                self._current.pop(topic, None)
+            self._of_runs.clear()
+        for error in result.problems:
+            if isinstance(error, TransportError | RefusedError):
+                self._of_runs.add(_topic(error))
             self.log(error)
 
     def log(self, error: ClientError) -> None:
         """Log what is wrong and what to do, unless the same was logged before."""
         if not isinstance(error, HaltedError):  # nothing went wrong: it may not be sent now
-            topic = (type(error), str(error))
+            topic = _topic(error)
             self.say(topic, f"{error}{_advice(error)}", level=_level(error))
 
     def end(self, kind: type[ClientError]) -> None:
@@ -93,6 +103,11 @@ class Notices:
 
         with suppress(Exception):
             logging.getLogger("deniable_client").log(level, "%s", text)
+
+
+def _topic(error: ClientError) -> tuple[type[ClientError], str]:
+    """The same for each moment, count and port that a text may name."""
+    return type(error), re.sub("[0-9]+", "#", str(error))
 
 
 def _level(error: ClientError) -> int:

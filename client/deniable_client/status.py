@@ -84,8 +84,9 @@ def read_status(
         gate.look()
     except StorageError as error:
         return Status(gate.word, (*silences, Denial("storage", str(error))))
-    if state.failure is not None and not state.failure.locked:
-        silences.append(Denial("storage", state.failure.text))
+    failure = state.failure  # read once: another thread may end it
+    if failure and not failure.locked and gate.word is Consent.GRANTED:  # else nothing is written
+        silences.append(Denial("storage", failure.text))
     if gate.forked is not None:
         silences.append(Denial("log-forked", f"the operator contradicted itself ({gate.forked})"))
     if gate.word in _CONSENT:
@@ -101,6 +102,6 @@ def _without_a_question(collections: KnownCollections, now: float) -> list[Denia
     live = [each for each in collections.prepared if each.live(now)]
     if not live:
         return [Denial("no-questions", "this app asks nothing now")]
-    if not any(each.admitted for each in live):
+    if not any(collections.find(each.manifest.name, now) is each for each in live):
         return [Denial("over-ceiling", "its questions cost more privacy than this app allows")]
     return []

@@ -94,7 +94,7 @@ class ClientForTests(Client):
         return replace(status, silences=silences)
 
     def _takes(self, collection: object) -> bool:
-        """Whether it takes any value of it. Swapped arguments are told, as on a device."""
+        """Whether it takes any value of it. It refuses swapped arguments, as a device does."""
         return self._takes_all and isinstance(collection, str)
 
     @property

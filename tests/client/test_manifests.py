@@ -264,6 +264,16 @@ def test_a_service_with_another_key_is_no_fork(device: Device) -> None:
     assert device.open().record("settings", SETTINGS) is Outcome.QUEUED
 
 
+def test_an_older_version_with_another_key_is_no_rollback(device: Device) -> None:
+    device.shipped = [manifest(), successor(manifest())]
+    device.granted().close()
+    device.aggregator.operator = Operator()
+    device.shipped = [manifest(purpose='"Something else"')]
+    with device.open() as client:
+        client.record("settings", SETTINGS)
+        assert "from a service with another key" in str(client.health().problems)
+
+
 def test_another_collection_than_the_one_asked_for_is_refused(device: Device) -> None:
     device.aggregator.manifests["wanted"] = manifest()
     result = device.granted().refresh(names=["wanted"])

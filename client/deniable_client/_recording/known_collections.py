@@ -172,7 +172,7 @@ class KnownCollections:
     def _enroll(self, offer: Offer) -> RefusedError | LogForkedError | None:
         try:
             with self._state.transaction() as db:
-                manifests.enroll(db, offer, self._trust_digest, self._clock())
+                manifests.enroll(db, offer, self._trust, self._clock())
         except LogForkedError as error:
             with self._state.transaction() as db:
                 installation.declare_fork(db, str(error))

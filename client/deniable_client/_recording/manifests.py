@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 from deniable_client._state import collection_state
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Sequence
 
-_BODY = "SELECT body, trust FROM manifest WHERE collection = ? AND version = ?"
+_BODY = "SELECT body FROM manifest WHERE collection = ? AND version = ?"
+_TRUST = "SELECT trust FROM manifest WHERE collection = ? ORDER BY version DESC LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +72,23 @@ def read_offer(
     return Offer(manifest, digest)
 
 
-def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes, now: float) -> None:
+def enroll(db: sqlite3.Connection, offer: Offer, trust: Sequence[str], now: float) -> None:
     """Store a manifest, in the caller's transaction, and start its keys.
 
-    Raises RefusedError for a rollback, a change that is not allowed, or a known version of another
-    operator, and LogForkedError for a second body of a known version.
+    Raises RefusedError for a rollback, a change that is not allowed, or what contradicts the
+    manifest of a service with another key, and LogForkedError for a second body of a known version.
     """
     manifest = offer.manifest
-    stored = db.execute(_BODY, (manifest.collection, manifest.version)).fetchone()
-    if stored is None:
-        _check_order(db, manifest)
-    elif bytes(stored["body"]) != manifest.body:
-        if bytes(stored["trust"]) != trust:
+    try:
+        _check_against_stored(db, manifest)
+    except (RefusedError, LogForkedError) as error:
+        if _is_of_another_key(db, manifest.collection, trust):
             raise RefusedError(
                 f"{manifest.collection}: this state file has it from a service with another key: "
                 "give each service a state of its own (`state=`), or delete that of a test"
-            )
-        raise LogForkedError(
-            f"{manifest.collection} version {manifest.version} was signed with two different bodies"
-        )
-    _store(db, offer, trust)
+            ) from error
+        raise
+    _store(db, offer, trust_digest(trust))
     join_account(db, manifest.name, manifest.ledger_group)
     collection_state.join(db, manifest, now)
 
@@ -138,6 +137,27 @@ def ingest(db: sqlite3.Connection, collection: str) -> tuple[str, ...]:
     ).fetchone()
     manifest = _parse_or_none(row[0]) if row else None
     return manifest.ingest if manifest else ()
+
+
+def _check_against_stored(db: sqlite3.Connection, manifest: Manifest) -> None:
+    stored = db.execute(_BODY, (manifest.collection, manifest.version)).fetchone()
+    if stored is None:
+        _check_order(db, manifest)
+    elif bytes(stored["body"]) != manifest.body:
+        raise LogForkedError(
+            f"{manifest.collection} version {manifest.version} was signed with two different bodies"
+        )
+
+
+def _is_of_another_key(db: sqlite3.Connection, collection: str, trust: Sequence[str]) -> bool:
+    """Whether the stored manifest was signed for an app that trusted none of these keys alone.
+
+    An app may trust more keys than before: then it was stored for some of them.
+    """
+    [(stored,)] = db.execute(_TRUST, (collection,))
+    sizes = range(1, len(trust) + 1)
+    fewer = chain.from_iterable(combinations(trust, size) for size in sizes)
+    return bytes(stored) not in map(trust_digest, fewer)
 
 
 def _check_order(db: sqlite3.Connection, manifest: Manifest) -> None:
@@ -199,7 +219,7 @@ def _parse_or_none(body: bytes) -> Manifest | None:
 
 
 def _read_stored(db: sqlite3.Connection, collection: str, version: int) -> Manifest:
-    [(body, _trust)] = db.execute(_BODY, (collection, version))
+    [(body,)] = db.execute(_BODY, (collection, version))
     return _parse(bytes(body))
 
 

@@ -66,9 +66,11 @@ class State:
                 db.execute("PRAGMA synchronous = FULL")
             try:
                 db.execute("BEGIN IMMEDIATE")
+                before = db.total_changes
                 yield db
                 db.execute("COMMIT")
-                self.failure = None
+                if db.total_changes > before or (self.failure and self.failure.locked):
+                    self.failure = None
             except sqlite3.Error as error:
                 self.failure = self._failure(error)
                 raise

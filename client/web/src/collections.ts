@@ -39,7 +39,7 @@ export class Collections {
     readonly rules: Rules,
     readonly clock: () => number,
   ) {
-    this.#trust = toHex(sha256(utf8([...rules.trust].sort().join("\n"))));
+    this.#trust = trustDigest(rules.trust);
   }
 
   get all(): readonly Collection[] {
@@ -74,7 +74,7 @@ export class Collections {
       throw new ManifestError(`${nameOrId}: the aggregator answered with ${manifest.collection}`);
     }
     this.#check(manifest);
-    await this.store.write((tx) => enroll(tx, manifest, this.#trust, this.clock()));
+    await this.store.write((tx) => enroll(tx, manifest, this.rules.trust, this.clock()));
     await this.load();
   }
 
@@ -120,25 +120,44 @@ export class Collections {
   }
 }
 
-async function enroll(tx: Tx, manifest: Manifest, trust: string, now: number): Promise<void> {
+function trustDigest(keys: readonly string[]): string {
+  return toHex(sha256(utf8([...keys].sort().join("\n"))));
+}
+
+async function enroll(tx: Tx, manifest: Manifest, keys: readonly string[], now: number): Promise<void> {
   const { collection, version, body } = manifest;
-  const known = await tx.get("manifests", [collection, version]);
-  if (!known) await checkOrder(tx, manifest);
-  else if (!equal(known.body, body)) {
-    if (known.trust !== trust) {
-      throw new ManifestError(
-        `${collection}: this database has it from a service with another key: give each service a \`state\` of its own`,
-      );
-    }
-    throw new ForkError(`${collection} version ${version} was signed with two different bodies`);
+  const stored = (await tx.all("manifests")).filter((each) => each.collection === collection);
+  try {
+    checkAgainst(stored, manifest);
+  } catch (error) {
+    if (!isOfAnotherKey(stored, keys)) throw error;
+    throw new ManifestError(
+      `${collection}: this database has it from a service with another key: give each service a \`state\` of its own`,
+    );
   }
-  await tx.put("manifests", { collection, version, trust, body });
+  await tx.put("manifests", { collection, version, trust: trustDigest(keys), body });
   await joinAccount(tx, manifest.name, manifest.ledgerGroup);
   await join(tx, manifest, now);
 }
 
-async function checkOrder(tx: Tx, manifest: Manifest): Promise<void> {
-  const stored = (await tx.all("manifests")).filter(({ collection }) => collection === manifest.collection);
+/** Whether the newest stored manifest was stored for keys that are not among these. */
+function isOfAnotherKey(stored: readonly StoredManifest[], keys: readonly string[]): boolean {
+  const last = stored.at(-1);
+  if (!last) return false;
+  for (let some = 1; some < 1 << keys.length; some++) {
+    if (trustDigest(keys.filter((_, place) => some & (1 << place))) === last.trust) return false;
+  }
+  return true;
+}
+
+function checkAgainst(stored: readonly StoredManifest[], manifest: Manifest): void {
+  const known = stored.find(({ version }) => version === manifest.version);
+  if (known) {
+    if (equal(known.body, manifest.body)) return;
+    throw new ForkError(
+      `${manifest.collection} version ${manifest.version} was signed with two different bodies`,
+    );
+  }
   const last = stored.at(-1);
   if (!last) return;
   if (manifest.version < last.version) {

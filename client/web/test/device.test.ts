@@ -428,6 +428,15 @@ test("a service with another key is no fork", async () => {
   assert.equal(await client.record("settings", YES), "queued");
 });
 
+test("a fork is one for a page that trusts a key more", async () => {
+  const { client, aggregator, open } = await agreed();
+  const stranger = await Aggregator.create();
+  const again = await aggregator.signed(manifest("settings", { purpose: "Another purpose of one version?" }));
+  const other = open({ trust: [stranger.operator.key, aggregator.operator.key], manifests: [again] });
+  assert.match((await other.flush()).problems[0], /two different bodies/);
+  assert.equal(await client.record("settings", YES), "log-forked");
+});
+
 test("forget deletes the database, and a new one begins without consent", async () => {
   const { client, open } = await agreed();
   await client.record("settings", YES);
