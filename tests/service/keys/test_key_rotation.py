@@ -278,7 +278,7 @@ def test_a_rotation_that_is_interrupted_is_finished_at_the_next_start(
 
     with reopened(folder, NOON) as bare_service:
         owner = key_lists.KeyLists if step == "renew" else key_files
-        name = "_add" if step == "renew" else "_sync_directory"
+        name = "_add" if step == "renew" else "sync_directory"
         monkeypatch.setattr(owner, name, killed)
         with pytest.raises(KeyboardInterrupt):
             bare_service.running.keys.rotate(audit=None)

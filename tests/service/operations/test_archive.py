@@ -43,12 +43,34 @@ def test_a_disk_without_links_gets_its_backup(
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_of_two_writers_without_links_the_late_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", no_links)
+    path = tmp_path / "b.zip"
+    late = archive.new_file(path)
+    late.__enter__().write(b"late")
+    with archive.new_file(path) as early:
+        early.write(b"early")
+    with pytest.raises(StoreError, match="exists already"):
+        late.__exit__(None, None, None)
+    assert path.read_bytes() == b"early"
+
+
 @pytest.mark.slow
 @pytest.mark.deeper
 def test_whichever_bit_of_a_backup_flips_the_error_is_a_sentence(tmp_path: Path) -> None:
     whole = copying.back_up(filled(tmp_path / "old"), tmp_path / "b.zip", None, NOON).read_bytes()
     refused = 0
-    for place in range(0, len(whole), len(whole) // by_tier(40, 400)):
+    directory = whole.index(b"PK\x01\x02")  # where the archive lists its members
+    places = [
+        *range(0, directory, directory // by_tier(20, 200)),
+        *range(directory, len(whole), by_tier(20, 2)),
+    ]
+    for place in places:
         flipped = bytearray(whole)
         flipped[place] ^= 1 << place % 8
         damaged = tmp_path / "damaged.zip"

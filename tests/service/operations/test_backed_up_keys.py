@@ -57,12 +57,24 @@ def test_a_restore_that_is_interrupted_among_the_keys_is_run_again(
         full.setattr("os.fsync", disk_that_fills_up(after=2))
         with pytest.raises(OSError, match="No space left"):
             restored(target, path)
-    assert not (target.data / "keys").exists()
+    assert not list(target.data.glob("keys*"))
     assert restored(target, path).has_keys
     files = {each.name: each.read_bytes() for each in (old.data / "keys").iterdir()}
     assert {each.name: each.read_bytes() for each in (target.data / "keys").iterdir()} == files
     assert len(files) > 3
     assert not (target.data / sealed_keys.DRAFT).exists()
+
+
+def test_keys_may_lie_on_another_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealed_keys, "_N", 1 << 10)
+    old = prepared(tmp_path / "old").data / "keys"
+    sealed = sealed_keys.seal_keys(old, PASSPHRASE)
+    disk, link = tmp_path / "disk", tmp_path / "keys"
+    disk.mkdir()
+    link.symlink_to(disk)
+    names = sealed_keys.restore_keys(link, sealed, PASSPHRASE)
+    assert sorted(each.name for each in disk.iterdir()) == names
+    assert {each.name for each in tmp_path.iterdir()} == {"old", "disk", "keys"}
 
 
 def disk_that_fills_up(*, after: int) -> Callable[[int], None]:

@@ -21,7 +21,6 @@ from deniable_aggregator.operations.doctor.audit_view import audit_check
 from deniable_aggregator.operations.service import Service
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.guard import BEHIND
-from deniable_aggregator.releases.rollback_guard.heads import Heads
 from deniable_aggregator.spool.consumer import SpoolConsumer
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_aggregator.web.app import create_app
@@ -30,6 +29,7 @@ from deniable_gateway.spool.block_format import SpooledReport
 from support.builders import spools
 from support.builders.api_world import World, authored, opened
 from support.builders.databases import KINDS
+from support.builders.ledgers import admitted, charge_row
 from support.builders.release_world import BITS, FIRST, LAST, ReleaseWorld, asked, over
 from support.doubles.browser import Browser
 from support.processes import postgres_server
@@ -100,11 +100,15 @@ def older(wrong_site: Site) -> None:
         shutil.copy(wrong_site.database.with_name("prepared.copy"), wrong_site.database)
 
 
+def drop_triggers(db: sqlite3.Connection) -> None:
+    named = db.execute("select name from sqlite_master where type = 'trigger'").fetchall()
+    for (name,) in named:
+        db.execute(f"drop trigger {name}")
+
+
 def emptied(wrong_site: Site) -> None:
     with wrong_site.closed(), closing(sqlite3.connect(wrong_site.database)) as db:
-        named = db.execute("select name from sqlite_master where type = 'trigger'").fetchall()
-        for (name,) in named:
-            db.execute(f"drop trigger {name}")
+        drop_triggers(db)
         tables = db.execute("select name from sqlite_master where type = 'table'").fetchall()
         for (name,) in tables:
             if name not in ("alembic_version", "sqlite_sequence"):
@@ -245,14 +249,17 @@ def test_a_database_that_cannot_be_compared_with_heads_json_takes_nothing(wrong_
     assert wrong_site.upload() == 200  # it is the database that was compared
 
 
-def test_heads_json_belongs_to_the_owner_of_its_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[tuple[int, int]] = []
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr("os.fchown", lambda _file, *owner: given.append(owner))
-    heads_file.write(tmp_path, Heads())
-    assert given == [(tmp_path.stat().st_uid, tmp_path.stat().st_gid)]
+def test_a_damaged_charge_stops_no_upload(wrong_site: Site) -> None:
+    """Pages and releases say what is damaged; the database is the right one."""
+    store = wrong_site.world.running.store
+    store.charge(charge_row(1, collection=wrong_site.collection.id), admitted, audit=None)
+    wrong_site.world.running.tick()
+    with wrong_site.closed(), closing(sqlite3.connect(wrong_site.database)) as db:
+        drop_triggers(db)
+        db.execute("update charges set epsilon = '0.0001'")
+        db.commit()
+    assert wrong_site.upload() == 200
+    assert wrong_site.ready() == "ready"
 
 
 def test_a_database_replaced_while_it_is_open_takes_nothing_more(wrong_site: Site) -> None:

@@ -90,6 +90,17 @@ def restarted(spender: ReleaseWorld) -> Iterator[Restarted]:
     made.spender.service.running.close()
 
 
+def test_heads_json_belongs_to_the_owner_of_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[int, int]] = []
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("os.fchown", lambda _file, *owner: given.append(owner))
+    with heads_file.exclusive(tmp_path):
+        heads_file.write(tmp_path, Heads())
+    assert given == [(tmp_path.stat().st_uid, tmp_path.stat().st_gid)] * 2
+
+
 def test_the_file_is_for_its_owner_and_knows_the_last_charge(restarted: Restarted) -> None:
     release = restarted.release("0.25")
     path = restarted.settings.data / "heads.json"

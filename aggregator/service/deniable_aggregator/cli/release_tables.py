@@ -116,7 +116,7 @@ def question_option(labels: object) -> str:
     named = [str(label) for label in labels] if isinstance(labels, list) else []
     cells = _BETWEEN_CELLS.split(named[0]) if named else []
     attribute, equals, _ = cells[0].partition("=") if cells else ("", "", "")
-    if equals and all(label.startswith(f"{attribute}=") for label in named):
+    if equals and cells[1:] and all(label.startswith(f"{attribute}=") for label in named):
         return f"--cells {shlex.quote(', '.join(cells[:2]))}"
     if any("," in label for label in named):
         return f"--labels {shlex.quote(json.dumps(named[:2], ensure_ascii=False))}"

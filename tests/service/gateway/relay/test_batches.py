@@ -226,7 +226,7 @@ def test_versions_and_names_that_move_are_followed(
 ) -> None:
     second = api_world.authored(previous=collection.manifest, min_batch=5)
     relay.aggregator.register(second)
-    moved = api_world.authored(labels=("loud", "quiet"))
+    moved = api_world.authored(labels=("loud", "quiet"), valid_from="2027-01-02")
     relay.aggregator.running.registry.apply(
         relay.aggregator.signed(moved), replace=True, audit=None
     )

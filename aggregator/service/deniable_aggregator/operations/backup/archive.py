@@ -12,6 +12,7 @@ manifest comes last: a truncated archive has none.
 
 from __future__ import annotations
 
+import lzma
 import os
 import secrets
 import zipfile
@@ -41,7 +42,10 @@ if TYPE_CHECKING:
 
 SPEC = "deniable/backup/1"
 LONGEST_FILE = 1 << 24
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError)
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
+    *(KeyError, OSError, RuntimeError, ValueError),
+)
 """What zipfile raises for a member that is missing, cut off or changed."""
 
 _ADDED_SINCE = {
@@ -140,6 +144,7 @@ def _publish(draft: Path, path: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # a file system without links, as on memory sticks
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         draft.rename(path)
 
 
@@ -177,7 +182,9 @@ def open_archive(source: Path | IO[bytes]) -> Iterator[Archive]:
     name = source if isinstance(source, Path) else "standard input"
     try:
         zipped = zipfile.ZipFile(source)
-    except zipfile.BadZipFile as error:
+    except (FileNotFoundError, PermissionError):
+        raise
+    except _DAMAGE as error:
         raise StoreError(f"{name} is no backup, or was cut off: {error}") from error
     with zipped:
         try:

@@ -64,22 +64,30 @@ def restore_keys(folder: Path, data: bytes, passphrase: str) -> list[str]:
     Raises KeyFileError for a wrong passphrase.
     """
     files = _decrypt(data, passphrase)
+    folder = folder.resolve()  # the keys may lie on another disk
     if folder.exists() and any(folder.iterdir()):
         raise DataDirectoryError(f"{folder} is not empty: keys are never overwritten")
     draft = folder.with_name(DRAFT)
     rmtree(draft, ignore_errors=True)  # of a run that was interrupted
-    make_directory(draft)
-    for name, content in files.items():
-        mode = 0o600 if name.endswith(".key") else 0o644
-        descriptor = os.open(draft / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    sync_directory(draft)
-    draft.rename(folder)  # an empty directory may be there
+    try:
+        make_directory(draft)
+        for name, content in files.items():
+            _write_new(draft / name, content, mode=0o600 if name.endswith(".key") else 0o644)
+        sync_directory(draft)
+        draft.rename(folder)  # an empty directory may be there
+    except BaseException:
+        rmtree(draft, ignore_errors=True)
+        raise
     sync_directory(folder.parent)
     return sorted(files)
+
+
+def _write_new(path: Path, content: bytes, *, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _decrypt(data: bytes, passphrase: str) -> dict[str, bytes]:

@@ -123,6 +123,7 @@ class FileRollbackGuard:
             self.advance()
             self._logged = False
         except (Problem, DamagedError) as problem:
+            self._compared |= isinstance(problem, DamagedError)  # it is the right one, with damage
             if not self._logged and not self._behind:
                 logger.error("%s", problem)  # noqa: TRY400  (the problem says all)
             self._logged = True
@@ -171,7 +172,7 @@ def _usable() -> Iterator[None]:
         yield
     except OSError as error:
         detail = (
-            f"heads.json in the data directory cannot be read or written: {error.strerror}. It "
+            f"{error.filename or 'heads.json'} cannot be read or written: {error.strerror}. It "
             "must belong to the user that runs the service"
         )
         raise Problem("unavailable", detail, retry_after=30) from error

@@ -23,6 +23,7 @@ def exclusive(data: Path) -> Iterator[None]:
     """Lock the file against readers and writers in all processes."""
     descriptor = os.open(data / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
+        _give_to_owner(descriptor, data)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -48,10 +49,15 @@ def write(data: Path, heads: Heads) -> None:
     draft = data / f"{NAME}.new"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        if os.geteuid() == 0:  # as in a command that root runs for another user
-            os.fchown(descriptor, data.stat().st_uid, data.stat().st_gid)
+        _give_to_owner(descriptor, data)
         file.write(heads.encode())
         file.flush()
         os.fsync(file.fileno())
     draft.replace(data / NAME)
     sync_directory(data)
+
+
+def _give_to_owner(descriptor: int, data: Path) -> None:
+    """Give a file to the directory's owner: root may run a command of another user's service."""
+    if os.geteuid() == 0:
+        os.fchown(descriptor, data.stat().st_uid, data.stat().st_gid)
