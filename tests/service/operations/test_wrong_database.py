@@ -29,7 +29,6 @@ from deniable_gateway.spool.block_format import SpooledReport
 from support.builders import spools
 from support.builders.api_world import World, authored, opened
 from support.builders.databases import KINDS
-from support.builders.ledgers import admitted, charge_row
 from support.builders.release_world import BITS, FIRST, LAST, ReleaseWorld, asked, over
 from support.doubles.browser import Browser
 from support.processes import postgres_server
@@ -247,19 +246,6 @@ def test_a_database_that_cannot_be_compared_with_heads_json_takes_nothing(wrong_
     heads.mkdir()
     wrong_site.world.running.tick()
     assert wrong_site.upload() == 200  # it is the database that was compared
-
-
-def test_a_damaged_charge_stops_no_upload(wrong_site: Site) -> None:
-    """Pages and releases say what is damaged; the database is the right one."""
-    store = wrong_site.world.running.store
-    store.charge(charge_row(1, collection=wrong_site.collection.id), admitted, audit=None)
-    wrong_site.world.running.tick()
-    with wrong_site.closed(), closing(sqlite3.connect(wrong_site.database)) as db:
-        drop_triggers(db)
-        db.execute("update charges set epsilon = '0.0001'")
-        db.commit()
-    assert wrong_site.upload() == 200
-    assert wrong_site.ready() == "ready"
 
 
 def test_a_database_replaced_while_it_is_open_takes_nothing_more(wrong_site: Site) -> None:

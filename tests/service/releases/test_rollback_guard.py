@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
 from collections.abc import Iterator
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from deniable_aggregator.queries.releases import release as stored_release
 from deniable_aggregator.releases.context import ReleaseEpochs
 from deniable_aggregator.releases.rollback_guard import database_check, heads_file
 from deniable_aggregator.releases.rollback_guard import heads as heads_document
+from deniable_aggregator.releases.rollback_guard.heads import Heads
 from deniable_aggregator.releases.rollback_guard.reconcile import reconcile
 from deniable_gateway.problem import Problem
 from support.builders.api_world import World, authored, opened
@@ -110,6 +113,20 @@ def test_the_file_is_for_its_owner_and_knows_the_last_charge(restarted: Restarte
     assert [(each.release, each.epsilon) for each in heads.charges] == [(release, "1/4")]
     assert heads.ledger.size == 1
     assert heads.log.size == restarted.spender.service.running.store.log_head()[0]
+
+
+def test_a_damaged_charge_stops_no_upload(restarted: Restarted) -> None:
+    """Releases and pages say what is damaged; the database is the right one."""
+    restarted.release("0.25")
+    restarted.spender.service.running.close()
+    with closing(sqlite3.connect(restarted.settings.database)) as db:
+        triggers = db.execute("select name from sqlite_master where type = 'trigger'").fetchall()
+        for (name,) in triggers:
+            db.execute(f"drop trigger {name}")
+        db.execute("update charges set epsilon = '0.0001'")
+        db.commit()
+    restarted.open()
+    assert restarted.spender.service.running.database.check()
 
 
 @pytest.mark.slow
