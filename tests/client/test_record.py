@@ -97,6 +97,18 @@ def test_what_is_no_collection_is_told_and_never_raised(device: Device, name: ob
     assert client.preview(name, SETTINGS) is Outcome.UNKNOWN_COLLECTION
 
 
+def test_what_nobody_foresaw_does_not_reach_the_app(
+    device: Device, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_given: object) -> None:
+        raise LookupError("with a secret in it")
+
+    client = device.granted()
+    monkeypatch.setattr(client._recorder, "record", broken)
+    assert client.record("settings", SETTINGS) is Outcome.DISABLED
+    assert caplog.messages == ["record failed with LookupError"]
+
+
 def test_a_collection_that_has_not_started_is_unknown(device: Device) -> None:
     client = device.granted()
     device.clock.now = 1_796_083_200.0 - 1  # 2026-12-01, minus a second

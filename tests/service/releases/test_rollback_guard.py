@@ -97,8 +97,11 @@ def test_heads_json_belongs_to_the_owner_of_its_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[tuple[int, int]] = []
-    monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("os.fchown", lambda _file, *owner: given.append(owner))
+    monkeypatch.setattr("os.geteuid", lambda: 1_000)
+    heads_file.write(tmp_path, Heads())
+    assert given == []
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     with heads_file.exclusive(tmp_path):
         heads_file.write(tmp_path, Heads())
     assert given == [(tmp_path.stat().st_uid, tmp_path.stat().st_gid)] * 2
@@ -120,8 +123,9 @@ def test_a_damaged_charge_stops_no_upload(restarted: Restarted) -> None:
     restarted.release("0.25")
     restarted.spender.service.running.close()
     with closing(sqlite3.connect(restarted.settings.database)) as db:
-        triggers = db.execute("select name from sqlite_master where type = 'trigger'").fetchall()
-        for (name,) in triggers:
+        for (name,) in db.execute(
+            "select name from sqlite_master where type = 'trigger'"
+        ).fetchall():
             db.execute(f"drop trigger {name}")
         db.execute("update charges set epsilon = '0.0001'")
         db.commit()
