@@ -122,13 +122,11 @@ def test_a_damaged_charge_stops_no_upload(restarted: Restarted) -> None:
     """Releases and pages say what is damaged; the database is the right one."""
     restarted.release("0.25")
     restarted.spender.service.running.close()
-    with closing(sqlite3.connect(restarted.settings.database)) as db:
-        for (name,) in db.execute(
-            "select name from sqlite_master where type = 'trigger'"
-        ).fetchall():
+    triggers = "select name from sqlite_master where type = 'trigger'"
+    with closing(sqlite3.connect(restarted.settings.database, isolation_level=None)) as db:
+        for (name,) in db.execute(triggers).fetchall():
             db.execute(f"drop trigger {name}")
         db.execute("update charges set epsilon = '0.0001'")
-        db.commit()
     restarted.open()
     assert restarted.spender.service.running.database.check()
 
