@@ -67,8 +67,8 @@ def test_whichever_bit_of_a_backup_flips_the_error_is_a_sentence(tmp_path: Path)
     refused = 0
     directory = whole.index(b"PK\x01\x02")  # where the archive lists its members
     places = [
-        *range(0, directory, directory // by_tier(20, 200)),
-        *range(directory, len(whole), by_tier(20, 2)),
+        *range(0, directory, directory // by_tier(20, 60)),
+        *range(directory, len(whole), by_tier(20, 7)),
     ]
     for place in places:
         flipped = bytearray(whole)
