@@ -46,7 +46,7 @@ test *arguments:
 fast *arguments:
     uv run pytest -m fast "$@"
 
-# Run whole grids, storms, histories of years and audits of samples: half an hour.
+# Run whole grids, storms, histories of years and audits of samples: ten minutes to half an hour.
 exhaustive *arguments:
     uv run pytest -m exhaustive "$@"
 
