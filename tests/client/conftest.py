@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -57,3 +58,10 @@ def make_device(operator: Operator, tmp_path: Path) -> Iterator[MakeDevice]:
 def device(make_device: MakeDevice) -> Device:
     """A device whose app ships the settings collection."""
     return make_device()
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[str]]]:
+    """What the client has logged so far."""
+    with caplog.at_level(logging.DEBUG, logger="deniable_client"):
+        yield lambda: caplog.messages

@@ -17,7 +17,6 @@ from deniable_client.notices import Notices
 from deniable_client.testing import RecordingTransport, Request
 from support.builders.client_world import (
     CEILING,
-    DAY,
     SETTINGS,
     START,
     URL,
@@ -146,13 +145,6 @@ def test_a_person_can_withdraw_from_an_app_that_is_built_wrongly(
         assert client.flush(early=True).why == "1 report waits: the app is configured wrongly"
         client.consent("denied")
     assert device.open().flush().waiting == 0
-
-
-@pytest.fixture
-def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[str]]]:
-    """What the client has logged so far."""
-    with caplog.at_level(logging.DEBUG, logger="deniable_client"):
-        yield lambda: caplog.messages
 
 
 def test_a_misspelt_collection_is_named_with_the_one_that_is_meant(
@@ -286,73 +278,6 @@ def test_a_service_that_is_not_reached_is_said_once_and_is_no_warning(
     [record] = caplog.records
     assert record.levelname == "INFO"
     assert "ConnectError. The report waits and is sent later" in record.getMessage()
-
-
-def test_a_service_that_is_reached_again_is_no_problem(
-    device: Device, logged: Callable[[], list[str]]
-) -> None:
-    causes = iter(("offline", "certificate verify failed: expired", "offline"))
-
-    def unreachable(request: Request) -> Reply:
-        raise TransportError(next(causes))
-
-    device.transport.answer = unreachable
-    client = device.granted()
-    client.record("settings", SETTINGS)
-    for _ in range(3):
-        client.flush(early=True)
-    assert [each.partition(". ")[0] for each in logged()] == [
-        "offline",
-        "certificate verify failed: expired",
-    ]
-    assert client.health().problems == tuple(logged())
-    assert not client.health().ok
-    device.transport.answer = device.aggregator
-    assert client.record("setings", SETTINGS).mistake
-    assert client.flush().sent == 0
-    assert len(client.health().problems) == 3
-    assert client.flush(early=True).accepted == 1
-    [mistake] = client.health().problems
-    assert "setings" in mistake
-
-
-def test_a_failure_that_comes_back_is_shown_and_not_logged_again(
-    make_device: MakeDevice, logged: Callable[[], list[str]]
-) -> None:
-    device = make_device(manifest(repeat='"fresh"'))
-    client = device.granted()
-    for _ in range(2):
-        client.record("settings", SETTINGS)
-        device.aggregator.script.append(TransportError("offline"))
-        assert client.flush(early=True).accepted == 0
-        assert len(client.health().problems) == 1
-        assert client.flush(early=True).accepted == 1
-        assert client.health().ok
-        device.clock.advance(DAY)
-    assert len(logged()) == 1
-
-
-def test_a_state_file_that_is_written_again_is_no_problem(device: Device) -> None:
-    client = device.granted()
-    with client._state.reading() as db:
-        db.execute("PRAGMA query_only = ON")
-    assert client.record("settings", SETTINGS) is Outcome.STORAGE_BUSY
-    [problem] = client.health().problems
-    assert "is not usable now" in problem
-    with client._state.reading() as db:
-        db.execute("PRAGMA query_only = OFF")
-    assert client.record("settings", SETTINGS) is Outcome.QUEUED
-    assert client.health().ok
-
-
-def test_problems_beyond_the_limit_of_topics_are_kept_out_of_health() -> None:
-    notices = Notices()
-    for number in range(100):
-        notices.note(ClientError(f"odd {'x' * number}"))
-    assert len(notices.current) == 64
-    notices.end(ClientError)
-    notices.note(ClientError("new"))
-    assert notices.current == ("new",)
 
 
 def test_a_state_file_that_cannot_be_used_is_said(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from itertools import count
 
 import pytest
 
 from deniable_client import Ceiling, Client, Outcome, Reply, StorageError, TransportError
+from deniable_client.errors import ClientError
+from deniable_client.notices import Notices
 from deniable_client.testing import Request
 from support.builders.client_world import (
     CEILING,
+    DAY,
     SETTINGS,
     URL,
     Device,
@@ -131,3 +135,70 @@ def test_a_fork_is_one_for_an_app_that_trusts_a_key_more(device: Device) -> None
         background=False,
     ) as client:
         assert client.record("settings", SETTINGS) is Outcome.LOG_FORKED
+
+
+def test_a_service_that_is_reached_again_is_no_problem(
+    device: Device, logged: Callable[[], list[str]]
+) -> None:
+    causes = iter(("offline", "certificate verify failed: expired", "offline"))
+
+    def unreachable(request: Request) -> Reply:
+        raise TransportError(next(causes))
+
+    device.transport.answer = unreachable
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    for _ in range(3):
+        client.flush(early=True)
+    assert [each.partition(". ")[0] for each in logged()] == [
+        "offline",
+        "certificate verify failed: expired",
+    ]
+    assert client.health().problems == tuple(logged())
+    assert not client.health().ok
+    device.transport.answer = device.aggregator
+    assert client.record("setings", SETTINGS).mistake
+    assert client.flush().sent == 0
+    assert len(client.health().problems) == 3
+    assert client.flush(early=True).accepted == 1
+    [mistake] = client.health().problems
+    assert "setings" in mistake
+
+
+def test_a_failure_that_comes_back_is_shown_and_not_logged_again(
+    make_device: MakeDevice, logged: Callable[[], list[str]]
+) -> None:
+    device = make_device(manifest(repeat='"fresh"'))
+    client = device.granted()
+    for _ in range(2):
+        client.record("settings", SETTINGS)
+        device.aggregator.script.append(TransportError("offline"))
+        assert client.flush(early=True).accepted == 0
+        assert len(client.health().problems) == 1
+        assert client.flush(early=True).accepted == 1
+        assert client.health().ok
+        device.clock.advance(DAY)
+    assert len(logged()) == 1
+
+
+def test_a_state_file_that_is_written_again_is_no_problem(device: Device) -> None:
+    client = device.granted()
+    with client._state.reading() as db:
+        db.execute("PRAGMA query_only = ON")
+    assert client.record("settings", SETTINGS) is Outcome.STORAGE_BUSY
+    [problem] = client.health().problems
+    assert "is not usable now" in problem
+    with client._state.reading() as db:
+        db.execute("PRAGMA query_only = OFF")
+    assert client.record("settings", SETTINGS) is Outcome.QUEUED
+    assert client.health().ok
+
+
+def test_problems_beyond_the_limit_of_topics_are_kept_out_of_health() -> None:
+    notices = Notices()
+    for number in range(100):
+        notices.note(ClientError(f"odd {'x' * number}"))
+    assert len(notices.current) == 64
+    notices.end(ClientError)
+    notices.note(ClientError("new"))
+    assert notices.current == ("new",)

@@ -17,6 +17,16 @@ from support.builders.filled_store import filled
 from support.tiers import by_tier
 
 
+@pytest.fixture
+def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system without hard links, as on memory sticks."""
+
+    def refused(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refused)
+
+
 def test_two_writers_of_one_name_make_one_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "b.zip"
     late = archive.new_file(path)
@@ -29,13 +39,8 @@ def test_two_writers_of_one_name_make_one_whole_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_disk_without_links_gets_its_backup(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_links(source: Path, target: Path) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr("os.link", no_links)
+@pytest.mark.usefixtures("no_links")
+def test_a_disk_without_links_gets_its_backup(tmp_path: Path) -> None:
     path = tmp_path / "b.zip"
     with archive.new_file(path) as file:
         file.write(b"whole")
@@ -43,13 +48,8 @@ def test_a_disk_without_links_gets_its_backup(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_of_two_writers_without_links_the_late_one_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_links(source: Path, target: Path) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr("os.link", no_links)
+@pytest.mark.usefixtures("no_links")
+def test_of_two_writers_without_links_the_late_one_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "b.zip"
     late = archive.new_file(path)
     late.__enter__().write(b"late")
